@@ -14,7 +14,7 @@ from evennia_ai.commands.background_work import CardWork, Steps, waits
 from evennia_ai.commands.base import BUILDER_LOCK, CommandError
 from evennia_ai.commands.naming import counted_number
 from evennia_ai.commands.setup.knowledge import shown
-from evennia_ai.engine.knowledge.assembly.panel import context_panel, titled, why_no_package
+from evennia_ai.engine.knowledge.assembly.panel import context_panel, field_lines, why_no_package
 from evennia_ai.engine.knowledge.pages.markup import write_page
 from evennia_ai.engine.knowledge.pages.page import PageName, page_name
 from evennia_ai.engine.prompt.messages import Message
@@ -33,9 +33,9 @@ from evennia_ai.store.knowledge.page_drafts import StoredDraft, StoredTask
 def without_answer(task: StoredTask) -> list[str]:
     """The lines that say why a task has no answer; none where it has one."""
     if task.error:
-        return titled("no answer", task.error)
+        return field_lines("no answer", task.error)
     if task.ended_at is None:
-        return titled("no answer", "none yet, or the server stopped before it came")
+        return field_lines("no answer", "none yet, or the server stopped before it came")
     return []
 
 

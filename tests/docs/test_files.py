@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 import yaml
 
-from evennia_ai.engine.knowledge.assembly.config import AssemblyRules, configured
+from evennia_ai.engine.knowledge.assembly.config import AssemblyRules, apply_config_page
 from evennia_ai.engine.knowledge.pages.markup import read_page
 from evennia_ai.engine.knowledge.pages.page import page_name
 from evennia_ai.formats.cards.card import read_card
@@ -26,7 +26,9 @@ from tests.services.wiki.real_wiki import SETTINGS
 
 def _config_page(data: Any) -> None:
     text = f"---\n{yaml.safe_dump(data)}---\n"
-    _, warnings = configured(AssemblyRules(), read_page(page_name("Instructions:Config"), text))
+    _, warnings = apply_config_page(
+        AssemblyRules(), read_page(page_name("Instructions:Config"), text)
+    )
     assert warnings == ()
 
 

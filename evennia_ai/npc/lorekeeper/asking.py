@@ -26,15 +26,15 @@ from evennia_ai.engine.knowledge.assembly.config import AssemblyRules
 from evennia_ai.engine.knowledge.assembly.packages import Package
 from evennia_ai.engine.knowledge.assembly.requests import (
     Article,
+    AskPlanner,
     Failed,
     Fetch,
     Hidden,
     Introduction,
     Links,
-    Listed,
+    ListTitles,
     LoreTask,
     PageSearch,
-    Plan,
     Request,
     Step,
 )
@@ -98,7 +98,7 @@ class Asker:
         asked = self._in_turn(writers(self.calls.models), request_of, role="lorekeeper")
         return Deferred.fromCoroutine(asked)
 
-    def planned(self, plan: Plan) -> "Deferred[str | Failed]":
+    def planned(self, plan: AskPlanner) -> "Deferred[str | Failed]":
         """What the planner's model wrote, or why it wrote nothing."""
         accesses = self.calls.models.thinking("planner")
         asked = self._in_turn(accesses, partial(_planning_request, plan), role="planner")
@@ -127,7 +127,7 @@ class Asker:
         raise error
 
 
-def _planning_request(plan: Plan, access: Access) -> ChatRequest:
+def _planning_request(plan: AskPlanner, access: Access) -> ChatRequest:
     messages, schema = asking(
         chat_messages(plan.messages), plan.schema, native=access.is_held_to_schemas
     )
@@ -166,7 +166,7 @@ def _failed(failure: Failure, entity: str) -> Failed:
 _BUILDERS: Final = "view:perm(Builder)"
 """Who may read what has no lock of its own."""
 
-Planning: TypeAlias = Callable[[Plan], "Deferred[str | Failed]"]
+Planning: TypeAlias = Callable[[AskPlanner], "Deferred[str | Failed]"]
 LookingUp: TypeAlias = Callable[[str], "Deferred[Article | Failed | None]"]
 
 
@@ -202,9 +202,9 @@ class Reader:
                 return self._found(request)
             case Links(names):
                 return later(self.backend.linking(names))
-            case Listed(namespace):
+            case ListTitles(namespace):
                 return later(self.backend.listed(namespace))
-            case Plan():
+            case AskPlanner():
                 return self.plan(request)
             case Introduction(entity):
                 return self.look_up(entity)

@@ -17,7 +17,7 @@ from twisted.internet.defer import Deferred
 
 from evennia_ai.engine.actors import author
 from evennia_ai.engine.errors import EvenniaAIError
-from evennia_ai.engine.knowledge.assembly.packages import Package, placed
+from evennia_ai.engine.knowledge.assembly.packages import Package, place_package
 from evennia_ai.engine.knowledge.pages.markup import MarkupError, read_page
 from evennia_ai.engine.knowledge.pages.page import (
     Backend,
@@ -77,7 +77,7 @@ def writing_request(
     the same from task to task.
     """
     prompt = f"{_PROMPT.format(world=package.world or 'this world')}\n{_FORM}"
-    system, context = placed(package, prompt, "split" if earlier else placement)
+    system, context = place_package(package, prompt, "split" if earlier else placement)
     said = [
         Message(role="system", content=system, origin=ORIGIN),
         *earlier,

@@ -53,12 +53,12 @@ def package_of(task_type: str) -> Package:
 
 @pytest.mark.parametrize("task_type", TASKS)
 def test_package_matches_the_golden_text_of_its_type(task_type: str) -> None:
-    assert package_of(task_type).serialised() == (GOLDEN / f"{task_type}.txt").read_text("utf-8")
+    assert package_of(task_type).render() == (GOLDEN / f"{task_type}.txt").read_text("utf-8")
 
 
 def test_package_is_empty_for_a_query() -> None:
     package = package_of("query")
-    assert (package.bypassed, package.serialised()) == (True, "")
+    assert (package.bypassed, package.render()) == (True, "")
 
 
 def test_configured_type_adds_its_instructions() -> None:
@@ -69,7 +69,7 @@ def test_configured_type_adds_its_instructions() -> None:
 
 @pytest.mark.parametrize("task_type", TASKS)
 def test_package_has_no_private_talk_of_editors(task_type: str) -> None:
-    text = package_of(task_type).serialised()
+    text = package_of(task_type).render()
     assert [one for one in NEVER_SHOWN if one in text] == []
 
 

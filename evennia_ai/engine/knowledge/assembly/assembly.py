@@ -1,70 +1,95 @@
-"""Context assembly: from a task to the package that its generator is given, in fifteen steps.
+"""Context assembly: from a task to the package for its generator, in fifteen numbered steps.
 
-It does no I/O and knows no model: it yields what it needs (`requests.py`) and is sent the answers.
-The order of the steps is fixed; each writes one line into the trace.
+The assembly does no I/O and calls no model. It yields requests (`requests.py`), and its driver
+sends the answers. The order of the steps is fixed, and each step writes one line into the trace.
 """
 
 from collections.abc import Sequence
 from dataclasses import replace
 from typing import Final
 
-from evennia_ai.engine.knowledge.assembly import gathering, instructing, packages, planning
+from evennia_ai.engine.knowledge.assembly import gathering, instructing, planning
 from evennia_ai.engine.knowledge.assembly.config import QUERY, AssemblyRules, TaskType
 from evennia_ai.engine.knowledge.assembly.packages import (
     BUCKETS,
     DroppedPage,
     Package,
     PackedPage,
-    serialised,
+    count_section_tokens,
+    rank_pages,
+    render_pages,
+    trim_pages,
 )
-from evennia_ai.engine.knowledge.assembly.planning import Planned
+from evennia_ai.engine.knowledge.assembly.planning import TaskPlan
 from evennia_ai.engine.knowledge.assembly.requests import LoreTask, Step, Trace
 from evennia_ai.engine.prompt.tokens import ESTIMATE, TokenCounter
 
-Dropped = tuple[DroppedPage, ...]
-
-OBVIOUS_QUERY: Final = Planned(
+OBVIOUS_QUERY: Final = TaskPlan(
     task_type=TaskType(key=QUERY, description=QUERY),
     type_from="precheck",
     bypass_reason="the task is obviously a query",
 )
-"""The plan of a task that step 2 found to be one."""
+"""The plan of a task that the pre-check recognises as a query."""
 
 
 def assemble(
     task: LoreTask, *, rules: AssemblyRules | None = None, counter: TokenCounter = ESTIMATE
 ) -> Step[Package]:
-    """The package for a task, by these rules where the wiki has none of its own.
+    """Assemble the package for a task.
+
+    Args:
+        task: The task and what its author asked for.
+        rules: The rules of the game. The config page of the wiki may change them.
+        counter: Counts the tokens of the package.
 
     Raises:
-        ContextBudgetError: the instructions alone are more than a package may have.
+        ContextBudgetError: The instructions alone exceed the budget of a package.
     """
     trace = Trace()
     rules = yield from planning.load_config(rules or AssemblyRules(), trace)  # 1
-    if planning.is_query(task, rules, trace):  # 2
-        return without_pages(task, OBVIOUS_QUERY, trace)
-    plan = yield from planning.plan(task, rules, trace)  # 3
+    if planning.precheck_query(task, rules, trace):  # 2
+        return empty_package(task, OBVIOUS_QUERY, trace)
+    plan = yield from planning.make_plan(task, rules, trace)  # 3
     if plan.bypass_reason:
-        return without_pages(task, plan, trace)
-    bible = yield from instructing.world_bible(rules, trace)  # 4
-    core = yield from instructing.core_instructions(task, plan, rules, trace)  # 5
-    instructions = yield from instructing.required([*bible, *core], rules, trace)  # 6
-    entities = yield from gathering.encyclopedia(task, plan, trace)  # 7
-    linked = yield from gathering.linked(entities, rules, trace)  # 8
-    sources = yield from gathering.sources(plan, rules, trace)  # 9
-    talk = yield from gathering.talk([*sources, *entities], rules, trace)  # 10
-    wikipedia = yield from gathering.wikipedia(plan, rules, trace)  # 11
+        return empty_package(task, plan, trace)
+
+    bible = yield from instructing.gather_world_bible(rules, trace)  # 4
+    core = yield from instructing.gather_core_instructions(task, plan, rules, trace)  # 5
+    instructions = yield from instructing.gather_required([*bible, *core], rules, trace)  # 6
+    entities = yield from gathering.gather_encyclopedia(task, plan, trace)  # 7
+    linked = yield from gathering.gather_linked(entities, rules, trace)  # 8
+    sources = yield from gathering.gather_sources(plan, rules, trace)  # 9
+    talk = yield from gathering.gather_talk([*sources, *entities], rules, trace)  # 10
+    wikipedia = yield from gathering.gather_wikipedia(plan, rules, trace)  # 11
     found = [*instructions, *entities, *linked, *sources, *talk, *wikipedia]
-    pages, twice = deduplicated(found, trace)  # 12
-    pages = ranked(pages, task, rules, trace)  # 13
-    pages, over = trimmed(pages, task, rules=rules, trace=trace, counter=counter)  # 14
-    return package(  # 15
-        task, plan, pages, dropped=(*twice, *over), rules=rules, trace=trace, counter=counter
+
+    pages, duplicates = remove_duplicates(found, trace)  # 12
+
+    pages = rank_pages(pages, task=task.text, stop_words=rules.stop_words)  # 13
+    scores = [f"{one.heading} {one.score:.3f}" for one in pages if one.bucket != "instructions"]
+    trace.log_step(13, ", ".join(scores) or "nothing to rank")
+
+    world = task.world or rules.world
+    limit = rules.limit_tokens
+    pages, trimmed = trim_pages(pages, limit_tokens=limit, world=world, counter=counter)  # 14
+    gone = ", ".join(one.page.heading for one in trimmed) or "nothing"
+    trace.log_step(14, f"{gone} had to go, the limit is {limit} tokens")
+
+    total_tokens = counter.count(render_pages(pages, world=world))  # 15
+    trace.log_step(15, f"{len(pages)} pages, {total_tokens} tokens")
+    return replace(
+        empty_package(task, plan, trace),
+        world=world,
+        pages=pages,
+        dropped=(*duplicates, *trimmed),
+        tokens=count_section_tokens(pages, world=world, counter=counter),
+        total_tokens=total_tokens,
+        limit_tokens=limit,
     )
 
 
-def without_pages(task: LoreTask, plan: Planned, trace: Trace) -> Package:
-    """The package of a task before anything is put into it."""
+def empty_package(task: LoreTask, plan: TaskPlan, trace: Trace) -> Package:
+    """Return a package without pages."""
     return Package(
         task=task,
         task_type=plan.task_type.key,
@@ -76,12 +101,12 @@ def without_pages(task: LoreTask, plan: Planned, trace: Trace) -> Package:
     )
 
 
-def deduplicated(
+def remove_duplicates(
     found: Sequence[PackedPage], trace: Trace
-) -> tuple[tuple[PackedPage, ...], Dropped]:
-    """Step 12: each page once, in the first section that has it.
+) -> tuple[tuple[PackedPage, ...], tuple[DroppedPage, ...]]:
+    """Keep each page once, in the first section that has it (step 12).
 
-    A talk page that came by another way than step 10 would be shown whole, and is left out.
+    A talk page that another step than 10 found would be shown whole, so it is dropped.
     """
     kept: dict[tuple[str, str], PackedPage] = {}
     dropped: list[DroppedPage] = []
@@ -90,66 +115,5 @@ def deduplicated(
             dropped.append(DroppedPage(page=page, why="talk pages are never shown whole"))
         elif (first := kept.setdefault(page.identity, page)) is not page:
             dropped.append(DroppedPage(page=page, why=f"it is in the section {first.bucket}"))
-    trace.did(12, f"{len(kept)} pages stay, {len(dropped)} go")
+    trace.log_step(12, f"{len(kept)} pages stay, {len(dropped)} go")
     return tuple(kept.values()), tuple(dropped)
-
-
-def ranked(
-    pages: Sequence[PackedPage], task: LoreTask, rules: AssemblyRules, trace: Trace
-) -> tuple[PackedPage, ...]:
-    """Step 13: the pages of each section by how much they have of the task's words."""
-    found = packages.ranked(pages, task=task.text, stop_words=rules.stop_words)
-    told = [f"{one.heading} {one.score:.3f}" for one in found if one.bucket != "instructions"]
-    trace.did(13, ", ".join(told) or "nothing to rank")
-    return found
-
-
-def trimmed(
-    pages: Sequence[PackedPage],
-    task: LoreTask,
-    *,
-    rules: AssemblyRules,
-    trace: Trace,
-    counter: TokenCounter,
-) -> tuple[tuple[PackedPage, ...], Dropped]:
-    """Step 14: what fits the budget; the instructions stay.
-
-    Raises:
-        ContextBudgetError: the instructions alone do not fit.
-    """
-    kept, dropped = packages.trimmed(
-        pages, limit_tokens=rules.limit_tokens, world=world_of(task, rules), counter=counter
-    )
-    gone = ", ".join(one.page.heading for one in dropped) or "nothing"
-    trace.did(14, f"{gone} had to go, the limit is {rules.limit_tokens} tokens")
-    return kept, dropped
-
-
-def package(
-    task: LoreTask,
-    plan: Planned,
-    pages: tuple[PackedPage, ...],
-    *,
-    dropped: Dropped,
-    rules: AssemblyRules,
-    trace: Trace,
-    counter: TokenCounter,
-) -> Package:
-    """Step 15: the package, whose text is under the headers of its sections."""
-    world = world_of(task, rules)
-    total_tokens = counter.count(serialised(pages, world=world))
-    trace.did(15, f"{len(pages)} pages, {total_tokens} tokens")
-    return replace(
-        without_pages(task, plan, trace),
-        world=world,
-        pages=pages,
-        dropped=dropped,
-        tokens=packages.section_tokens(pages, world=world, counter=counter),
-        total_tokens=total_tokens,
-        limit_tokens=rules.limit_tokens,
-    )
-
-
-def world_of(task: LoreTask, rules: AssemblyRules) -> str:
-    """What the world is called: by the task, else by the rules."""
-    return task.world or rules.world

@@ -1,10 +1,10 @@
 """Rules of an assembly: everything a game may choose, in its settings and on a page of the wiki.
 
-The settings of the game give one value of `AssemblyRules`. The page Instructions:Config may say
-each field anew, in its metadata and under the field's own name. `task_types` maps keys to
-`description`, `instructions` and `bypass`; a new key is a new type, a known one is changed. Front
-matter and JSON have numbers, truths and lists; a table on a page has texts alone; both are read
-alike. What cannot be read keeps its value and gives a warning: no slip on a page stops the work.
+The settings of the game give one `AssemblyRules`. The page Instructions:Config may set each field
+again, in its metadata and under the field's own name. `task_types` maps keys to `description`,
+`instructions` and `bypass`; a new key adds a type, a known key changes one. Front matter and JSON
+have numbers, booleans and lists, and a table on a page has only texts, so each parser accepts both.
+A wrong value gives a warning and keeps the old value: no typing error on a page stops the work.
 """
 
 from collections.abc import Callable, Mapping
@@ -23,22 +23,22 @@ QUERY: Final = "query"
 """The type of a task that only reads."""
 
 UNKNOWN: Final = "unknown"
-"""The type of a task that could not be determined; a package is assembled for it."""
+"""The type of a task that could not be determined. It gets a package."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class TaskType:
-    """A kind of work."""
+    """A kind of task."""
 
     key: str
     description: str
-    """What the planner reads."""
+    """For the planner model."""
     instructions: tuple[PageName, ...] = ()
-    """Pages that such tasks need, beside those whose own metadata names the type."""
+    """Pages that such tasks need, besides those whose own metadata names the type."""
     bypass: Bypass = "never"
     """When such a task goes to the generator without a package.
 
-    Never, where the planner finds that no page is created or edited (`read_only`), or always.
+    "read_only": if the planner finds that no page is created or edited.
     """
 
 
@@ -66,7 +66,7 @@ TASK_TYPES: Final = (
     ),
     TaskType(key=UNKNOWN, description="None of these, or it cannot be determined"),
 )
-"""The types that every game has, in the order in which the planner reads them."""
+"""The types of every game, in the order in which the planner reads them."""
 
 
 QUERY_STARTERS: Final = (
@@ -92,7 +92,7 @@ CORE_INSTRUCTIONS: Final = (
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class AssemblyRules:
-    """How a package is assembled."""
+    """Rules by which a package is assembled."""
 
     world: str = ""
     world_bible: PageName = WORLD_BIBLE
@@ -102,33 +102,33 @@ class AssemblyRules:
     generative_keywords: tuple[str, ...] = GENERATIVE_KEYWORDS
     stop_words: frozenset[str] = COMMON_WORDS
     max_depth: int = 2
-    """How many hops of `requires` are followed."""
+    """Hops of `requires` to follow."""
     fully_resolve: bool = False
-    """Whether all of them are."""
+    """Follow all hops of `requires`."""
     most_entities: int = 8
     linked_pages: int = 5
     """For all entities together."""
     sources_per_entity: int = 2
-    """For each."""
+    """For each entity."""
     talk_sections: tuple[str, ...] = ("Reliability Assessment", "Bias Analysis", "Editorial Notes")
     wikipedia: bool = False
-    """Whether introductions of its articles are asked for; whether that may be, the driver says."""
+    """Ask for introductions of Wikipedia articles. The driver decides if the game allows that."""
     budget_tokens: int = 6000
-    """The most that is assembled, with the reserve."""
+    """Most tokens of a package, the reserve included."""
     reserve_tokens: int = 500
 
     @property
     def limit_tokens(self) -> int:
-        """The most tokens that a package may have."""
+        """Return the most tokens that a package may use."""
         return self.budget_tokens - self.reserve_tokens
 
     def task_type(self, key: str) -> TaskType | None:
-        """The type of this key, None where there is none."""
+        """Return the type with this key, or None."""
         return next((one for one in self.task_types if one.key == key), None)
 
     @property
     def unknown_type(self) -> TaskType:
-        """The type of tasks that could not be determined."""
+        """Return the type of tasks that could not be determined."""
         return self.task_type(UNKNOWN) or TASK_TYPES[-1]
 
 
@@ -137,89 +137,89 @@ MOST_CHARACTERS: Final = 2_000
 _TRUTHS: Final = {"true": True, "yes": True, "on": True, "false": False, "no": False, "off": False}
 
 
-class WrittenValueError(EvenniaAIError):
-    """A value cannot be meant; the text ends a sentence that begins with "must be"."""
+class ConfigValueError(EvenniaAIError):
+    """A value of the config page is not allowed. The text completes "must be ..."."""
 
 
-def a_truth(value: Any) -> bool:
-    """True or false, or a word for one."""
+def parse_bool(value: Any) -> bool:
+    """Parse a boolean, or a word for one."""
     if isinstance(value, bool):
         return value
     if isinstance(value, str) and (found := _TRUTHS.get(value.strip().casefold())) is not None:
         return found
-    raise WrittenValueError("true or false")
+    raise ConfigValueError("true or false")
 
 
-def a_number(value: Any, *, least: int, most: int) -> int:
-    """A whole number between two bounds."""
+def parse_int(value: Any, *, least: int, most: int) -> int:
+    """Parse a whole number between two bounds."""
     wanted = f"a whole number from {least} to {most}"
     if isinstance(value, str) and value.strip().isdecimal() and len(value.strip()) < 10:
         value = int(value)
     if isinstance(value, bool) or not isinstance(value, int) or not least <= value <= most:
-        raise WrittenValueError(wanted)
+        raise ConfigValueError(wanted)
     return value
 
 
-def a_line(value: Any) -> str:
-    """One line of text."""
+def parse_line(value: Any) -> str:
+    """Parse one line of text."""
     if not isinstance(value, str) or not value.strip() or len(value) > MOST_CHARACTERS:
-        raise WrittenValueError(f"a text of at most {MOST_CHARACTERS} characters")
+        raise ConfigValueError(f"a text of at most {MOST_CHARACTERS} characters")
     return " ".join(value.split())
 
 
-def lines(value: Any) -> tuple[str, ...]:
-    """A list of texts, or one text with commas between them."""
+def parse_lines(value: Any) -> tuple[str, ...]:
+    """Parse a list of texts, or one text with commas between them."""
     items = value.split(",") if isinstance(value, str) else value
     if not isinstance(items, list | tuple) or len(items) > MOST_ITEMS:
-        raise WrittenValueError(f"a list of at most {MOST_ITEMS} texts")
+        raise ConfigValueError(f"a list of at most {MOST_ITEMS} texts")
     given = (item for item in items if not isinstance(item, str) or item.strip())
-    return tuple(dict.fromkeys(map(a_line, given)))
+    return tuple(dict.fromkeys(map(parse_line, given)))
 
 
-def phrases(value: Any) -> tuple[str, ...]:
-    """A list of texts that each have a word, since they are looked for by their words."""
-    found = lines(value)
+def parse_phrases(value: Any) -> tuple[str, ...]:
+    """Parse a list of texts that each have a word, because tasks are searched for their words."""
+    found = parse_lines(value)
     if not all(signs_of(one) for one in found):
-        raise WrittenValueError("a list of texts with at least one word each")
+        raise ConfigValueError("a list of texts with at least one word each")
     return found
 
 
-def instruction_page(value: Any) -> PageName:
-    """The title of a page, of the namespace Instructions where it names none."""
+def parse_page_name(value: Any) -> PageName:
+    """Parse a page title. Without a namespace it is of the namespace Instructions."""
     try:
-        return page_name(a_line(value), default="Instructions")
+        return page_name(parse_line(value), default="Instructions")
     except TitleError as error:
-        raise WrittenValueError("the title of a page") from error
+        raise ConfigValueError("the title of a page") from error
 
 
-def instruction_pages(value: Any) -> tuple[PageName, ...]:
-    """Titles of such pages: a list, or one text with commas between them."""
-    return tuple(instruction_page(one) for one in lines(value))
+def parse_page_names(value: Any) -> tuple[PageName, ...]:
+    """Parse page titles: a list, or one text with commas between them."""
+    return tuple(parse_page_name(one) for one in parse_lines(value))
 
 
 MOST_TASK_TYPES: Final = 50
 
-_BUDGET: Final = partial(a_number, least=200, most=1_000_000)
-READERS: Final[Mapping[str, Callable[[Any], Any]]] = {
-    "world": a_line,
-    "world_bible": instruction_page,
-    "core_instructions": instruction_pages,
-    "query_starters": phrases,
-    "generative_keywords": phrases,
-    "stop_words": lambda value: frozenset(signs_of(" ".join(lines(value)))),
-    "max_depth": partial(a_number, least=0, most=20),
-    "fully_resolve": a_truth,
-    "most_entities": partial(a_number, least=0, most=50),
-    "linked_pages": partial(a_number, least=0, most=50),
-    "sources_per_entity": partial(a_number, least=0, most=20),
-    "talk_sections": lines,
-    "wikipedia": a_truth,
+_BUDGET: Final = partial(parse_int, least=200, most=1_000_000)
+PARSERS: Final[Mapping[str, Callable[[Any], Any]]] = {
+    "world": parse_line,
+    "world_bible": parse_page_name,
+    "core_instructions": parse_page_names,
+    "query_starters": parse_phrases,
+    "generative_keywords": parse_phrases,
+    "stop_words": lambda value: frozenset(signs_of(" ".join(parse_lines(value)))),
+    "max_depth": partial(parse_int, least=0, most=20),
+    "fully_resolve": parse_bool,
+    "most_entities": partial(parse_int, least=0, most=50),
+    "linked_pages": partial(parse_int, least=0, most=50),
+    "sources_per_entity": partial(parse_int, least=0, most=20),
+    "talk_sections": parse_lines,
+    "wikipedia": parse_bool,
     "budget_tokens": _BUDGET,
-    "reserve_tokens": partial(a_number, least=0, most=1_000_000),
+    "reserve_tokens": partial(parse_int, least=0, most=1_000_000),
 }
-"""How each field is read, by its name."""
+"""The parser of each field by its name."""
 
-# What pages of instructions say of themselves; on the config page it configures nothing.
+# Metadata that any instruction page may have. On the config page it configures nothing.
 _OF_ANY_PAGE: Final = frozenset(
     {
         *("id", "type", "applies_to", "task_type", "priority", "status", "canonical"),
@@ -228,14 +228,14 @@ _OF_ANY_PAGE: Final = frozenset(
 )
 
 
-def configured(rules: AssemblyRules, page: Page) -> tuple[AssemblyRules, tuple[str, ...]]:
-    """The rules as the config page changes them, and a warning for each value it gets wrong."""
+def apply_config_page(rules: AssemblyRules, page: Page) -> tuple[AssemblyRules, tuple[str, ...]]:
+    """Return the rules changed by the config page, and a warning for each wrong value."""
     found: dict[str, Any] = {}
     warnings: list[str] = []
     for key, value in page.meta.fields.items():
         try:
-            found |= _read(key, value, rules)
-        except WrittenValueError as error:
+            found |= _parse_field(key, value, rules)
+        except ConfigValueError as error:
             warnings.append(f"{page.name}: {key} must be {error}; it is not used")
     changed = replace(rules, **found)
     if changed.limit_tokens <= 0:
@@ -247,49 +247,50 @@ def configured(rules: AssemblyRules, page: Page) -> tuple[AssemblyRules, tuple[s
     return changed, tuple(warnings)
 
 
-def _read(key: str, value: Any, rules: AssemblyRules) -> dict[str, Any]:
+def _parse_field(key: str, value: Any, rules: AssemblyRules) -> dict[str, Any]:
+    """Return the new value of a field by its name; nothing for metadata of any page."""
     if key in _OF_ANY_PAGE:
         return {}
     if key == "task_types":
         return {key: _task_types(value, rules)}
-    if (reader := READERS.get(key)) is None:
+    if (reader := PARSERS.get(key)) is None:
         known = ", ".join(sorted(one.name for one in fields(AssemblyRules)))
-        raise WrittenValueError(f"one of the known fields, which are {known}")
+        raise ConfigValueError(f"one of the known fields, which are {known}")
     return {key: reader(value)}
 
 
 def _task_types(value: Any, rules: AssemblyRules) -> tuple[TaskType, ...]:
-    """The known types, changed where `value` says so, and the new ones after them."""
+    """Return the known types, changed by `value`, and the new types after them."""
     if not isinstance(value, Mapping) or len(value) > MOST_TASK_TYPES:
-        raise WrittenValueError(f"at most {MOST_TASK_TYPES} types, each a key with its description")
+        raise ConfigValueError(f"at most {MOST_TASK_TYPES} types, each a key with its description")
     types = {one.key: one for one in rules.task_types}
-    for key, told in value.items():
-        name = a_line(key)
-        if not isinstance(told, Mapping):
-            raise WrittenValueError(f"keys with a description each, and '{name}' has none")
-        types[name] = _task_type(types.get(name, TaskType(key=name, description=name)), told)
+    for key, changes in value.items():
+        name = parse_line(key)
+        if not isinstance(changes, Mapping):
+            raise ConfigValueError(f"keys with a description each, and '{name}' has none")
+        types[name] = _task_type(types.get(name, TaskType(key=name, description=name)), changes)
     return tuple(types.values())
 
 
-def _task_type(known: TaskType, told: Mapping[Any, Any]) -> TaskType:
-    readers: dict[str, Callable[[Any], Any]] = {
-        "description": a_line,
-        "instructions": instruction_pages,
+def _task_type(known: TaskType, changes: Mapping[Any, Any]) -> TaskType:
+    parsers: dict[str, Callable[[Any], Any]] = {
+        "description": parse_line,
+        "instructions": parse_page_names,
         "bypass": _bypass,
     }
-    if unknown := [key for key in told if key not in readers]:
-        raise WrittenValueError(
-            f"types that say {', '.join(readers)}, and '{known.key}' says {unknown}"
+    if unknown := [key for key in changes if key not in parsers]:
+        raise ConfigValueError(
+            f"types with the fields {', '.join(parsers)}, and '{known.key}' has {unknown}"
         )
-    return replace(known, **{key: readers[key](value) for key, value in told.items()})
+    return replace(known, **{key: parsers[key](value) for key, value in changes.items()})
 
 
 def _bypass(value: Any) -> Bypass:
-    """When a type goes without a package: true and false are "always" and "never"."""
+    """Parse a bypass. True is "always" and false is "never"."""
     for bypass in BYPASSES:
         if value == bypass:
             return bypass
     try:
-        return "always" if a_truth(value) else "never"
-    except WrittenValueError as error:
-        raise WrittenValueError(f"types whose bypass is one of {', '.join(BYPASSES)}") from error
+        return "always" if parse_bool(value) else "never"
+    except ConfigValueError as error:
+        raise ConfigValueError(f"types whose bypass is one of {', '.join(BYPASSES)}") from error

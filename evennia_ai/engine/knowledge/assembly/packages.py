@@ -1,12 +1,16 @@
-"""Packages: what an assembly comes to, which pages are in it, and the text that a model reads.
+"""Packages: the result of an assembly, its pages, and the text that a model reads.
 
-Headers, their order and the two lines of caution are fixed: instruction pages are written with them
-in mind. A line of a page that would read as one of our headers is quoted, except in instructions,
-whose authors may say anything. Pages are ranked by their words alone: how often each different word
-of the task stands in one, in the title twice, divided by the words that the page has. What does not
-fit goes in this order: Wikipedia, talk, sources, the encyclopedia, in each the lowest first;
-instructions never. A package stands before the generator's system prompt or, in a conversation,
-the instructions there and the rest before the task, so that the prompt's start stays the same.
+The headers, their order and the two lines of caution are fixed, because instruction pages refer to
+them. A line of a page that looks like one of our headers is quoted, except in instructions, whose
+authors may write anything.
+
+Pages are ranked only by their words: occurrences of each different word of the task, in the title
+twice, divided by the number of words of the page. If a package is too long, pages are dropped in
+this order: Wikipedia, talk, sources, encyclopedia, each from its lowest score. Instructions are
+never dropped.
+
+A package is placed before the generator's system prompt. In a conversation only the instructions
+are there and the rest is before the task, so that the start of the prompt stays the same.
 """
 
 import hashlib
@@ -14,7 +18,6 @@ import re
 from collections import Counter
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from itertools import chain
 from typing import Any, Final, Literal, get_args
 
 from evennia_ai.engine.errors import BudgetError
@@ -26,43 +29,43 @@ from evennia_ai.engine.text.words import signs_of
 
 Bucket = Literal["instructions", "encyclopedia", "sources", "talk", "wikipedia"]
 BUCKETS: Final[tuple[Bucket, ...]] = get_args(Bucket)
-"""The sections of a package in their order; a page that is in several stays in the first."""
+"""The sections of a package in order. A page that is in several stays in the first."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class PackedPage:
-    """A page that was chosen."""
+    """A page chosen for a package."""
 
     bucket: Bucket
     heading: str
-    """What its header says."""
+    """The text of its header."""
     text: str
-    """What stands below it."""
+    """The text below the header."""
     why: str
-    """What brought it here."""
+    """The reason for choosing it."""
     sha256: str
-    """With base and revision: which text of the page this was."""
+    """Identifies the text of the page, together with base and revision."""
     name: PageName | None = None
-    """None for an article of Wikipedia."""
+    """None for a Wikipedia article."""
     article: str = ""
-    """The title of such an article."""
+    """The title of a Wikipedia article."""
     base: str = ""
     revision: str = ""
     depth: int = 0
-    """Over how many hops of `requires` it came."""
+    """Hops of `requires` that led to it."""
     score: float = 0.0
     forced: bool = False
-    """Asked for by name, and trimmed after all others of its bucket."""
+    """The author asked for it by name; it is dropped after all others of its section."""
 
     @property
     def identity(self) -> tuple[str, str]:
-        """What two packed pages share that are the same page."""
+        """Return a key that is equal for equal pages."""
         if self.name is None:
             return "Wikipedia", self.article
         return self.name.namespace, self.name.title
 
-    def recorded(self) -> dict[str, Any]:
-        """What a record keeps of it: everything but its text."""
+    def to_record(self) -> dict[str, Any]:
+        """Return everything but the text, for the record of an assembly."""
         return {
             "section": self.bucket,
             "page": self.article if self.name is None else self.name.full,
@@ -77,18 +80,18 @@ class PackedPage:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class DroppedPage:
-    """A page that was chosen and then left out, and why."""
+    """A page that was chosen and then dropped."""
 
     page: PackedPage
     why: str
 
-    def recorded(self) -> dict[str, Any]:
-        """What a record keeps of it."""
-        return self.page.recorded() | {"dropped": self.why}
+    def to_record(self) -> dict[str, Any]:
+        """Return the record of the page with the reason."""
+        return self.page.to_record() | {"dropped": self.why}
 
 
-def packed(page: Page, bucket: Bucket, *, why: str, depth: int = 0) -> PackedPage:
-    """A whole page as it stands in a bucket."""
+def pack_page(page: Page, bucket: Bucket, *, why: str, depth: int = 0) -> PackedPage:
+    """Pack a whole page."""
     return PackedPage(
         bucket=bucket,
         heading=page.name.full,
@@ -123,44 +126,43 @@ _LIKE_A_HEADER: Final = re.compile(
 )
 
 
-def serialised(
+def render_pages(
     pages: Sequence[PackedPage], *, world: str, buckets: Sequence[Bucket] = BUCKETS
 ) -> str:
-    """The text of these pages, those of other buckets left out; "" where there are none."""
+    """Render the pages of some sections, or "" without pages."""
     sections = (
-        section(bucket, [one for one in pages if one.bucket == bucket], world=world)
+        render_section(bucket, [one for one in pages if one.bucket == bucket], world=world)
         for bucket in buckets
     )
     return "\n\n".join(filter(None, sections))
 
 
-def section(bucket: Bucket, pages: Sequence[PackedPage], *, world: str) -> str:
-    """One section with its header, "" where it has no pages."""
+def render_section(bucket: Bucket, pages: Sequence[PackedPage], *, world: str) -> str:
+    """Render one section with its header, or "" without pages."""
     if not pages:
         return ""
     lines = [HEADERS[bucket]]
     if bucket == "wikipedia":
         lines.append(CAUTION.format(world=one_line(world) or A_WORLD))
     for page in pages:
-        lines += _lines_of(page)
+        lines += _page_lines(page)
     return "\n".join(lines)
 
 
 def one_line(text: str) -> str:
-    """A name from outside, as it may stand in a line of ours."""
+    """Return a name from outside in a form that is safe in a line of ours."""
     return " ".join(text.split())[:MOST_OF_A_NAME]
 
 
-def _lines_of(page: PackedPage) -> list[str]:
+def _page_lines(page: PackedPage) -> list[str]:
     lines = [f"--- {page.heading} ---"]
     if page.bucket == "wikipedia":
         lines.append(f"Wikipedia: {one_line(page.article)}")
-    text = page.text if page.bucket == "instructions" else _quoted(page.text)
+    text = page.text
+    if page.bucket != "instructions":
+        # `splitlines` also ends a line where other programs would: no odd break hides a header.
+        text = _LIKE_A_HEADER.sub("> ", "\n".join(text.splitlines()))
     return [*lines, *filter(None, [text.strip()])]
-
-
-def _quoted(text: str) -> str:
-    return _LIKE_A_HEADER.sub("> ", "\n".join(text.splitlines()))
 
 
 TypeFrom = Literal["override", "precheck", "planner", "fallback"]
@@ -168,45 +170,45 @@ TypeFrom = Literal["override", "precheck", "planner", "fallback"]
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Package:
-    """The pages that go to the generator with a task."""
+    """The pages that the generator gets with a task."""
 
     task: LoreTask
     task_type: str
     type_from: TypeFrom
-    """Who determined the task type."""
+    """The step that determined the task type."""
     entities: tuple[str, ...] = ()
     bypass_reason: str = ""
-    """Why there are no pages, and the task goes to the generator as it is."""
+    """The reason for sending the task to the generator without pages."""
     world: str = ""
     pages: tuple[PackedPage, ...] = ()
     dropped: tuple[DroppedPage, ...] = ()
     tokens: Mapping[str, int] = field(default_factory=dict)
-    """Those of each section."""
+    """The tokens of each section."""
     total_tokens: int = 0
-    """Those of the whole text."""
+    """The tokens of the whole text."""
     limit_tokens: int = 0
-    """How many there may be."""
+    """The most tokens allowed."""
     steps: tuple[str, ...] = ()
     warnings: tuple[str, ...] = ()
 
     @property
     def bypassed(self) -> bool:
-        """Whether the generator is asked without any pages."""
+        """True if the generator gets no pages."""
         return bool(self.bypass_reason)
 
     @property
     def sections(self) -> dict[Bucket, tuple[PackedPage, ...]]:
-        """The pages of each section that has any."""
+        """Return the pages by section, without empty sections."""
         found = {one: tuple(it for it in self.pages if it.bucket == one) for one in BUCKETS}
         return {bucket: pages for bucket, pages in found.items() if pages}
 
-    def serialised(self, *buckets: Bucket) -> str:
-        """The text for the generator, of these sections or of all; "" where it is bypassed."""
-        return serialised(self.pages, world=self.world, buckets=buckets or BUCKETS)
+    def render(self, *buckets: Bucket) -> str:
+        """Render the text for the generator, of some sections or all; "" if bypassed."""
+        return render_pages(self.pages, world=self.world, buckets=buckets or BUCKETS)
 
     def context_meta(self) -> dict[str, Any]:
-        """What stands on every answer and in every record: all but the texts, as JSON."""
-        text = self.serialised()
+        """Return everything but the texts as JSON, for answers and records."""
+        text = self.render()
         return {
             "task_type": self.task_type,
             "type_from": self.type_from,
@@ -216,8 +218,8 @@ class Package:
             "world": self.world,
             "tokens": {**self.tokens, "total": self.total_tokens, "limit": self.limit_tokens},
             "sha256": hashlib.sha256(text.encode("utf-8", "surrogatepass")).hexdigest(),
-            "pages": [one.recorded() for one in self.pages],
-            "dropped": [one.recorded() for one in self.dropped],
+            "pages": [one.to_record() for one in self.pages],
+            "dropped": [one.to_record() for one in self.dropped],
             "warnings": list(self.warnings),
             "steps": list(self.steps),
         }
@@ -225,45 +227,49 @@ class Package:
 
 TITLE_WEIGHT: Final = 2
 MOST_RANKED: Final = 40_000
-"""Characters of a page that are looked through: a longer one is judged by its beginning."""
+"""Characters of a page that are ranked. A longer page is ranked by its beginning."""
 
 
-def ranked(
+def rank_pages(
     pages: Sequence[PackedPage], *, task: str, stop_words: Collection[str]
 ) -> tuple[PackedPage, ...]:
-    """The pages with their scores, by bucket and in each the best ones first.
+    """Return the pages with their scores, by section and in each the best first.
 
-    Instructions keep their order, forced pages stand before the others of their bucket in the order
-    they were asked for. Pages of one score keep their order, in which what the task names is before
-    what is only linked.
+    Instructions keep their order. Forced pages come before the others of their section, in the
+    order in which they were asked for. Pages with equal scores keep their order, in which pages
+    that the task names come before pages that are only linked.
     """
-    terms = frozenset(_content(task, stop_words))
+    terms = frozenset(_content_words(task, stop_words))
     scored = [
-        replace(one, score=score(one.heading, one.text, terms=terms, stop_words=stop_words))
+        replace(
+            one,
+            score=task_word_share(one.heading, one.text, terms=terms, stop_words=stop_words),
+        )
         for one in pages
     ]
-    buckets = ([one for one in scored if one.bucket == bucket] for bucket in BUCKETS)
-    return tuple(chain.from_iterable(map(_best_first, buckets)))
+    ranked: list[PackedPage] = []
+    for bucket in BUCKETS:
+        of_bucket = [one for one in scored if one.bucket == bucket]
+        if bucket != "instructions":
+            forced = [one for one in of_bucket if one.forced]
+            free = [one for one in of_bucket if not one.forced]
+            of_bucket = forced + sorted(free, key=lambda one: -one.score)
+        ranked += of_bucket
+    return tuple(ranked)
 
 
-def score(title: str, text: str, *, terms: Collection[str], stop_words: Collection[str]) -> float:
-    """How much of a page are the words of a task; 0 where it has no words."""
-    in_title = Counter(_content(title, stop_words))
-    in_text = Counter(_content(text[:MOST_RANKED], stop_words))
+def task_word_share(
+    title: str, text: str, *, terms: Collection[str], stop_words: Collection[str]
+) -> float:
+    """Return the share of a page's words that are words of the task, or 0 without words."""
+    in_title = Counter(_content_words(title, stop_words))
+    in_text = Counter(_content_words(text[:MOST_RANKED], stop_words))
     length = in_title.total() + in_text.total()
     found = sum(in_text[term] + TITLE_WEIGHT * in_title[term] for term in terms)
     return found / length if length else 0.0
 
 
-def _best_first(pages: Sequence[PackedPage]) -> list[PackedPage]:
-    if pages and pages[0].bucket == "instructions":
-        return list(pages)
-    forced = [one for one in pages if one.forced]
-    free = [one for one in pages if not one.forced]
-    return forced + sorted(free, key=lambda one: -one.score)
-
-
-def _content(text: str, stop_words: Collection[str]) -> list[str]:
+def _content_words(text: str, stop_words: Collection[str]) -> list[str]:
     return [word for word in signs_of(text) if word not in stop_words]
 
 
@@ -271,57 +277,60 @@ DROP_ORDER: Final[tuple[Bucket, ...]] = ("wikipedia", "talk", "sources", "encycl
 
 
 class ContextBudgetError(BudgetError):
-    """The instructions alone are more than a package may have; no generator can be asked."""
+    """The instructions alone exceed the budget of a package, so no generator can be asked."""
 
 
-def trimmed(
+def trim_pages(
     pages: Sequence[PackedPage], *, limit_tokens: int, world: str, counter: TokenCounter
 ) -> tuple[tuple[PackedPage, ...], tuple[DroppedPage, ...]]:
-    """The pages that fit, and those that do not in the order in which they went.
+    """Return the pages that fit, and the others in the order in which they were dropped.
 
-    `pages` are ranked: the last of a bucket is its lowest. They are put in from the one that would
-    go last, until one is too much, so that long texts with no place in it cost nothing.
+    Pages are added until one is too much, starting with the page that would be dropped last. So
+    long texts that have no room cost no counting.
+
+    Args:
+        pages: The ranked pages. The last one of a section is dropped first.
+        limit_tokens: Most tokens of the package.
+        world: The name of the world.
+        counter: Counts the tokens of the rendered text.
 
     Raises:
-        ContextBudgetError: the instructions alone do not fit.
+        ContextBudgetError: The instructions alone do not fit.
     """
 
     def fits(number: int) -> bool:
-        text = serialised(last_to_go[:number], world=world)
+        text = render_pages(last_dropped[:number], world=world)
         return counter.count(text) <= limit_tokens
 
-    last_to_go = sorted(pages, key=_place_in_line)
+    # Instructions, which are in no DROP_ORDER, come first, then the section that is dropped last.
+    order = (*DROP_ORDER, "instructions")
+    last_dropped = sorted(pages, key=lambda one: -order.index(one.bucket))
     needed = sum(one.bucket == "instructions" for one in pages)
     if needed and not fits(needed):
-        costs = [(one.heading, counter.count(one.text)) for one in last_to_go[:needed]]
+        costs = [(one.heading, counter.count(one.text)) for one in last_dropped[:needed]]
         raise ContextBudgetError(limit_tokens, costs)
     over = next((at for at in range(needed, len(pages)) if not fits(at + 1)), len(pages))
     why = f"trimmed: the package would have more than {limit_tokens} tokens with it"
     return (
-        tuple(sorted(last_to_go[:over], key=lambda one: BUCKETS.index(one.bucket))),
-        tuple(DroppedPage(page=one, why=why) for one in reversed(last_to_go[over:])),
+        tuple(sorted(last_dropped[:over], key=lambda one: BUCKETS.index(one.bucket))),
+        tuple(DroppedPage(page=one, why=why) for one in reversed(last_dropped[over:])),
     )
 
 
-def _place_in_line(page: PackedPage) -> int:
-    """How early the bucket of a page goes, negated: the one that goes first is the greatest."""
-    return -DROP_ORDER.index(page.bucket) if page.bucket in DROP_ORDER else -len(DROP_ORDER)
-
-
-def section_tokens(
+def count_section_tokens(
     pages: Sequence[PackedPage], *, world: str, counter: TokenCounter
 ) -> dict[str, int]:
-    """The tokens of each section that has pages."""
-    texts = {bucket: serialised(pages, world=world, buckets=(bucket,)) for bucket in BUCKETS}
+    """Return the tokens of each section that has pages."""
+    texts = {bucket: render_pages(pages, world=world, buckets=(bucket,)) for bucket in BUCKETS}
     return {bucket: counter.count(text) for bucket, text in texts.items() if text}
 
 
-def placed(package: Package, system_prompt: str, placement: Placement) -> tuple[str, str]:
-    """The system text and the context text; either may be ""."""
+def place_package(package: Package, system_prompt: str, placement: Placement) -> tuple[str, str]:
+    """Return the system text and the context text of a placement. Either may be ""."""
     if placement == "prepend":
-        return _joined(package.serialised(), system_prompt), ""
+        return _joined(package.render(), system_prompt), ""
     instructions, *rest = BUCKETS
-    return _joined(package.serialised(instructions), system_prompt), package.serialised(*rest)
+    return _joined(package.render(instructions), system_prompt), package.render(*rest)
 
 
 def _joined(*texts: str) -> str:

@@ -1,7 +1,7 @@
-"""The CONTEXT panel: what a generator was shown for a task, and why, as lines for a screen.
+"""The CONTEXT panel: the pages that a generator got for a task, as lines for a screen.
 
-It is made of what a record keeps of an assembly (`context_meta`) alone, so that an answer of a
-moment ago and a draft of last year are shown alike, whatever became of the pages since.
+It uses only the record of an assembly (`context_meta`). So a new answer and a draft of last year
+look the same, even if the pages have changed since.
 """
 
 from collections.abc import Iterator, Mapping, Sequence
@@ -21,24 +21,24 @@ _NOT_SECTIONS: Final = ("total", "limit")
 
 
 def context_panel(title: str, task: str, meta: Mapping[str, Any]) -> list[str]:
-    """The lines of the panel; `title` says whose context it is."""
+    """Render the panel. `title` names the owner of the context."""
     return [
         clipped(visible(f"CONTEXT of {title}"), WIDTH),
-        *titled("task", " ".join(task.split())),
-        *titled("base", str(meta.get("base", ""))),
-        *titled("task type", f"{meta['task_type']}, by {meta['type_from']}"),
-        *titled("entities", ", ".join(meta["entities"]) or "none"),
-        *titled("model", str(meta.get("model", "")) or "none"),
-        *titled("tokens", _tokens(meta)),
+        *field_lines("task", " ".join(task.split())),
+        *field_lines("base", str(meta.get("base", ""))),
+        *field_lines("task type", f"{meta['task_type']}, by {meta['type_from']}"),
+        *field_lines("entities", ", ".join(meta["entities"]) or "none"),
+        *field_lines("model", str(meta.get("model", "")) or "none"),
+        *field_lines("tokens", _tokens(meta)),
         *_pages(meta),
-        *_listed("Left out:", [_left_out(one) for one in meta["dropped"]]),
-        *_listed("Warnings:", meta["warnings"]),
-        *_listed("Steps:", meta["steps"]),
+        *_list_lines("Left out:", [_left_out(one) for one in meta["dropped"]]),
+        *_list_lines("Warnings:", meta["warnings"]),
+        *_list_lines("Steps:", meta["steps"]),
     ]
 
 
 def why_no_package(meta: Mapping[str, Any]) -> str:
-    """A line for below an answer that was made without a package."""
+    """Render a line for below an answer that was made without a package."""
     return f"Task type {meta['task_type']}, no package: {meta['reason']}."
 
 
@@ -69,10 +69,10 @@ def _left_out(one: Mapping[str, Any]) -> str:
     return f"{one['page']} ({one['section']}): {one['dropped']}"
 
 
-def _listed(title: str, lines: Sequence[str]) -> list[str]:
+def _list_lines(title: str, lines: Sequence[str]) -> list[str]:
     return [title, *(shown for line in lines for shown in hanging(f"  {line}"))] if lines else []
 
 
-def titled(title: str, text: str) -> list[str]:
-    """A line of the panel, or as many as it takes."""
+def field_lines(title: str, text: str) -> list[str]:
+    """Render one field of the panel, on as many lines as it needs."""
     return hanging(f"  {padded(title, _TITLE)}{text}")

@@ -1,9 +1,9 @@
-"""Tasks, the requests that an assembly makes about them, and the trace of its fifteen steps.
+"""Tasks, the requests of an assembly, and the trace of its fifteen steps.
 
-The assembly does no I/O. It yields these, and whoever drives it sends the answers back: from
-backends, from models, or in tests from a dict. Where a page or a hit is not for the eyes of who
-asks, the driver leaves it out, or answers `Hidden` in its place, which the trace tells. A backend
-that cannot be read ends the assembly: the driver lets its error go.
+The assembly does no I/O. It yields these requests, and its driver sends the answers: from backends,
+from models, or in tests from a dict. For a page or a hit that the viewer may not see, the driver
+leaves it out or answers `Hidden`, which the trace reports. If a backend cannot be read, the driver
+lets its error pass, which ends the assembly.
 """
 
 from collections.abc import Generator, Iterable, Sequence
@@ -18,15 +18,15 @@ from evennia_ai.engine.prompt.messages import Message
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class LoreTask:
-    """What is to be done, in the words of who asks for it."""
+    """A task in the words of its author."""
 
     text: str
     type_override: str = ""
-    """The key of a task type, which neither the pre-check nor the planner then decides."""
+    """The key of a task type. The pre-check and the planner are then skipped."""
     custom_pages: tuple[PageName, ...] = ()
-    """Shown in any case, before all others of the encyclopedia."""
+    """Pages to show in any case, before all others of the encyclopedia."""
     world: str = ""
-    """What the world is called, "" for what the config page says."""
+    """The name of the world; "" takes the one of the config page."""
 
 
 STEPS: Final = (
@@ -34,22 +34,22 @@ STEPS: Final = (
     *("Resolve requires", "Encyclopedia pages", "Linked pages", "Sources", "Talk sections"),
     *("Wikipedia", "Deduplicate", "Rank", "Trim", "Serialise"),
 )
-"""The steps in their order; the first has number 1."""
+"""The steps in order. The first has number 1."""
 
 
 @dataclass(slots=True)
 class Trace:
-    """Grows while an assembly runs: the one thing that its steps change."""
+    """The log of a running assembly, the only value that its steps change."""
 
     steps: list[str] = field(default_factory=list)
     warnings: list[str] = field(default_factory=list)
 
-    def did(self, number: int, what: str) -> None:
-        """Tell what came of step `number`."""
+    def log_step(self, number: int, what: str) -> None:
+        """Record the result of step `number`."""
         self.steps.append(f"{number}. {STEPS[number - 1]}: {what}")
 
     def warn(self, *warnings: str) -> None:
-        """Tell what is wrong in the wiki or went wrong, each of it once."""
+        """Record problems, each only once."""
         self.warnings.extend(one for one in dict.fromkeys(warnings) if one not in self.warnings)
 
 
@@ -58,14 +58,14 @@ T = TypeVar("T")
 
 @dataclass(frozen=True, slots=True)
 class Fetch:
-    """The pages of these names. Answer: for each `Page`, None or `Hidden`."""
+    """Request pages by name. Answer for each name: a `Page`, None or `Hidden`."""
 
     names: tuple[PageName, ...]
 
 
 @dataclass(frozen=True, slots=True)
 class PageSearch:
-    """The pages that fit a query best. Answer: `Hit`s, best first, or `Hidden` in place of one."""
+    """Request the pages that match a query. Answer: `Hit`s or `Hidden`, best first."""
 
     query: str
     namespaces: tuple[Namespace, ...]
@@ -74,21 +74,21 @@ class PageSearch:
 
 @dataclass(frozen=True, slots=True)
 class Links:
-    """What these pages link to. Answer: for each a sequence of `PageName`."""
+    """Request the links of pages. Answer for each name: a sequence of `PageName`."""
 
     names: tuple[PageName, ...]
 
 
 @dataclass(frozen=True, slots=True)
-class Listed:
-    """The titles of a namespace. Answer: `PageName`s in the order of their titles."""
+class ListTitles:
+    """Request the titles of a namespace. Answer: `PageName`s in the order of their titles."""
 
     namespace: Namespace
 
 
 @dataclass(frozen=True, slots=True)
-class Plan:
-    """Ask the planner model. Answer: an object of `schema`, the text it wrote, or `Failed`."""
+class AskPlanner:
+    """Request a plan. Answer: an object of `schema`, the text of the model, or `Failed`."""
 
     messages: tuple[Message, ...]
     schema: type[BaseModel]
@@ -96,30 +96,30 @@ class Plan:
 
 @dataclass(frozen=True, slots=True)
 class Introduction:
-    """The introduction of a Wikipedia article. Answer: an `Article`, None or `Failed`."""
+    """Request the introduction of a Wikipedia article. Answer: an `Article`, None or `Failed`."""
 
     entity: str
 
 
-Request: TypeAlias = Fetch | PageSearch | Links | Listed | Plan | Introduction
+Request: TypeAlias = Fetch | PageSearch | Links | ListTitles | AskPlanner | Introduction
 Step: TypeAlias = Generator[Request, Any, T]
-"""A part of the assembly: it yields requests and comes to a T."""
+"""A part of the assembly: a generator that yields requests and returns a T."""
 
 
 @dataclass(frozen=True, slots=True)
 class Hidden:
-    """In place of a page: there is one, and who asks may not read it."""
+    """An answer for a page that exists but that the viewer may not read."""
 
 
 @dataclass(frozen=True, slots=True)
 class Failed:
-    """In place of a plan or an introduction: why there is none."""
+    """An answer for a plan or an introduction that could not be had."""
 
     why: str
 
 
 class Article(Protocol):
-    """The introduction of an encyclopedia's article, as plain text."""
+    """The introduction of an encyclopedia article, as plain text."""
 
     @property
     def title(self) -> str: ...
@@ -128,31 +128,31 @@ class Article(Protocol):
     def text(self) -> str: ...
 
 
-def no_page(name: PageName) -> str:
+def missing_page_warning(name: PageName) -> str:
     """Return the warning about a page that is not there, or that the viewer may not see.
 
-    One sentence serves both, so that nobody learns from it whether a hidden page exists.
+    One sentence serves both, so that nobody learns from it that a hidden page exists.
     """
     return f"there is no page {name} that may be read here"
 
 
-def read(names: Sequence[PageName], trace: Trace) -> Step[list[Page | None]]:
-    """The pages of these names in their order, None for each that is not there or not to be seen.
+def fetch_pages(names: Sequence[PageName], trace: Trace) -> Step[list[Page | None]]:
+    """Fetch pages by name, None for each that is missing or hidden.
 
-    A hidden page is a warning; what it is called was known to whoever asked for it.
+    A hidden page gives a warning with its name, which the author of the task already knew.
     """
     if not names:
         return []
     answer = yield Fetch(tuple(names))
     hidden = (name for name, page in zip(names, answer, strict=True) if isinstance(page, Hidden))
-    trace.warn(*map(no_page, hidden))
+    trace.warn(*map(missing_page_warning, hidden))
     return [page if isinstance(page, Page) else None for page in answer]
 
 
-def read_listed(names: Sequence[PageName], trace: Trace) -> Step[list[Page]]:
-    """The pages of these names, each once, where the names are the backend's own.
+def fetch_listed_pages(names: Sequence[PageName], trace: Trace) -> Step[list[Page]]:
+    """Fetch the pages of names that the backend listed, without duplicates.
 
-    Of those that may not be seen the number alone is told: a title may be a secret as well.
+    The warning about hidden pages has only their number, because a title may be a secret.
     """
     if not names:
         return []
@@ -163,10 +163,10 @@ def read_listed(names: Sequence[PageName], trace: Trace) -> Step[list[Page]]:
 
 
 def distinct(pages: Iterable[Page | None]) -> list[Page]:
-    """The pages that are there, each once: two titles may lead to one."""
+    """Return the pages that exist, without duplicates: two titles may lead to one page."""
     return list({page.name: page for page in pages if page is not None}.values())
 
 
-def titles(pages: Iterable[Page]) -> str:
-    """The names of pages for a line of the trace."""
+def page_names(pages: Iterable[Page]) -> str:
+    """Join the names of pages for a line of the trace."""
     return ", ".join(page.name.full for page in pages) or "none"

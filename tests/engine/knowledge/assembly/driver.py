@@ -1,4 +1,4 @@
-"""A driver for assemblies: answers from pages in memory, and what was asked for on the way."""
+"""A driver for assemblies: it answers from pages in memory and records the requests."""
 
 import json
 from collections.abc import Callable, Collection, Mapping, Sequence
@@ -11,14 +11,14 @@ import yaml
 from evennia_ai.engine.knowledge.assembly.assembly import assemble
 from evennia_ai.engine.knowledge.assembly.packages import Package
 from evennia_ai.engine.knowledge.assembly.requests import (
+    AskPlanner,
     Fetch,
     Hidden,
     Introduction,
     Links,
-    Listed,
+    ListTitles,
     LoreTask,
     PageSearch,
-    Plan,
     Request,
     Step,
 )
@@ -77,12 +77,12 @@ class AnswersFrom:
                 return [self._seen(name) for name in names]
             case Links(names):
                 return [self._page(name).links for name in names]
-            case Listed(namespace):
+            case ListTitles(namespace):
                 names = (one.name for one in self.pages)
                 return sorted(one for one in names if one.namespace == namespace)
             case PageSearch(query, namespaces, limit):
                 return self._hits(query, namespaces)[:limit]
-            case Plan():
+            case AskPlanner():
                 return self.plan
             case Introduction(entity):
                 return self.articles.get(entity)

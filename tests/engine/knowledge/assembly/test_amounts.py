@@ -1,8 +1,8 @@
-"""How much of everything a package holds, where a wiki's config page says nothing of it."""
+"""Default limits of a package, without a config page."""
 
 import pytest
 
-from evennia_ai.engine.knowledge.assembly.requests import PageSearch, Plan
+from evennia_ai.engine.knowledge.assembly.requests import AskPlanner, PageSearch
 from evennia_ai.engine.knowledge.pages.page import Page
 from evennia_ai.engine.prompt.tokens import ESTIMATE
 from tests.engine.knowledge.assembly.driver import AnswersFrom, a_page, a_plan, assembled
@@ -16,17 +16,17 @@ def answers(pages: list[Page], *entities: str) -> AnswersFrom:
 
 
 @pytest.mark.req("S4-09")
-def test_eight_entities_of_a_plan_count():
+def test_plan_has_at_most_eight_entities():
     answered = answers([], *PLACES)
     package = assembled(TASK, answered)
-    (asked,) = [one for one in answered.asked if isinstance(one, Plan)]
+    (asked,) = [one for one in answered.asked if isinstance(one, AskPlanner)]
 
     assert package.entities == tuple(PLACES[:8])
     assert "at most 8." in asked.messages[0].content
 
 
 @pytest.mark.req("S4-46")
-def test_requires_are_followed_over_two_hops():
+def test_requires_are_followed_for_two_hops():
     pages = [
         a_page(f"Instructions:{one}", f"---\nrequires: [{to}]\n---\n")
         for one, to in (("World Bible", "A"), *zip("ABC", "BCD", strict=True))
@@ -38,14 +38,14 @@ def test_requires_are_followed_over_two_hops():
 
 
 @pytest.mark.req("S4-13")
-def test_eight_entities_have_their_pages_in_a_package():
+def test_package_has_pages_of_at_most_eight_entities():
     package = assembled(TASK, answers([a_page(one) for one in PLACES], *PLACES))
 
     assert [one.heading for one in package.sections["encyclopedia"]] == PLACES[:8]
 
 
 @pytest.mark.req("S4-14")
-def test_five_linked_pages_are_in_a_package_for_all_entities_together():
+def test_package_has_at_most_five_linked_pages():
     links = " ".join(f"[[{one}]]" for one in PLACES)
     pages = [a_page("The Fair", links), a_page("The Mill", links), *map(a_page, PLACES)]
     package = assembled(TASK, answers(pages, "The Fair", "The Mill"))
@@ -54,7 +54,7 @@ def test_five_linked_pages_are_in_a_package_for_all_entities_together():
 
 
 @pytest.mark.req("S4-15")
-def test_two_sources_are_searched_for_each_entity_and_shown():
+def test_package_has_two_sources_for_each_entity():
     papers = [a_page(f"Sources:Paper {number}", "Of the mill.") for number in range(9)]
     answered = answers(papers, "The Mill")
     package = assembled(TASK, answered)
@@ -69,10 +69,10 @@ def test_two_sources_are_searched_for_each_entity_and_shown():
 
 
 @pytest.mark.req("S4-20")
-def test_a_package_has_six_thousand_tokens_less_five_hundred_in_reserve():
+def test_package_has_at_most_6000_tokens_less_a_reserve_of_500():
     text = "The fair is held by the river. " * 148
     package = assembled(TASK, answers([a_page(one, text) for one in PLACES], *PLACES[:8]))
-    tokens = ESTIMATE.count(package.serialised())
+    tokens = ESTIMATE.count(package.render())
     one_more = tokens + ESTIMATE.count(text)
 
     assert package.limit_tokens == 5500

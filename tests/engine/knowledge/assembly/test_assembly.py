@@ -1,4 +1,4 @@
-"""The fifteen steps together: what is asked for when, and what comes of missing answers."""
+"""All fifteen steps together: the order of requests, and missing answers."""
 
 from dataclasses import replace
 
@@ -8,12 +8,12 @@ from evennia_ai.engine.knowledge.assembly.config import AssemblyRules
 from evennia_ai.engine.knowledge.assembly.packages import ContextBudgetError
 from evennia_ai.engine.knowledge.assembly.requests import (
     STEPS,
+    AskPlanner,
     Failed,
     Fetch,
     Introduction,
     LoreTask,
     PageSearch,
-    Plan,
 )
 from tests.engine.knowledge.assembly.driver import (
     AnArticle,
@@ -41,7 +41,7 @@ def asked(answered: AnswersFrom, kind: type) -> list:
 
 
 @pytest.mark.req("S4-01")
-def test_the_trace_has_all_fifteen_steps_in_their_order():
+def test_trace_has_fifteen_steps_in_order():
     package = assembled(TASK, answers("Agda Rook"))
     heads = [line.partition(":")[0] for line in package.steps]
 
@@ -51,7 +51,7 @@ def test_the_trace_has_all_fifteen_steps_in_their_order():
 
 @pytest.mark.req("S4-07")
 @pytest.mark.parametrize("task", [TASK, "show exits"])
-def test_the_config_page_is_asked_for_first(task):
+def test_config_page_is_requested_first(task):
     answered = answers("Agda Rook")
     assembled(task, answered)
 
@@ -59,7 +59,7 @@ def test_the_config_page_is_asked_for_first(task):
 
 
 @pytest.mark.req("S4-07")
-def test_a_wiki_without_a_config_page_has_the_rules_of_the_game():
+def test_rules_of_the_game_apply_without_a_config_page():
     answered = answers("Lowmark", pages=[a_page("Lowmark", "A [[Brass]] [[Mill]]")])
     package = assembled(TASK, answered, rules=AssemblyRules(world="Game", budget_tokens=900))
 
@@ -68,7 +68,7 @@ def test_a_wiki_without_a_config_page_has_the_rules_of_the_game():
 
 
 @pytest.mark.req("S4-07")
-def test_a_broken_config_page_is_told_and_does_not_stop_the_work():
+def test_broken_config_page_gives_a_warning_and_a_package():
     broken = a_page("Instructions:Config", "---\nbudget_tokens: plenty\n---\n")
     package = assembled(TASK, answers("Agda Rook", pages=[broken]))
 
@@ -77,28 +77,28 @@ def test_a_broken_config_page_is_told_and_does_not_stop_the_work():
 
 
 @pytest.mark.req("S4-08", "S4-50")
-def test_an_obvious_query_asks_nothing_more_and_says_why():
+def test_obvious_query_makes_no_more_requests():
     answered = answers()
     package = assembled("Show exits", answered)
 
     assert len(answered.asked) == 1
-    assert package.serialised() == ""
+    assert package.render() == ""
     told = package.context_meta()
     assert (told["bypassed"], told["reason"]) == (True, "the task is obviously a query")
     assert (told["task_type"], told["type_from"]) == ("query", "precheck")
 
 
 @pytest.mark.req("S4-04", "S4-50")
-def test_a_task_that_the_planner_finds_to_be_a_query_reads_no_page():
+def test_planned_query_reads_no_page():
     answered = answers("Agda Rook", task_type="query")
     told = assembled("The miller, and who she is", answered).context_meta()
 
-    assert [type(one) for one in answered.asked] == [Fetch, Plan]
+    assert [type(one) for one in answered.asked] == [Fetch, AskPlanner]
     assert (told["bypassed"], told["entities"]) == (True, ["Agda Rook"])
 
 
 @pytest.mark.req("S4-05")
-def test_a_report_that_writes_no_page_is_bypassed():
+def test_report_without_a_page_is_bypassed():
     plan = a_plan("maintenance_report", "Brass", writes_page=False)
 
     assert assembled("Count the stubs", answers(plan=plan)).bypassed
@@ -114,15 +114,15 @@ def test_a_report_that_writes_no_page_is_bypassed():
         a_plan("write_opera", writes_page=False),
     ],
 )
-def test_an_unknown_task_has_its_package(plan):
+def test_unknown_task_gets_a_package(plan):
     package = assembled(TASK, answers(plan=plan))
 
     assert (package.task_type, package.bypassed) == ("unknown", False)
-    assert package.serialised().startswith("[INSTRUCTIONS]")
+    assert package.render().startswith("[INSTRUCTIONS]")
 
 
 @pytest.mark.req("S4-09")
-def test_without_a_planner_the_names_in_the_task_are_its_entities():
+def test_entities_are_names_in_the_task_without_a_planner():
     package = assembled(TASK, answers(plan=Failed("no model answers")))
 
     assert package.entities == ("Agda Rook",)
@@ -130,7 +130,7 @@ def test_without_a_planner_the_names_in_the_task_are_its_entities():
 
 
 @pytest.mark.req("S4-10")
-def test_the_world_bible_is_first_though_others_require_it():
+def test_world_bible_is_first_when_others_require_it():
     package = assembled(TASK, answers("Agda Rook"))
 
     assert titles(package, "instructions")[0] == "Instructions:World Bible"
@@ -138,7 +138,7 @@ def test_the_world_bible_is_first_though_others_require_it():
 
 
 @pytest.mark.req("S4-11")
-def test_core_instructions_follow_it_then_pages_for_all_then_those_of_the_type():
+def test_instructions_are_core_then_default_then_of_the_type():
     package = assembled(TASK, answers("Agda Rook"))
 
     assert titles(package, "instructions")[1:6] == [
@@ -151,14 +151,14 @@ def test_core_instructions_follow_it_then_pages_for_all_then_those_of_the_type()
 
 
 @pytest.mark.req("S4-11", "S4-44")
-def test_a_type_of_the_config_page_brings_its_instructions():
+def test_configured_type_adds_its_instructions():
     package = assembled("Invent a rumour", answers(task_type="create_rumour"))
 
     assert package.task_type == "create_rumour"
     assert titles(package, "instructions")[-1] == "Instructions:Create/Rumour"
 
 
-def test_a_wiki_without_instructions_is_told_so():
+def test_missing_instructions_give_a_warning():
     package = assembled(TASK, answers("Brass", pages=[a_page("Brass", "An otter.")]))
 
     assert package.sections.keys() == {"encyclopedia"}
@@ -168,7 +168,7 @@ def test_a_wiki_without_instructions_is_told_so():
     )
 
 
-def test_more_instruction_pages_than_are_looked_through_is_a_warning():
+def test_too_many_instruction_pages_give_a_warning():
     many = [a_page(f"Instructions:P{number:03}") for number in range(230)]
     answered = answers(pages=many)
     package = assembled(TASK, answered)
@@ -181,7 +181,7 @@ def test_more_instruction_pages_than_are_looked_through_is_a_warning():
 @pytest.mark.parametrize(
     ("config", "last"), [("max_depth: 1", "B"), ("max_depth: 2", "C"), ("fully_resolve: true", "D")]
 )
-def test_requires_are_followed_as_deep_as_the_config_page_says(config, last):
+def test_requires_are_followed_to_the_configured_depth(config, last):
     chain = [
         a_page(f"Instructions:{one}", f"---\nrequires: [{to}]\n---\n")
         for one, to in ("AB", "BC", "CD")
@@ -193,7 +193,7 @@ def test_requires_are_followed_as_deep_as_the_config_page_says(config, last):
 
 
 @pytest.mark.req("S4-13")
-def test_each_entity_has_its_page_by_title_alias_or_redirect():
+def test_entity_page_is_found_by_title_alias_or_redirect():
     package = assembled(TASK, answers("brass", "Watermill", "The Miller"))
     found = [one.heading for one in package.pages if one.why == "the task is about it"]
 
@@ -201,7 +201,7 @@ def test_each_entity_has_its_page_by_title_alias_or_redirect():
 
 
 @pytest.mark.req("S4-13")
-def test_an_entity_without_a_page_is_told():
+def test_entity_without_a_page_gives_a_warning():
     package = assembled(TASK, answers("The Reeve"))
 
     (warning,) = package.context_meta()["warnings"]
@@ -209,7 +209,7 @@ def test_an_entity_without_a_page_is_told():
 
 
 @pytest.mark.req("S4-14")
-def test_linked_pages_are_the_best_that_exist():
+def test_linked_pages_are_the_best_existing_ones():
     pages = [
         a_page("A", "[[Red]] [[C]] [[E]] [[Also C]]"),
         a_page("B", "[[Red]] [[C]] [[D]] [[D]]"),
@@ -223,7 +223,7 @@ def test_linked_pages_are_the_best_that_exist():
 
 
 @pytest.mark.req("S4-15")
-def test_sources_are_searched_for_each_entity_and_no_more_than_allowed():
+def test_sources_are_searched_for_each_entity_within_the_limit():
     answered = answers("Agda Rook", "Brass")
     package = assembled(TASK, answered)
 
@@ -237,7 +237,7 @@ def test_sources_are_searched_for_each_entity_and_no_more_than_allowed():
     ]
 
 
-def test_a_source_that_is_named_is_there_without_a_search():
+def test_named_source_is_included_without_a_search():
     answered = answers("Sources:Song of the Fair")
     rules = AssemblyRules(sources_per_entity=0)
     pages = [one for one in the_wiki() if one.name.title != "Config"]
@@ -247,8 +247,8 @@ def test_a_source_that_is_named_is_there_without_a_search():
 
 
 @pytest.mark.req("S4-16")
-def test_of_talk_pages_only_three_sections_are_shown():
-    text = assembled(TASK, answers("Agda Rook", "The Weir")).serialised("talk")
+def test_package_has_only_three_sections_of_talk_pages():
+    text = assembled(TASK, answers("Agda Rook", "The Weir")).render("talk")
 
     assert "High for flour" in text
     assert "father of the otter" not in text
@@ -256,18 +256,18 @@ def test_of_talk_pages_only_three_sections_are_shown():
 
 
 @pytest.mark.req("S4-16")
-def test_a_talk_page_is_shown_whole_by_no_other_way():
+def test_whole_talk_page_is_dropped_from_other_sections():
     sneaky = a_page("Instructions:World Bible", "---\nrequires: ['Talk:Agda Rook']\n---\nText.")
     pages = [one for one in the_wiki() if one.name.title != "World Bible"]
     task = LoreTask(text=TASK, custom_pages=named("Talk:Agda Rook"))
     package = assembled(task, answers("Brass", pages=[sneaky, *pages]))
 
-    assert "prove it" not in package.serialised()
+    assert "prove it" not in package.render()
     assert "talk pages are never shown whole" in {one.why for one in package.dropped}
 
 
 @pytest.mark.req("S4-17")
-def test_wikipedia_is_not_asked_unless_the_rules_say_so():
+def test_wikipedia_is_requested_only_if_the_rules_allow():
     answered = answers("Brass", articles={"Brass": AnArticle(title="Brass", text="An alloy.")})
     package = assembled(TASK, answered)
 
@@ -276,7 +276,7 @@ def test_wikipedia_is_not_asked_unless_the_rules_say_so():
 
 
 @pytest.mark.req("S4-17")
-def test_what_wikipedia_fails_to_say_is_left_out_and_told():
+def test_wikipedia_failure_gives_a_warning():
     articles = {
         "Brass": Failed("it did not answer in 5 seconds"),
         "The Weir": AnArticle(title="Weir", text="A barrier."),
@@ -290,12 +290,12 @@ def test_what_wikipedia_fails_to_say_is_left_out_and_told():
 
 
 @pytest.mark.req("S4-18")
-def test_a_page_stays_in_the_first_section_that_has_it():
+def test_duplicate_page_stays_in_its_first_section():
     task = LoreTask(
         text=TASK, custom_pages=named("Instructions:Style/Voice", "Sources:Song of the Fair")
     )
     package = assembled(task, answers("Brass"))
-    text = package.serialised()
+    text = package.render()
 
     assert text.count("--- Instructions:Style/Voice ---") == 1
     assert "Instructions:Style/Voice" in titles(package, "instructions")
@@ -307,24 +307,24 @@ def test_a_page_stays_in_the_first_section_that_has_it():
 
 
 @pytest.mark.req("S4-22")
-def test_too_long_instructions_stop_the_work():
+def test_assembly_fails_when_instructions_are_too_long():
     with pytest.raises(ContextBudgetError, match="Instructions:World Bible"):
         assembled(TASK, answers("Brass"), rules=AssemblyRules(budget_tokens=60, reserve_tokens=0))
 
 
 @pytest.mark.req("S4-53")
-def test_a_given_type_goes_past_the_pre_check_and_the_planner():
+def test_given_type_skips_precheck_and_planner():
     answered = answers()
     task = LoreTask(text="Show the mill in winter", type_override="create_encyclopedia_article")
     package = assembled(task, answered)
 
-    assert asked(answered, Plan) == []
+    assert asked(answered, AskPlanner) == []
     assert (package.task_type, package.type_from) == ("create_encyclopedia_article", "override")
     assert "Instructions:Create/Article" in titles(package, "instructions")
 
 
 @pytest.mark.req("S4-53")
-def test_custom_pages_stand_first_in_the_encyclopedia_and_go_last():
+def test_custom_pages_are_first_and_dropped_last():
     custom = LoreTask(text=TASK, custom_pages=named("The Otter Fair", "Watermill"))
     whole = assembled(custom, answers("Agda Rook"))
     rules = AssemblyRules(budget_tokens=whole.tokens["instructions"] + 62, reserve_tokens=0)
@@ -336,7 +336,7 @@ def test_custom_pages_stand_first_in_the_encyclopedia_and_go_last():
 
 
 @pytest.mark.req("S4-54")
-def test_every_page_of_the_record_has_its_revision_and_its_hash():
+def test_record_has_revision_and_hash_of_every_page():
     package = assembled(TASK, answers("Agda Rook", "Brass"))
     wiki = {one.name.full: one for one in the_wiki()}
     told = package.context_meta()["pages"]
@@ -351,7 +351,7 @@ def test_every_page_of_the_record_has_its_revision_and_its_hash():
 
 
 @pytest.mark.req("S4-55")
-def test_pages_that_may_not_be_read_are_in_no_package():
+def test_hidden_pages_are_in_no_package():
     hidden = named("Agda Rook", "Sources:Ledger of the Mill", "Instructions:Style/Voice", "Brass")
     package = assembled(TASK, answers("Agda Rook", "The Mill", hidden=hidden))
     shown = {one.name for one in package.pages}
@@ -363,7 +363,7 @@ def test_pages_that_may_not_be_read_are_in_no_package():
 
 
 @pytest.mark.req("S4-55")
-def test_instructions_that_may_not_be_read_are_counted_and_not_named():
+def test_hidden_instructions_are_counted_without_names():
     hidden = named("Instructions:Style/Voice", "Instructions:Create/Source/Letter")
     package = assembled(TASK, answers("Agda Rook", hidden=hidden))
     told = str(package.context_meta())
@@ -374,26 +374,26 @@ def test_instructions_that_may_not_be_read_are_counted_and_not_named():
 
 
 @pytest.mark.req("S4-55")
-def test_a_source_that_may_not_be_read_is_not_even_named():
+def test_hidden_source_is_not_named():
     hidden = named("Sources:Ledger of the Mill")
     package = assembled(TASK, answers("Agda Rook", hidden=hidden))
 
     assert "Ledger" not in str(package.context_meta())
 
 
-def test_the_world_is_called_as_the_task_says():
+def test_world_name_is_taken_from_the_task():
     task = LoreTask(text=TASK, world="Highmark")
 
     assert assembled(task, answers("Brass")).world == "Highmark"
 
 
-def test_two_assemblies_of_one_wiki_are_the_same():
+def test_assembly_is_deterministic():
     one, other = (assembled(TASK, answers("Agda Rook", "Brass")) for _ in range(2))
 
     assert one == other
 
 
-def test_a_task_about_nothing_has_its_instructions():
+def test_package_has_instructions_without_entities():
     package = assembled("Write", answers())
 
     assert package.sections.keys() == {"instructions"}

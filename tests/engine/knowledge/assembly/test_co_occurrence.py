@@ -1,23 +1,27 @@
-"""Which pages those at hand have in common."""
+"""The pages that several pages link to."""
 
 import pytest
 
-from evennia_ai.engine.knowledge.assembly.gathering import Seed, mentions, related
+from evennia_ai.engine.knowledge.assembly.gathering import (
+    LinkSource,
+    linked_names,
+    rank_linked_pages,
+)
 from tests.engine.knowledge.assembly.driver import named
 
 
-def a_seed(title: str, *links: str) -> Seed:
+def a_seed(title: str, *links: str) -> LinkSource:
     """A page with these links, one of them perhaps more than once."""
     targets = named(*links)
-    return Seed(name=named(title)[0], links=tuple(dict.fromkeys(targets)), mentions=targets)
+    return LinkSource(name=named(title)[0], links=tuple(dict.fromkeys(targets)), mentions=targets)
 
 
-def ranks(*seeds: Seed) -> list[tuple[str, int, int]]:
-    return [(one.name.full, one.seeds, one.links) for one in related(seeds)]
+def ranks(*seeds: LinkSource) -> list[tuple[str, int, int]]:
+    return [(one.name.full, one.seeds, one.links) for one in rank_linked_pages(seeds)]
 
 
 @pytest.mark.req("S4-14")
-def test_pages_rank_by_seeds_then_by_links_then_by_title():
+def test_linked_pages_rank_by_sources_then_links_then_title():
     seeds = (
         a_seed("A", "Often", "Often", "Often", "Both", "Yew", "Elm"),
         a_seed("B", "Both", "Twice", "Twice"),
@@ -33,25 +37,25 @@ def test_pages_rank_by_seeds_then_by_links_then_by_title():
 
 
 @pytest.mark.req("S4-14")
-def test_seeds_are_not_related_to_themselves():
+def test_linked_pages_leave_out_the_sources():
     assert ranks(a_seed("A", "A", "B"), a_seed("B", "A", "C")) == [("C", 1, 1)]
 
 
-def test_pages_of_other_namespaces_are_left_to_other_steps():
+def test_linked_pages_are_only_of_the_encyclopedia():
     assert ranks(a_seed("A", "Sources:Ledger", "Instructions:Config", "B")) == [("B", 1, 1)]
 
 
-def test_a_link_that_only_the_backend_knows_counts_once():
-    seed = Seed(name=named("A")[0], links=named("B"))
+def test_link_without_a_mention_counts_once():
+    seed = LinkSource(name=named("A")[0], links=named("B"))
 
-    assert [one.links for one in related([seed])] == [1]
-
-
-def test_nothing_is_related_to_nothing():
-    assert related([]) == ()
+    assert [one.links for one in rank_linked_pages([seed])] == [1]
 
 
-def test_every_link_in_a_text_is_counted():
+def test_linked_pages_are_none_without_sources():
+    assert rank_linked_pages([]) == ()
+
+
+def test_linked_names_keep_repetitions():
     text = "[[B]], [[b|again]] and [[B#part]], <nowiki>[[B]]</nowiki>, [[]] and [[C]]"
 
-    assert mentions(text) == named("B", "B", "B", "C")
+    assert linked_names(text) == named("B", "B", "B", "C")

@@ -1,10 +1,10 @@
-"""A wiki's config page changes the rules, and no slip on it stops the work."""
+"""The config page of a wiki changes the rules; errors on it give only warnings."""
 
 from dataclasses import fields
 
 import pytest
 
-from evennia_ai.engine.knowledge.assembly.config import READERS, AssemblyRules, configured
+from evennia_ai.engine.knowledge.assembly.config import PARSERS, AssemblyRules, apply_config_page
 from tests.engine.knowledge.assembly.driver import a_page, named
 
 RULES = AssemblyRules()
@@ -15,16 +15,16 @@ def config(*lines: str):
 
 
 def rules_of(*lines: str) -> AssemblyRules:
-    rules, warnings = configured(RULES, config(*lines))
+    rules, warnings = apply_config_page(RULES, config(*lines))
     assert warnings == ()
     return rules
 
 
-def test_each_field_of_the_rules_can_be_written():
-    assert {*READERS, "task_types"} == {one.name for one in fields(AssemblyRules)}
+def test_config_page_can_set_every_field():
+    assert {*PARSERS, "task_types"} == {one.name for one in fields(AssemblyRules)}
 
 
-def test_what_the_page_does_not_say_stays():
+def test_config_page_keeps_fields_it_does_not_name():
     assert rules_of("type: config", "priority: 3") == RULES
 
 
@@ -47,7 +47,7 @@ def test_what_the_page_does_not_say_stays():
         ("budget_tokens: 900", "budget_tokens", 900),
     ],
 )
-def test_a_field_is_read(line, field, value):
+def test_config_field_is_parsed(line, field, value):
     assert getattr(rules_of(line), field) == value
 
 
@@ -68,32 +68,32 @@ def test_a_field_is_read(line, field, value):
         ("task_types: [a]", "task_types must be at most 50 types"),
         ("task_types: {a: b}", "task_types must be keys with a description each"),
         ("task_types: {a: {bypass: often}}", "task_types must be types whose bypass is one of"),
-        ("task_types: {a: {by: 1}}", "task_types must be types that say"),
+        ("task_types: {a: {by: 1}}", "task_types must be types with the fields"),
     ],
 )
-def test_a_wrong_value_is_a_warning_and_changes_nothing(line, warning):
-    rules, warnings = configured(RULES, config(line))
+def test_wrong_config_value_gives_a_warning(line, warning):
+    rules, warnings = apply_config_page(RULES, config(line))
 
     assert rules == RULES
     assert len(warnings) == 1
     assert warnings[0].startswith(f"Instructions:Config: {warning}")
 
 
-def test_a_wrong_value_leaves_the_others_right():
-    rules, warnings = configured(RULES, config("max_depth: deep", "linked_pages: 7"))
+def test_wrong_config_value_keeps_the_other_fields():
+    rules, warnings = apply_config_page(RULES, config("max_depth: deep", "linked_pages: 7"))
 
     assert (rules.linked_pages, len(warnings)) == (7, 1)
 
 
-def test_a_reserve_that_leaves_nothing_is_not_used():
-    rules, warnings = configured(RULES, config("budget_tokens: 600", "reserve_tokens: 600"))
+def test_reserve_is_ignored_when_it_exceeds_the_budget():
+    rules, warnings = apply_config_page(RULES, config("budget_tokens: 600", "reserve_tokens: 600"))
 
     assert rules == RULES
     assert "reserve_tokens must be less than budget_tokens" in warnings[0]
 
 
 @pytest.mark.req("S4-44")
-def test_a_new_task_type_is_added():
+def test_config_page_adds_a_task_type():
     new = rules_of(
         *("task_types:", "  create_rumour:", "    description: Invent what people say"),
         *("    instructions: [Create/Rumour]", "    bypass: read_only"),
@@ -107,7 +107,7 @@ def test_a_new_task_type_is_added():
 
 
 @pytest.mark.parametrize(("written", "bypass"), [("true", "always"), ("'no'", "never")])
-def test_a_known_type_is_changed_where_it_stands(written, bypass):
+def test_config_page_changes_a_task_type_in_its_place(written, bypass):
     rules = rules_of(f"task_types: {{edit_page: {{bypass: {written}}}}}")
 
     assert [one.key for one in rules.task_types] == [one.key for one in RULES.task_types]
@@ -115,8 +115,8 @@ def test_a_known_type_is_changed_where_it_stands(written, bypass):
 
 
 @pytest.mark.req("S4-45")
-def test_a_table_on_the_page_is_read_as_front_matter_is():
+def test_config_table_is_read_like_front_matter():
     table = "{|\n! type\n| config\n|-\n! max_depth\n| 3\n|-\n! fully_resolve\n| yes\n|}\nText."
-    rules, warnings = configured(RULES, a_page("Instructions:Config", table))
+    rules, warnings = apply_config_page(RULES, a_page("Instructions:Config", table))
 
     assert (rules.max_depth, rules.fully_resolve, warnings) == (3, True, ())

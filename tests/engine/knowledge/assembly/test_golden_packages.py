@@ -62,19 +62,19 @@ def package_of(task_type: str) -> Package:
     ],
 )
 def test_package_matches_the_golden_text_of_its_type(task_type):
-    assert package_of(task_type).serialised() == (GOLDEN / f"{task_type}.txt").read_text("utf-8")
+    assert package_of(task_type).render() == (GOLDEN / f"{task_type}.txt").read_text("utf-8")
 
 
-def test_every_type_that_every_game_has_is_among_them():
+def test_golden_packages_cover_every_type():
     assert list(TASKS) == [one.key for one in TASK_TYPES]
 
 
 @pytest.mark.parametrize("task_type", TASKS)
-def test_a_package_is_of_the_type_the_planner_named(task_type):
+def test_package_has_the_type_of_the_planner(task_type):
     assert package_of(task_type).task_type == task_type
 
 
-def test_the_record_of_a_package_is_as_it_was():
+def test_package_record_matches_the_golden_file():
     told = json.dumps(package_of("create_source").context_meta(), ensure_ascii=False, indent=1)
 
     assert told + "\n" == (GOLDEN / "create_source.meta.json").read_text("utf-8")

@@ -1,10 +1,14 @@
-"""The graph of requires: by hops, in declared order, and never in circles."""
+"""The graph of requires: by hops, in order of declaration, without circles."""
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from evennia_ai.engine.knowledge.assembly.instructing import MOST_PAGES, Resolved, resolved
+from evennia_ai.engine.knowledge.assembly.instructing import (
+    MOST_PAGES,
+    RequiredPages,
+    resolve_requires,
+)
 from tests.engine.knowledge.assembly.driver import AnswersFrom, a_page, driven, named, the_wiki
 
 REQUIRES = "---\nrequires: [{}]\n---\nText."
@@ -20,18 +24,18 @@ def pages_of(**requires: str):
 
 def graph(
     pages, root: str, *, max_depth: int | None = 2, hidden=(), asked: list | None = None
-) -> Resolved:
+) -> RequiredPages:
     answers = AnswersFrom(pages=pages, hidden=hidden, asked=[] if asked is None else asked)
     [first] = [one for one in pages if one.name.title == root]
-    return driven(resolved([first], max_depth=max_depth), answers)
+    return driven(resolve_requires([first], max_depth=max_depth), answers)
 
 
-def depths(found: Resolved) -> dict[str, int]:
+def depths(found: RequiredPages) -> dict[str, int]:
     return {one.page.name.title: one.depth for one in found.reached}
 
 
 @pytest.mark.req("S4-12", "S4-45", "S4-48")
-def test_an_interview_needs_its_workflow_and_what_that_needs():
+def test_requires_of_an_interview_are_resolved():
     found = graph(the_wiki(), "Create/Source/Interview")
 
     assert depths(found) == {
@@ -46,26 +50,26 @@ def test_an_interview_needs_its_workflow_and_what_that_needs():
 
 
 @pytest.mark.req("S4-12")
-def test_all_of_one_hop_come_before_the_next_in_the_order_they_are_declared():
+def test_required_pages_are_in_order_of_hop_and_declaration():
     found = graph(pages_of(A="CB", B="D", C="E", D="", E=""), "A")
 
     assert list(depths(found)) == ["A", "C", "B", "E", "D"]
 
 
 @pytest.mark.req("S4-46")
-def test_the_third_hop_is_not_followed():
+def test_third_hop_is_not_followed():
     assert depths(graph(pages_of(A="B", B="C", C="D", D=""), "A")) == {"A": 0, "B": 1, "C": 2}
 
 
 @pytest.mark.req("S4-47")
-def test_a_graph_that_is_fully_resolved_has_every_hop():
+def test_every_hop_is_followed_without_a_depth():
     found = graph(pages_of(A="B", B="C", C="D", D=""), "A", max_depth=None)
 
     assert depths(found)["D"] == 3
 
 
 @pytest.mark.req("S4-12")
-def test_circles_end_and_ask_the_wiki_for_each_page_once():
+def test_circle_ends_and_fetches_each_page_once():
     asked: list = []
     found = graph(pages_of(A="BA", B="CA", C="ABC"), "A", max_depth=None, asked=asked)
 
@@ -73,12 +77,12 @@ def test_circles_end_and_ask_the_wiki_for_each_page_once():
     assert [one.names for one in asked] == [named("Instructions:B"), named("Instructions:C")]
 
 
-def test_a_depth_of_nothing_reads_nothing():
+def test_depth_of_zero_fetches_nothing():
     assert depths(graph(pages_of(A="B", B=""), "A", max_depth=0)) == {"A": 0}
 
 
 @pytest.mark.req("S4-12")
-def test_a_missing_page_is_a_warning_that_names_who_wants_it():
+def test_missing_page_gives_a_warning_with_its_requirer():
     found = graph(pages_of(A="BX", B=""), "A")
 
     assert list(depths(found)) == ["A", "B"]
@@ -86,14 +90,14 @@ def test_a_missing_page_is_a_warning_that_names_who_wants_it():
 
 
 @pytest.mark.req("S4-55")
-def test_a_page_that_may_not_be_read_is_a_warning_too():
+def test_hidden_page_gives_a_warning():
     found = graph(pages_of(A="B", B="C", C=""), "A", hidden=named("Instructions:B"))
 
     assert list(depths(found)) == ["A"]
     assert found.warnings == ("Instructions:A requires Instructions:B, which may not be read here",)
 
 
-def test_two_titles_of_one_page_bring_it_once():
+def test_page_is_included_once_for_two_titles():
     alias = a_page("Instructions:B", "---\naliases: [Bee]\n---\nText.")
     found = graph([*pages_of(A="B"), a_page("Instructions:A2"), alias], "A")
     twice = a_page("Instructions:Z", REQUIRES.format("B, Bee"))
@@ -102,7 +106,7 @@ def test_two_titles_of_one_page_bring_it_once():
     assert list(depths(found)) == ["Z", "B"]
 
 
-def test_a_graph_without_an_end_in_sight_is_cut_with_a_warning():
+def test_huge_graph_is_cut_with_a_warning():
     wide = {f"P{number}": [f"P{number * 2 + 1}", f"P{number * 2 + 2}"] for number in range(500)}
     pages = [
         a_page(f"Instructions:{one}", REQUIRES.format(", ".join(to))) for one, to in wide.items()
@@ -114,7 +118,7 @@ def test_a_graph_without_an_end_in_sight_is_cut_with_a_warning():
 
 
 @given(st.lists(st.tuples(st.integers(0, 9), st.integers(0, 9)), max_size=40), st.integers(0, 5))
-def test_any_graph_gives_each_page_once_at_its_least_depth(edges, max_depth):
+def test_any_graph_has_each_page_once_at_its_least_depth(edges, max_depth):
     to = {one: [b for a, b in edges if a == one] for one in range(10)}
     pages = pages_of(**{f"N{one}": "" for one in to})
     pages = [

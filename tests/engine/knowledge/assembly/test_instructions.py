@@ -1,9 +1,9 @@
-"""Which instruction pages a task needs, by what the pages say of themselves."""
+"""The choice of instruction pages by their metadata."""
 
 import pytest
 
 from evennia_ai.engine.knowledge.assembly.config import TaskType
-from evennia_ai.engine.knowledge.assembly.instructing import included_by_default, of_task
+from evennia_ai.engine.knowledge.assembly.instructing import default_pages, pages_for_task
 from tests.engine.knowledge.assembly.driver import a_page
 
 SOURCE = TaskType(key="create_source", description="A source")
@@ -14,11 +14,11 @@ def a_guide(title: str, *lines: str):
 
 
 def chosen(task: str, *pages) -> list[str]:
-    return [one.name.title for one in of_task(pages, task, SOURCE)]
+    return [one.name.title for one in pages_for_task(pages, task, SOURCE)]
 
 
 @pytest.mark.req("S4-11")
-def test_pages_that_are_included_by_default_come_by_priority_then_by_title():
+def test_default_pages_are_ordered_by_priority_then_title():
     pages = [
         a_guide("C", "include_by_default: true"),
         a_guide("A", "include_by_default: 'yes'"),
@@ -28,7 +28,7 @@ def test_pages_that_are_included_by_default_come_by_priority_then_by_title():
         a_guide("F"),
     ]
 
-    assert [one.name.title for one in included_by_default(pages)] == ["B", "A", "C"]
+    assert [one.name.title for one in default_pages(pages)] == ["B", "A", "C"]
 
 
 @pytest.mark.parametrize(
@@ -42,7 +42,7 @@ def test_pages_that_are_included_by_default_come_by_priority_then_by_title():
         ("applies_to: create_source", False),
     ],
 )
-def test_a_page_is_chosen_by_the_task_types_it_names(line, is_chosen):
+def test_page_is_chosen_by_its_task_types(line, is_chosen):
     assert bool(chosen("anything", a_guide("A", line))) is is_chosen
 
 
@@ -55,13 +55,13 @@ def test_a_page_is_chosen_by_the_task_types_it_names(line, is_chosen):
         ("write a letter", False),
     ],
 )
-def test_a_page_with_tags_of_its_own_is_chosen_where_the_task_names_one(task, is_chosen):
+def test_tagged_page_is_chosen_when_the_task_names_a_tag(task, is_chosen):
     page = a_guide("A", "task_type: create_source", "type: style", "tags: [style, interview]")
 
     assert bool(chosen(task, page)) is is_chosen
 
 
-def test_a_priority_that_is_no_number_is_none():
+def test_priority_is_0_when_it_is_no_number():
     pages = [
         a_guide("B", "task_type: create_source", "priority: 1"),
         a_guide("A", "task_type: create_source", "priority: high"),

@@ -1,8 +1,8 @@
-"""Where a package stands: before the system prompt, or in two parts."""
+"""The place of a package: before the system prompt, or in two parts."""
 
 import pytest
 
-from evennia_ai.engine.knowledge.assembly.packages import placed
+from evennia_ai.engine.knowledge.assembly.packages import place_package
 from tests.engine.knowledge.assembly.test_golden_packages import package_of
 
 PACKAGE = package_of("create_source")
@@ -10,34 +10,34 @@ PROMPT = "You write for the wiki."
 
 
 @pytest.mark.req("S4-24", "S4-25")
-def test_a_package_is_prepended_to_the_system_prompt():
-    system, context = placed(PACKAGE, PROMPT, "prepend")
+def test_package_is_before_the_system_prompt_when_prepended():
+    system, context = place_package(PACKAGE, PROMPT, "prepend")
 
-    assert system == f"{PACKAGE.serialised()}\n\n{PROMPT}"
+    assert system == f"{PACKAGE.render()}\n\n{PROMPT}"
     assert system.startswith("[INSTRUCTIONS]\n--- Instructions:World Bible ---\n")
     assert context == ""
 
 
 @pytest.mark.req("S4-24")
-def test_split_the_instructions_stay_static_and_the_rest_is_context():
-    system, context = placed(PACKAGE, PROMPT, "split")
+def test_instructions_are_static_and_the_rest_context_when_split():
+    system, context = place_package(PACKAGE, PROMPT, "split")
 
-    assert system == f"{PACKAGE.serialised('instructions')}\n\n{PROMPT}"
+    assert system == f"{PACKAGE.render('instructions')}\n\n{PROMPT}"
     assert context.startswith("[ENCYCLOPEDIA CONTEXT]\n")
-    assert f"{PACKAGE.serialised('instructions')}\n\n{context}" == PACKAGE.serialised()
+    assert f"{PACKAGE.render('instructions')}\n\n{context}" == PACKAGE.render()
 
 
 @pytest.mark.req("S4-04")
 @pytest.mark.parametrize("placement", ["prepend", "split"])
-def test_a_bypassed_task_has_the_system_prompt_as_it_is(placement):
-    assert placed(package_of("query"), PROMPT, placement) == (PROMPT, "")
+def test_system_prompt_is_unchanged_when_bypassed(placement):
+    assert place_package(package_of("query"), PROMPT, placement) == (PROMPT, "")
 
 
-def test_without_a_system_prompt_there_is_the_package_alone():
-    assert placed(PACKAGE, "", "prepend") == (PACKAGE.serialised(), "")
+def test_package_is_placed_without_a_system_prompt():
+    assert place_package(PACKAGE, "", "prepend") == (PACKAGE.render(), "")
 
 
-def test_split_two_tasks_of_one_type_share_their_static_part():
-    assert placed(package_of("edit_page"), PROMPT, "split")[0].startswith(
-        placed(package_of("unknown"), "", "split")[0]
+def test_tasks_of_one_type_share_the_static_part_when_split():
+    assert place_package(package_of("edit_page"), PROMPT, "split")[0].startswith(
+        place_package(package_of("unknown"), "", "split")[0]
     )

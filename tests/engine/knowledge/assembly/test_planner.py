@@ -1,4 +1,4 @@
-"""The planner is asked with all types, and whatever it answers a plan comes of it."""
+"""The planner: its request, and the plan from any answer."""
 
 import pytest
 from hypothesis import given
@@ -7,10 +7,10 @@ from hypothesis import strategies as st
 from evennia_ai.engine.knowledge.assembly.config import AssemblyRules, TaskType
 from evennia_ai.engine.knowledge.assembly.planning import (
     PlannerAnswer,
-    named_in,
-    overridden,
+    names_in_task,
+    plan_override,
     plan_request,
-    planned,
+    read_plan,
 )
 from evennia_ai.engine.knowledge.assembly.requests import Failed
 from tests.engine.knowledge.assembly.driver import a_plan, named
@@ -20,23 +20,23 @@ TASK = "Write a song about Old Agda and the mill"
 
 
 @pytest.mark.req("S4-09")
-def test_a_plan_has_the_type_and_the_entities_that_the_planner_names():
-    found = planned(TASK, a_plan("create_source", "Agda Rook", "the mill"), RULES)
+def test_plan_has_type_and_entities_of_the_answer():
+    found = read_plan(TASK, a_plan("create_source", "Agda Rook", "the mill"), RULES)
 
     assert (found.task_type.key, found.type_from) == ("create_source", "planner")
     assert found.entities == named("Agda Rook", "The mill")
 
 
-def test_an_answer_that_was_read_already_is_taken():
+def test_parsed_answer_is_accepted():
     answer = PlannerAnswer(task_type="edit_page", entities=["The Mill"])
 
-    assert planned(TASK, answer, RULES).task_type.key == "edit_page"
+    assert read_plan(TASK, answer, RULES).task_type.key == "edit_page"
 
 
-def test_json_with_talk_around_it_is_read():
+def test_json_is_found_between_other_text():
     text = f"Of course!\n```json\n{a_plan('edit_page')}\n```"
 
-    assert planned(TASK, text, RULES).task_type.key == "edit_page"
+    assert read_plan(TASK, text, RULES).task_type.key == "edit_page"
 
 
 @pytest.mark.req("S4-09", "S4-43")
@@ -57,8 +57,8 @@ def test_json_with_talk_around_it_is_read():
         17,
     ],
 )
-def test_rubbish_is_an_unknown_task_about_the_names_in_its_words(rubbish):
-    found = planned(TASK, rubbish, RULES)
+def test_plan_is_unknown_with_names_of_the_task_when_unreadable(rubbish):
+    found = read_plan(TASK, rubbish, RULES)
 
     assert (found.task_type.key, found.type_from) == ("unknown", "fallback")
     assert found.entities == named("Old Agda")
@@ -66,17 +66,17 @@ def test_rubbish_is_an_unknown_task_about_the_names_in_its_words(rubbish):
     assert len(found.warnings) == 1
 
 
-def test_a_failure_is_told_in_its_own_words():
-    found = planned(TASK, Failed("no model is configured"), RULES)
+def test_plan_warning_has_the_words_of_the_failure():
+    found = read_plan(TASK, Failed("no model is configured"), RULES)
 
     assert found.warnings == ("the planner's answer is not used: no model is configured",)
 
 
 @pytest.mark.req("S4-43")
 @pytest.mark.parametrize("writes_page", [True, False])
-def test_a_type_nobody_knows_is_unknown_and_its_entities_stay(writes_page):
+def test_unknown_type_keeps_the_entities(writes_page):
     answer = a_plan("write_opera", "Agda Rook", writes_page=writes_page)
-    found = planned(TASK, answer, RULES)
+    found = read_plan(TASK, answer, RULES)
 
     assert found.task_type.key == "unknown"
     assert found.entities == named("Agda Rook")
@@ -84,25 +84,25 @@ def test_a_type_nobody_knows_is_unknown_and_its_entities_stay(writes_page):
     assert found.warnings == ("the planner named no known task type: 'write_opera'",)
 
 
-def test_entities_are_titles_each_once_and_not_too_many():
+def test_entities_are_unique_titles_within_the_limit():
     wanted = ["the mill", "The mill", "", "a|b", "Sources:Ledger", *(f"E{n}" for n in range(20))]
-    found = planned(TASK, a_plan("edit_page", *wanted), AssemblyRules(most_entities=3))
+    found = read_plan(TASK, a_plan("edit_page", *wanted), AssemblyRules(most_entities=3))
 
     assert found.entities == named("The mill", "Sources:Ledger", "E0")
     assert len(found.warnings) == 2
 
 
 @pytest.mark.req("S4-04", "S4-39")
-def test_a_query_is_bypassed():
-    found = planned(TASK, a_plan("query"), RULES)
+def test_query_is_bypassed():
+    found = read_plan(TASK, a_plan("query"), RULES)
 
     assert found.bypass_reason == "tasks of the type query need no package"
 
 
 @pytest.mark.req("S4-05", "S4-06")
 @pytest.mark.parametrize("light", ["maintenance_report", "batch_operation"])
-def test_maintenance_that_writes_no_page_is_bypassed(light):
-    found = planned(TASK, a_plan(light, writes_page=False), RULES)
+def test_maintenance_without_a_page_is_bypassed(light):
+    found = read_plan(TASK, a_plan(light, writes_page=False), RULES)
 
     assert found.bypass_reason == f"a {light} that creates and edits no page needs no package"
 
@@ -111,17 +111,17 @@ def test_maintenance_that_writes_no_page_is_bypassed(light):
 @pytest.mark.parametrize(
     "task_type", [one.key for one in RULES.task_types if one.bypass != "always"]
 )
-def test_a_task_that_writes_a_page_is_never_bypassed(task_type):
-    assert planned(TASK, a_plan(task_type, writes_page=True), RULES).bypass_reason == ""
+def test_task_that_writes_a_page_is_not_bypassed(task_type):
+    assert read_plan(TASK, a_plan(task_type, writes_page=True), RULES).bypass_reason == ""
 
 
 @pytest.mark.parametrize("task_type", ["create_source", "edit_page", "unknown"])
-def test_the_planner_cannot_talk_a_writing_type_out_of_its_package(task_type):
-    assert planned(TASK, a_plan(task_type, writes_page=False), RULES).bypass_reason == ""
+def test_writing_type_is_not_bypassed_by_the_answer(task_type):
+    assert read_plan(TASK, a_plan(task_type, writes_page=False), RULES).bypass_reason == ""
 
 
 @pytest.mark.req("S4-44")
-def test_the_planner_reads_every_type_that_the_rules_know():
+def test_planner_request_lists_every_type():
     rumour = TaskType(key="create_rumour", description="Invent what people say")
     request = plan_request(TASK, AssemblyRules(task_types=(*RULES.task_types, rumour)))
     lines = request.messages[0].content.splitlines()
@@ -131,7 +131,7 @@ def test_the_planner_reads_every_type_that_the_rules_know():
     assert enum == [*(one.key for one in RULES.task_types), "create_rumour"]
 
 
-def test_the_task_is_fenced_as_data_in_a_message_of_its_own():
+def test_planner_request_fences_the_task():
     system, user = plan_request(TASK, RULES).messages
 
     assert (system.role, user.role) == ("system", "user")
@@ -139,22 +139,22 @@ def test_the_task_is_fenced_as_data_in_a_message_of_its_own():
 
 
 @pytest.mark.req("S4-53")
-def test_a_type_that_was_given_needs_no_planner():
-    found = overridden("write on the Mill", "edit_page", RULES)
+def test_given_type_is_planned_without_a_model():
+    found = plan_override("write on the Mill", "edit_page", RULES)
 
     assert (found.task_type.key, found.type_from) == ("edit_page", "override")
     assert found.entities == named("Mill")
 
 
-def test_a_given_type_that_nobody_knows_is_unknown():
-    found = overridden(TASK, "opera", RULES)
+def test_given_type_is_unknown_when_it_does_not_exist():
+    found = plan_override(TASK, "opera", RULES)
 
     assert found.task_type.key == "unknown"
     assert found.warnings == ("there is no task type 'opera'; it counts as unknown",)
 
 
-def test_a_given_query_is_bypassed_as_any_other():
-    assert overridden(TASK, "query", RULES).bypass_reason
+def test_given_query_is_bypassed():
+    assert plan_override(TASK, "query", RULES).bypass_reason
 
 
 @pytest.mark.parametrize(
@@ -173,10 +173,10 @@ def test_a_given_query_is_bypassed_as_any_other():
         ("", []),
     ],
 )
-def test_names_in_a_task_are_linked_quoted_or_capital(task, names):
-    assert named_in(task, RULES) == named(*names)
+def test_names_in_a_task_are_linked_quoted_or_capitalised(task, names):
+    assert names_in_task(task, RULES) == named(*names)
 
 
 @given(st.text(max_size=400))
-def test_any_task_and_any_answer_make_a_plan(text):
-    assert planned(text, text, RULES).task_type in RULES.task_types
+def test_any_task_and_answer_give_a_plan(text):
+    assert read_plan(text, text, RULES).task_type in RULES.task_types

@@ -1,4 +1,4 @@
-"""The pre-check knows a task that only reads by its words."""
+"""The pre-check recognises a task that only reads by its words."""
 
 import pytest
 
@@ -33,20 +33,20 @@ TABLE = {
 
 @pytest.mark.req("S4-08")
 @pytest.mark.parametrize(("task", "expected"), TABLE.items())
-def test_a_task_is_a_query_by_its_first_words_and_by_no_word_that_makes(task, expected):
+def test_precheck_knows_a_query_by_its_words(task, expected):
     assert is_obviously_query(task, rules=AssemblyRules()) is expected
 
 
 @pytest.mark.parametrize(
     ("task", "expected"), [("列出所有来源", True), ("列出来源并写一首歌", False)]
 )
-def test_words_of_a_script_without_blanks_are_found(task, expected):
+def test_precheck_finds_words_in_scripts_without_blanks(task, expected):
     rules = AssemblyRules(query_starters=("列出",), generative_keywords=("写",))
 
     assert is_obviously_query(task, rules=rules) is expected
 
 
-def test_a_game_may_have_words_of_its_own():
+def test_precheck_uses_words_of_the_game():
     rules = AssemblyRules(query_starters=("zeig mir",), generative_keywords=("schreib",))
 
     assert is_obviously_query("Zeig mir die Mühle", rules=rules)

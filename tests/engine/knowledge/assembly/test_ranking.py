@@ -1,15 +1,20 @@
-"""Scores of pages, worked out by hand."""
+"""Scores of pages, calculated by hand."""
 
 import pytest
 
-from evennia_ai.engine.knowledge.assembly.packages import PackedPage, packed, ranked, score
+from evennia_ai.engine.knowledge.assembly.packages import (
+    PackedPage,
+    pack_page,
+    rank_pages,
+    task_word_share,
+)
 from tests.engine.knowledge.assembly.driver import a_page
 
 STOP = frozenset({"the", "a", "of"})
 
 
 def a_packed(title: str, text: str, bucket="encyclopedia") -> PackedPage:
-    return packed(a_page(title, text), bucket, why="test")
+    return pack_page(a_page(title, text), bucket, why="test")
 
 
 @pytest.mark.req("S4-19")
@@ -28,48 +33,48 @@ def a_packed(title: str, text: str, bucket="encyclopedia") -> PackedPage:
         ("The", "the of", 0.0),
     ],
 )
-def test_a_score_is_as_worked_out_by_hand(title, text, expected):
-    found = score(title, text, terms=["weir", "mill"], stop_words=STOP)
+def test_page_score_matches_a_hand_calculation(title, text, expected):
+    found = task_word_share(title, text, terms=["weir", "mill"], stop_words=STOP)
 
     assert found == pytest.approx(expected)
 
 
 @pytest.mark.req("S4-19")
-def test_the_words_of_a_task_count_once_however_often_it_has_them():
+def test_page_score_counts_each_task_word_once():
     page = a_packed("Brass", "weir otter")
     once, often = (
-        ranked([page], task=task, stop_words=STOP) for task in ("the weir", "weir, weir, weir")
+        rank_pages([page], task=task, stop_words=STOP) for task in ("the weir", "weir, weir, weir")
     )
 
     assert once == often
 
 
 @pytest.mark.req("S4-19")
-def test_pages_of_one_score_keep_their_order():
+def test_ranking_keeps_the_order_of_equal_scores():
     pages = [a_packed(one, "Text.") for one in ("Yew", "Elm", "Oak")]
 
-    assert ranked(pages, task="weir", stop_words=STOP) == tuple(pages)
+    assert rank_pages(pages, task="weir", stop_words=STOP) == tuple(pages)
 
 
 @pytest.mark.req("S4-19")
-def test_buckets_stand_in_their_order_and_the_best_page_first_in_each():
+def test_ranking_is_by_section_then_score():
     pages = [
         a_packed("Talk:Sources:L", "Text.", "talk"),
         a_packed("Sources:L", "Text.", "sources"),
         a_packed("Brass", "Otter."),
         a_packed("Weir", "Text."),
     ]
-    found = ranked(pages, task="the weir", stop_words=STOP)
+    found = rank_pages(pages, task="the weir", stop_words=STOP)
 
     assert [one.heading for one in found] == ["Weir", "Brass", "Sources:L", "Talk:Sources:L"]
 
 
-def test_instructions_keep_their_order():
+def test_ranking_keeps_the_order_of_instructions():
     pages = [a_packed(f"Instructions:{one}", "Text.", "instructions") for one in ("A", "Weir")]
-    found = ranked(pages, task="weir", stop_words=STOP)
+    found = rank_pages(pages, task="weir", stop_words=STOP)
 
     assert [one.heading for one in found] == ["Instructions:A", "Instructions:Weir"]
 
 
-def test_nothing_is_ranked_as_nothing():
-    assert ranked([], task="weir", stop_words=STOP) == ()
+def test_ranking_is_empty_without_pages():
+    assert rank_pages([], task="weir", stop_words=STOP) == ()

@@ -1,21 +1,21 @@
-"""Of a talk page a writer sees three sections and nothing else."""
+"""The sections of a talk page that a writer gets."""
 
 import pytest
 
 from evennia_ai.engine.knowledge.assembly.config import AssemblyRules
-from evennia_ai.engine.knowledge.assembly.gathering import filtered
+from evennia_ai.engine.knowledge.assembly.gathering import extract_talk_sections
 
 HEADINGS = AssemblyRules().talk_sections
 
 
 @pytest.mark.req("S4-16", "S4-30")
-def test_only_the_sections_with_these_headings_come_through_in_their_order():
+def test_talk_sections_are_the_wanted_ones_in_order():
     body = (
         "Opening talk.\n== Editorial Notes ==\nNote.\n== Gossip ==\nSecret.\n"
         "== Reliability Assessment ==\nHigh.\n== Bias Analysis ==\nSome."
     )
 
-    assert filtered(body, headings=HEADINGS) == (
+    assert extract_talk_sections(body, headings=HEADINGS) == (
         "= Reliability Assessment =\nHigh.\n= Bias Analysis =\nSome.\n= Editorial Notes =\nNote."
     )
 
@@ -24,41 +24,47 @@ def test_only_the_sections_with_these_headings_come_through_in_their_order():
 @pytest.mark.parametrize(
     "heading", ["editorial notes", "Editorial Notes (old)", "Editorial", "Notes", ""]
 )
-def test_a_heading_that_is_not_exactly_one_of_them_is_left_out(heading):
-    assert filtered(f"== {heading} ==\nSecret.", headings=HEADINGS) == ""
+def test_talk_section_is_left_out_with_a_similar_heading(heading):
+    assert extract_talk_sections(f"== {heading} ==\nSecret.", headings=HEADINGS) == ""
 
 
 @pytest.mark.req("S4-16")
-def test_a_page_without_headings_gives_nothing():
-    assert filtered("Editorial Notes: a secret.", headings=HEADINGS) == ""
+def test_talk_sections_are_empty_without_headings():
+    assert extract_talk_sections("Editorial Notes: a secret.", headings=HEADINGS) == ""
 
 
-def test_what_stands_under_a_deeper_heading_belongs_to_the_section():
+def test_talk_section_includes_deeper_headings():
     body = "== Editorial Notes ==\nNote.\n=== Dates ===\nNone.\n== Gossip ==\nSecret."
 
-    assert filtered(body, headings=HEADINGS) == "= Editorial Notes =\nNote.\n== Dates ==\nNone."
+    assert (
+        extract_talk_sections(body, headings=HEADINGS)
+        == "= Editorial Notes =\nNote.\n== Dates ==\nNone."
+    )
 
 
-def test_a_deeper_heading_of_the_name_inside_another_section_is_one_of_its_own():
+def test_talk_section_is_found_inside_another_section():
     body = "== Gossip ==\nSecret.\n=== Bias Analysis ===\nSome.\n=== More ===\nSecret."
 
-    assert filtered(body, headings=HEADINGS) == "= Bias Analysis =\nSome."
+    assert extract_talk_sections(body, headings=HEADINGS) == "= Bias Analysis =\nSome."
 
 
-def test_markdown_headings_are_headings():
-    assert filtered("## Bias Analysis\nSome.", headings=HEADINGS) == "= Bias Analysis =\nSome."
+def test_talk_section_is_found_with_markdown_headings():
+    assert (
+        extract_talk_sections("## Bias Analysis\nSome.", headings=HEADINGS)
+        == "= Bias Analysis =\nSome."
+    )
 
 
-def test_an_empty_section_has_no_header():
-    assert filtered("== Bias Analysis ==\n\n== Gossip ==\nx", headings=HEADINGS) == ""
+def test_talk_section_without_text_is_left_out():
+    assert extract_talk_sections("== Bias Analysis ==\n\n== Gossip ==\nx", headings=HEADINGS) == ""
 
 
-def test_talk_without_an_end_is_looked_through_at_its_beginning():
+def test_endless_talk_page_is_cut():
     body = "== Bias Analysis ==\nSome.\n== Gossip ==\n" + "x\n" * 60_000
     body += "== Editorial Notes ==\nNote."
 
-    assert filtered(body, headings=HEADINGS) == "= Bias Analysis =\nSome."
+    assert extract_talk_sections(body, headings=HEADINGS) == "= Bias Analysis =\nSome."
 
 
-def test_a_wiki_may_name_its_own_sections():
-    assert filtered("== Doubts ==\nMany.", headings=["Doubts"]) == "= Doubts =\nMany."
+def test_config_page_names_other_talk_sections():
+    assert extract_talk_sections("== Doubts ==\nMany.", headings=["Doubts"]) == "= Doubts =\nMany."

@@ -16,9 +16,9 @@ from evennia_ai.engine.knowledge.assembly.packages import (
     ContextBudgetError,
     Package,
     PackedPage,
-    section_tokens,
-    serialised,
-    trimmed,
+    count_section_tokens,
+    render_pages,
+    trim_pages,
 )
 from evennia_ai.engine.knowledge.assembly.requests import LoreTask
 from evennia_ai.engine.knowledge.pages.page import page_name
@@ -51,16 +51,16 @@ PARTS = [a_part(bucket, number) for number, bucket in enumerate(EVERYTHING)]
 
 
 def kept_of(limit_tokens: int, parts=PARTS):
-    kept, dropped = trimmed(parts, limit_tokens=limit_tokens, world="", counter=WORDS)
+    kept, dropped = trim_pages(parts, limit_tokens=limit_tokens, world="", counter=WORDS)
     return [one.heading for one in kept], [one.page.heading for one in dropped]
 
 
-def test_what_fits_stays_whole():
+def test_trimming_keeps_pages_that_fit():
     assert kept_of(1000) == ([one.heading for one in PARTS], [])
 
 
 @pytest.mark.req("S4-21")
-def test_all_but_the_instructions_go_in_the_given_order():
+def test_trimming_drops_sections_in_order():
     gone = ["wikipedia5", "talk4", "sources3", "encyclopedia2", "encyclopedia1"]
 
     assert kept_of(14) == (["instructions0"], gone)
@@ -68,45 +68,45 @@ def test_all_but_the_instructions_go_in_the_given_order():
 
 @pytest.mark.req("S4-20")
 @given(limit_tokens=st.integers(14, 130))
-def test_what_is_kept_has_at_most_the_limit(limit_tokens):
-    kept, _ = trimmed(PARTS, limit_tokens=limit_tokens, world="", counter=WORDS)
+def test_trimmed_package_is_within_the_limit(limit_tokens):
+    kept, _ = trim_pages(PARTS, limit_tokens=limit_tokens, world="", counter=WORDS)
 
-    assert WORDS.count(serialised(kept, world="")) <= limit_tokens
+    assert WORDS.count(render_pages(kept, world="")) <= limit_tokens
 
 
 @pytest.mark.req("S4-20")
 @given(limit_tokens=st.integers(14, 130))
-def test_nothing_goes_that_could_have_stayed(limit_tokens):
-    kept, dropped = trimmed(PARTS, limit_tokens=limit_tokens, world="", counter=WORDS)
+def test_trimming_drops_no_page_that_fits(limit_tokens):
+    kept, dropped = trim_pages(PARTS, limit_tokens=limit_tokens, world="", counter=WORDS)
     one_more = [*kept, *(one.page for one in dropped[-1:])]
 
-    assert not dropped or WORDS.count(serialised(one_more, world="")) > limit_tokens
+    assert not dropped or WORDS.count(render_pages(one_more, world="")) > limit_tokens
 
 
 @pytest.mark.req("S4-22")
-def test_instructions_that_do_not_fit_are_an_error_that_names_them():
+def test_trimming_fails_with_the_names_of_instructions_that_do_not_fit():
     with pytest.raises(ContextBudgetError, match=r"needs? 10 tokens .* limit is 13") as caught:
         kept_of(13)
 
     assert caught.value.required == (("instructions0", 10),)
 
 
-def test_a_budget_of_nothing_is_kept_by_nothing():
+def test_trimming_keeps_nothing_with_a_budget_of_zero():
     assert kept_of(0, parts=[a_part("sources")]) == ([], ["sources0"])
 
 
-def test_nothing_is_trimmed_from_nothing():
+def test_trimming_keeps_nothing_of_no_pages():
     assert kept_of(0, parts=[]) == ([], [])
 
 
-def test_a_dropped_page_says_why():
-    _, dropped = trimmed(PARTS, limit_tokens=14, world="", counter=WORDS)
+def test_dropped_page_has_a_reason():
+    _, dropped = trim_pages(PARTS, limit_tokens=14, world="", counter=WORDS)
 
     assert dropped[-1].why == "trimmed: the package would have more than 14 tokens with it"
 
 
-def test_each_section_has_its_tokens():
-    tokens = section_tokens(PARTS[:3], world="", counter=WORDS)
+def test_section_tokens_are_counted():
+    tokens = count_section_tokens(PARTS[:3], world="", counter=WORDS)
 
     assert tokens == {"instructions": 14, "encyclopedia": 28}
 
@@ -181,9 +181,9 @@ def gone_from(package: Package) -> list[PackedPage]:
 
 
 @pytest.mark.req("S4-20")
-def test_any_package_keeps_its_budget(corpora):
+def test_any_package_is_within_its_budget(corpora):
     sizes = [
-        (ESTIMATE.count(package.serialised()), package.total_tokens, limit_tokens)
+        (ESTIMATE.count(package.render()), package.total_tokens, limit_tokens)
         for package, limit_tokens in corpora
     ]
 
@@ -191,7 +191,7 @@ def test_any_package_keeps_its_budget(corpora):
 
 
 @pytest.mark.req("S4-21")
-def test_pages_go_by_section_and_in_each_the_lowest_score_first(corpora):
+def test_trimming_drops_the_lowest_score_of_a_section_first(corpora):
     for package, _ in corpora:
         gone = gone_from(package)
 
@@ -201,7 +201,7 @@ def test_pages_go_by_section_and_in_each_the_lowest_score_first(corpora):
 
 
 @pytest.mark.req("S4-21")
-def test_a_section_loses_a_page_only_when_the_one_before_is_empty(corpora):
+def test_trimming_empties_a_section_before_the_next(corpora):
     for package, _ in corpora:
         emptied = [bucket for bucket, _ in groupby(one.bucket for one in gone_from(package))][:-1]
 
@@ -209,21 +209,21 @@ def test_a_section_loses_a_page_only_when_the_one_before_is_empty(corpora):
 
 
 @pytest.mark.req("S4-22")
-def test_instructions_are_never_trimmed(corpora):
+def test_trimming_never_drops_instructions(corpora):
     dropped = [one for package, _ in corpora for one in package.dropped]
 
     assert [one for one in dropped if one.page.bucket == "instructions"] == []
 
 
 @pytest.mark.req("S4-10")
-def test_the_world_bible_is_first_in_any_package(corpora):
+def test_world_bible_is_first_in_any_package(corpora):
     first = {package.pages[0].name for package, _ in corpora}
 
     assert first == {page_name("Instructions:World Bible")}
 
 
 @pytest.mark.req("S4-18")
-def test_no_page_is_in_a_package_twice(corpora):
+def test_package_has_no_page_twice(corpora):
     for package, _ in corpora:
         found = [one.identity for one in package.pages]
 
@@ -231,7 +231,7 @@ def test_no_page_is_in_a_package_twice(corpora):
 
 
 @pytest.mark.req("S4-18")
-def test_a_page_that_was_found_twice_stays_in_the_section_that_comes_first(corpora):
+def test_page_found_twice_stays_in_the_first_section(corpora):
     for package, _ in corpora:
         where = {one.identity: BUCKETS.index(one.bucket) for one in package.pages}
         twice = [one.page for one in package.dropped if one.why.startswith("it is in")]
@@ -241,11 +241,11 @@ def test_a_page_that_was_found_twice_stays_in_the_section_that_comes_first(corpo
 
 
 @pytest.mark.req("S4-16")
-def test_other_talk_is_in_no_package(corpora):
-    assert [package for package, _ in corpora if "NEVERSHOWN" in package.serialised()] == []
+def test_package_has_no_other_talk(corpora):
+    assert [package for package, _ in corpora if "NEVERSHOWN" in package.render()] == []
 
 
-def test_the_corpora_have_what_they_are_to_show(corpora):
+def test_corpora_have_the_cases_they_should_show(corpora):
     packages = [package for package, _ in corpora]
     gone = {one.page.bucket for package in packages for one in package.dropped}
     why = {one.why.partition(":")[0] for package in packages for one in package.dropped}
@@ -258,18 +258,18 @@ def test_the_corpora_have_what_they_are_to_show(corpora):
     }
 
 
-def test_long_texts_that_have_no_place_are_hardly_counted():
+def test_trimming_counts_few_tokens_of_texts_without_room():
     counted: list[int] = []
     counter = TokenCounter("spy", "1", lambda text: counted.append(len(text)) or len(text.split()))
     parts = [a_part("instructions"), *(a_part("sources", n, words=9_000) for n in range(50))]
     counted.clear()
-    kept, _ = trimmed(parts, limit_tokens=100, world="", counter=counter)
+    kept, _ = trim_pages(parts, limit_tokens=100, world="", counter=counter)
 
     assert [one.bucket for one in kept] == ["instructions"]
     assert sum(counted) < 2 * 9_000 * len("word ")
 
 
-def test_a_forced_page_goes_last_of_its_section():
+def test_trimming_drops_a_forced_page_last():
     parts = [replace(a_part("encyclopedia", 0), forced=True), a_part("encyclopedia", 1, score=9)]
 
     assert kept_of(20, parts=parts) == (["encyclopedia0"], ["encyclopedia1"])

@@ -4,7 +4,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from evennia_ai.engine.knowledge.assembly.gathering import Section, sections
+from evennia_ai.engine.knowledge.assembly.gathering import Section, split_sections
 from evennia_ai.engine.knowledge.pages.markup import (
     MarkupError,
     links_of,
@@ -30,7 +30,7 @@ def linked(body: str) -> list[str]:
 
 
 def headings(body: str) -> list[tuple[int, str, str]]:
-    return [(one.level, one.heading, one.text) for one in sections(body)]
+    return [(one.level, one.heading, one.text) for one in split_sections(body)]
 
 
 class TestPlain:
@@ -312,13 +312,13 @@ class TestSections:
 
     @pytest.mark.parametrize("line", ["==", "= =", "=====", "==a", "a==", "# ", "`x` == a =="])
     def test_what_is_no_heading_is_text(self, line):
-        assert [one.level for one in sections(f"{line}\ntext")] == [0]
+        assert [one.level for one in split_sections(f"{line}\ntext")] == [0]
 
     def test_empty_text_has_no_chunks(self):
-        assert sections("") == ()
+        assert split_sections("") == ()
 
     def test_a_section_is_a_value(self):
-        assert sections("== A ==") == (Section(level=2, heading="A", text=""),)
+        assert split_sections("== A ==") == (Section(level=2, heading="A", text=""),)
 
 
 plain = st.text(alphabet=st.characters(codec="utf-8", exclude_characters="\x00"), max_size=30)
@@ -429,7 +429,7 @@ def test_hostile_texts_take_linear_time(text):
     with little_work(5):
         try:
             page = read_page(FERRY, text)
-            sections(page.body)
+            split_sections(page.body)
             write_page(page)
         except MarkupError:
             pass
