@@ -3,7 +3,7 @@
 import pytest
 
 from evennia_ai.engine.knowledge.pages.page import page_name
-from evennia_ai.engine.knowledge.restricted.hinting import hints_of
+from evennia_ai.engine.knowledge.restricted.hinting import page_hints
 from evennia_ai.store.knowledge import knowledge_bases, pages
 from tests.commands.knowledge_bases import make_base
 from tests.commands.stage import one_line
@@ -20,7 +20,7 @@ def secret(stage):
 
 
 def hints():
-    return hints_of(pages.page("secret", page_name("The Cellar Door")))
+    return page_hints(pages.page("secret", page_name("The Cellar Door")))
 
 
 def test_a_hint_is_written_and_listed_with_its_number(secret):

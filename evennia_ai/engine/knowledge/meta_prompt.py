@@ -17,8 +17,8 @@ from dataclasses import dataclass
 from typing import Final
 
 from evennia_ai.engine.knowledge.pages.page import BaseInfo
-from evennia_ai.engine.knowledge.restricted.leaks import Protected, leak, protected
-from evennia_ai.engine.knowledge.restricted.numbers import places
+from evennia_ai.engine.knowledge.restricted.leaks import Protected, find_leak, protect_texts
+from evennia_ai.engine.knowledge.restricted.numbers import find_numbers
 from evennia_ai.engine.text.words import letters_folded
 
 MAX_NAME: Final = 120
@@ -82,7 +82,7 @@ def safe_metadata(
         texts: Page texts. A hint that repeats one becomes "".
     """
     keywords = (clean_line(one, most=MAX_KEYWORD) for one in info.keywords)
-    name = clean_line(_tidy(_without_figures(info.name, protected(()))), most=MAX_NAME)
+    name = clean_line(_tidy(_without_figures(info.name, protect_texts(()))), most=MAX_NAME)
     return SafeMetadata(
         name=name.strip(" ,;:-") or clean_line(info.key, most=MAX_NAME),
         id=clean_line(info.key, most=MAX_NAME),
@@ -98,14 +98,14 @@ def safe_hint(hint: str, *, titles: Collection[str] = (), texts: Iterable[str] =
     with that number.
     """
     pages = list(texts)
-    secret = protected(pages)
+    secret = protect_texts(pages)
     plain = unicodedata.normalize("NFKC", hint)
     scrubbed = _without_figures(_HEADING.sub(" ", plain), secret)
     for title in sorted({*titles, *_headings(pages)}, key=len, reverse=True):
         scrubbed = _without(scrubbed, title)
     safe = clean_line(_tidy(scrubbed), most=MAX_HINT)
     # The hint as written counts too: removing a number must not hide that a page is repeated.
-    repeats = any(leak(one, secret) in ("words", "letters") for one in (plain, safe))
+    repeats = any(find_leak(one, secret) in ("words", "letters") for one in (plain, safe))
     return "" if repeats else safe.strip(" ,;:-")
 
 
@@ -120,7 +120,7 @@ def clean_line(text: str, *, most: int) -> str:
 
 def _has_figure(keyword: str) -> bool:
     """True if a keyword has a number or a date: "barrel I" has one, "first mate" has none."""
-    found = places(letters_folded(keyword))
+    found = find_numbers(letters_folded(keyword))
     has_number = any(one.is_sure or one.is_numbered for one in found)
     return has_number or any(pattern.search(keyword) for pattern in (_DATE, _NUMBER, _MANY))
 
@@ -130,7 +130,7 @@ def _without_figures(text: str, secret: Protected) -> str:
     for pattern in (_DATE, _NUMBER, _MANY):
         text = pattern.sub(" ", text)
     kept, at = [], 0
-    for place in places(text):
+    for place in find_numbers(text):
         is_counted = bool(place.counted & secret.numbers.counted)
         if place.is_sure or place.is_numbered or is_counted:
             kept.append(text[at : place.start])

@@ -18,11 +18,11 @@ from twisted.python.failure import Failure
 from evennia_ai.engine.errors import Fault, ModelError
 from evennia_ai.engine.knowledge.restricted.hinting import (
     HintChoice,
-    by_words,
-    chosen,
+    choose_by_numbers,
+    choose_by_words,
     hint_messages,
 )
-from evennia_ai.engine.knowledge.restricted.leaks import Protected, protected
+from evennia_ai.engine.knowledge.restricted.leaks import Protected, protect_texts
 from evennia_ai.engine.knowledge.restricted.mediation import (
     FAILED,
     MOST_IN_ALL,
@@ -33,8 +33,8 @@ from evennia_ai.engine.knowledge.restricted.mediation import (
     PagePassage,
     SafeSummary,
     mediator_messages,
-    refused,
-    summary_of,
+    read_mediator_answer,
+    refuse_answer,
 )
 from evennia_ai.engine.prompt.messages import Message
 from evennia_ai.npc.model_calls.calls import ModelCalls
@@ -56,8 +56,8 @@ _FRAME_TOKENS: Final = 900
 _CHARACTERS_OF_TOKEN: Final = 3
 
 
-NOTHING_PROTECTED: Final = protected(())
-_NOBODY: Final = refused(UNAVAILABLE)
+NOTHING_PROTECTED: Final = protect_texts(())
+_NOBODY: Final = refuse_answer(UNAVAILABLE)
 
 Answer = TypeVar("Answer", bound=BaseModel)
 
@@ -121,7 +121,7 @@ def _made(
         f" chunks {len(wanted.chunks)}"
     )
     if not wanted.chunks:
-        return succeed(_completed(wanted, refused(NO_CHUNKS)))
+        return succeed(_completed(wanted, refuse_answer(NO_CHUNKS)))
     made = Deferred.fromCoroutine(make())
     made.addErrback(_closed)
     return made.addCallback(partial(_completed, wanted))
@@ -131,16 +131,18 @@ async def _summed_up(wanted: Mediation, calls: ModelCalls) -> SafeSummary:
     messages = mediator_messages(wanted.query, wanted.chunks)
     answer = await _answer(wanted, calls, messages, MediatorAnswer)
     return (
-        summary_of(answer, wanted.secret, before=wanted.before) if answer is not None else _NOBODY
+        read_mediator_answer(answer, wanted.secret, before=wanted.before)
+        if answer is not None
+        else _NOBODY
     )
 
 
 async def _hints_chosen(wanted: Mediation, calls: ModelCalls) -> SafeSummary:
     if not calls.models.thinking(ROLE):
-        return by_words(wanted.query, wanted.chunks)
+        return choose_by_words(wanted.query, wanted.chunks)
     messages = hint_messages(wanted.query, wanted.chunks)
     choice = await _answer(wanted, calls, messages, HintChoice)
-    return chosen(choice, wanted.chunks) if choice is not None else _NOBODY
+    return choose_by_numbers(choice, wanted.chunks) if choice is not None else _NOBODY
 
 
 async def _answer(
@@ -195,7 +197,7 @@ def _closed(failure: Failure) -> SafeSummary | Failure:
     error = failure.value
     fault = error.fault if isinstance(error, ModelError) else None
     is_away = fault in (Fault.TEMPORARY, Fault.ACCOUNT) or failure.check(*DATABASE_ERRORS)
-    return refused(UNAVAILABLE if is_away else FAILED)
+    return refuse_answer(UNAVAILABLE if is_away else FAILED)
 
 
 def _completed(wanted: Mediation, summary: SafeSummary) -> SafeSummary:

@@ -23,9 +23,9 @@ from twisted.internet.defer import CancelledError, Deferred
 from evennia_ai.engine.errors import EvenniaAIError
 from evennia_ai.engine.knowledge.pages.page import Backend, BaseInfo, Namespace, Page
 from evennia_ai.engine.knowledge.relevance import split_chunks
-from evennia_ai.engine.knowledge.restricted.hinting import FIELD, hints_of, ranked
-from evennia_ai.engine.knowledge.restricted.leaks import leak, protected
-from evennia_ai.engine.knowledge.restricted.mediation import Mode, PagePassage
+from evennia_ai.engine.knowledge.restricted.hinting import HINTS_FIELD, page_hints, rank_hints
+from evennia_ai.engine.knowledge.restricted.leaks import find_leak, protect_texts
+from evennia_ai.engine.knowledge.restricted.mediation import PagePassage, RetrievalMode
 from evennia_ai.npc.knowledge.backends import Backends, later
 from evennia_ai.npc.knowledge.guarding import is_held, may_search, searchable, told_before
 from evennia_ai.npc.model_calls.watching import WatchedCall, Watcher
@@ -52,7 +52,7 @@ class Findings:
     """
 
     chunks: tuple[PagePassage, ...] = ()
-    mode: Mode = "rag_retrieval"
+    mode: RetrievalMode = "rag_retrieval"
     names: tuple[str, ...] = ()
     terms: tuple[str, ...] = ()
     unread: tuple[str, ...] = ()
@@ -130,7 +130,7 @@ def _is_found(npc: NPC, page: Page) -> bool:
 
 
 def _findings(
-    info: BaseInfo, passages: Sequence[tuple[Page, str, float]], *, mode: Mode
+    info: BaseInfo, passages: Sequence[tuple[Page, str, float]], *, mode: RetrievalMode
 ) -> Findings:
     pages = [page for page, _, _ in passages]
     return Findings(
@@ -210,11 +210,11 @@ def offered(npc: NPC, bases: Iterable[BaseInfo], query: str) -> Findings:
             kind = type(error).__name__
             logger.log_err(f"evennia_ai: hints of base '{info.key}' cannot be read: {kind}")
             unread.append(info.key)
-    return Findings(chunks=ranked(query, hints), unread=tuple(unread))
+    return Findings(chunks=rank_hints(query, hints), unread=tuple(unread))
 
 
 def _hints_in(npc: NPC, info: BaseInfo) -> list[PagePassage]:
-    found = pages.with_field(info.key, FIELD)
+    found = pages.with_field(info.key, HINTS_FIELD)
     return [
         PagePassage(
             base=info.key,
@@ -226,7 +226,7 @@ def _hints_in(npc: NPC, info: BaseInfo) -> list[PagePassage]:
         )
         for page in found
         if page.name.namespace in NAMESPACES and may_search(npc, page.locks)
-        for hint in hints_of(page)
+        for hint in page_hints(page)
     ]
 
 
@@ -267,7 +267,7 @@ def _is_anything_guarded() -> bool:
 def _repeated(reply: str, infos: Iterable[BaseInfo]) -> list[str]:
     """Return the keys of the bases whose hint the reply repeats; called in a thread."""
     text = written_text(reply, late_end="hides_nothing")
-    kinds = ((info.key, leak(text, protected([info.hint]))) for info in infos)
+    kinds = ((info.key, find_leak(text, protect_texts([info.hint]))) for info in infos)
     return [key for key, kind in kinds if kind in ("words", "letters")]
 
 

@@ -21,7 +21,7 @@ from twisted.internet.defer import Deferred, maybeDeferred
 from twisted.python.failure import Failure
 
 from evennia_ai.engine.errors import ModelError
-from evennia_ai.engine.knowledge.restricted.mediation import choices_in_answer
+from evennia_ai.engine.knowledge.restricted.mediation import closed_choices
 from evennia_ai.engine.prompt.messages import Message
 from evennia_ai.engine.prompt.tokens import ESTIMATE
 from evennia_ai.npc.jobs.counting import ModelStopped, outcome_word, reply_tokens_of, usage_of
@@ -74,7 +74,7 @@ def redacted_reply(reply: ChatReply) -> ChatReply:
 
 def _decision(answer: dict[str, Any]) -> str:
     """A mediator's answer as JSON without its texts, "" where it is no such answer."""
-    told = choices_in_answer(answer, hidden=_told)
+    told = closed_choices(answer, hidden=_told)
     return json.dumps(told, separators=(",", ":")) if told else ""
 
 

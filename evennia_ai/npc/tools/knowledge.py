@@ -17,7 +17,7 @@ from twisted.internet.defer import Deferred
 from evennia_ai.engine.knowledge.meta_prompt import TOOL
 from evennia_ai.engine.knowledge.pages.markup import without_links
 from evennia_ai.engine.knowledge.pages.page import BaseInfo, MediationKind
-from evennia_ai.engine.knowledge.restricted.hinting import together
+from evennia_ai.engine.knowledge.restricted.hinting import merge_summaries
 from evennia_ai.engine.knowledge.restricted.leaks import Protected
 from evennia_ai.engine.knowledge.restricted.mediation import (
     MOST_CHUNKS,
@@ -25,10 +25,10 @@ from evennia_ai.engine.knowledge.restricted.mediation import (
     NO_CHUNKS,
     PagePassage,
     SafeSummary,
-    envelope,
-    protected_by,
-    refused,
-    sendable,
+    build_envelope,
+    protect_passages,
+    refuse_answer,
+    select_passages,
 )
 from evennia_ai.engine.knowledge.settings import judge_search
 from evennia_ai.npc.knowledge import mediating, search
@@ -188,8 +188,10 @@ async def _told_safely(
     asked: Asked, guarded: Findings, found: Findings, shown: tuple[PagePassage, ...]
 ) -> str:
     """The safe summary of guarded bases, and what ordinary ones have beside it."""
-    sent = sendable(guarded.chunks, most_characters=mediating.most_characters(asked.use.calls))
-    secret = protected_by(
+    sent = select_passages(
+        guarded.chunks, most_characters=mediating.most_characters(asked.use.calls)
+    )
+    secret = protect_passages(
         sent, names=guarded.names, terms=guarded.terms, told=_told_anyway(asked.held_bases)
     )
     hints = offered(asked.use.npc, asked.of_mediation("hints"), asked.query)
@@ -198,7 +200,7 @@ async def _told_safely(
         (*sent, *hints.chunks),
         vaulted=_for_vault(asked, sent),
     )
-    summary: SafeSummary = refused(NO_CHUNKS)
+    summary: SafeSummary = refuse_answer(NO_CHUNKS)
     if asked.of_mediation("summary"):
         before = knowledge_searches.told_safely(asked.use.conversation)
         wanted = replace(_mediation(asked, sent, secret), before=before)
@@ -206,7 +208,7 @@ async def _told_safely(
     if asked.of_mediation("hints"):
         of_hints = _mediation(asked, hints.chunks, NOTHING_PROTECTED)
         choice = await mediating.hinted(of_hints, asked.use.calls)
-        summary = together(summary, choice) if asked.of_mediation("summary") else choice
+        summary = merge_summaries(summary, choice) if asked.of_mediation("summary") else choice
     external = [
         {"knowledge_base_id": chunk.base, "title": chunk.title, "content": _words(chunk)}
         for chunk in shown
@@ -214,8 +216,8 @@ async def _told_safely(
     # A speaker who asks word by word must not learn which words some page has: a search that finds
     # nothing is told like one that was refused, and how much was found is not told.
     is_whole = guarded.mode == "direct_injection"
-    told = envelope(
-        refused("other") if summary.reason == NO_CHUNKS else summary,
+    told = build_envelope(
+        refuse_answer("other") if summary.reason == NO_CHUNKS else summary,
         mode=guarded.mode,
         total=len(guarded.chunks) + len(hints.chunks) if is_whole else 0,
         external=external if asked.open_bases else None,

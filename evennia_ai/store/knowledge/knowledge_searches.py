@@ -15,7 +15,7 @@ from evennia_ai import models
 from evennia_ai.engine.actors import Actor
 from evennia_ai.engine.errors import NotStoredError
 from evennia_ai.engine.history.records import storable
-from evennia_ai.engine.knowledge.restricted.mediation import PagePassage, words_told
+from evennia_ai.engine.knowledge.restricted.mediation import PagePassage, summary_words
 from evennia_ai.store.core.snapshots import one_change, one_transaction, value_of
 from evennia_ai.store.history.record_rows import ConversationRef, ref_of
 from evennia_ai.store.knowledge.knowledge_bases import base_row, refuse_locked
@@ -141,7 +141,7 @@ def told_safely(conversation: ConversationRef) -> str:
         conversation_id=conversation.id, restricted=True, decision="answer"
     )
     results = rows.order_by("-pk").values_list("result", flat=True)[:MOST_REMEMBERED]
-    told = [words_told(result) for result in reversed(results)]
+    told = [summary_words(result) for result in reversed(results)]
     return "\n".join(told)[-MOST_REMEMBERED_CHARACTERS:]
 
 

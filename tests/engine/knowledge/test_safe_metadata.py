@@ -6,7 +6,7 @@ import pytest
 
 from evennia_ai.engine.knowledge.meta_prompt import SafeMetadata, safe_hint, safe_metadata
 from evennia_ai.engine.knowledge.pages.page import BaseInfo
-from evennia_ai.engine.knowledge.restricted.leaks import leak, protected
+from evennia_ai.engine.knowledge.restricted.leaks import find_leak, protect_texts
 
 INFO = BaseInfo(
     key="vault",
@@ -44,7 +44,7 @@ def test_hint_is_left_out_when_it_repeats_a_page():
     page = "The vault under the harbour opens only when the tide stands at its lowest mark."
     block = safe_metadata(replace(INFO, hint=f"Know: {page}"), texts=[page])
     assert block.hint == ""
-    assert leak(safe_metadata(INFO, texts=[page]).hint, protected([page])) == ""
+    assert find_leak(safe_metadata(INFO, texts=[page]).hint, protect_texts([page])) == ""
 
 
 @pytest.mark.req("S0-22")

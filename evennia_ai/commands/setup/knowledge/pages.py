@@ -26,8 +26,13 @@ from evennia_ai.commands.setup.knowledge.shown import (
 from evennia_ai.engine.actors import Actor
 from evennia_ai.engine.knowledge.pages.markup import read_page, write_page
 from evennia_ai.engine.knowledge.pages.page import BaseInfo, Page, PageDraft, PageName, page_name
-from evennia_ai.engine.knowledge.restricted.hinting import FIELD, MOST_HINT, hints_of, with_hints
-from evennia_ai.engine.knowledge.restricted.leaks import leak, protected
+from evennia_ai.engine.knowledge.restricted.hinting import (
+    HINTS_FIELD,
+    MOST_HINT,
+    page_hints,
+    set_hints,
+)
+from evennia_ai.engine.knowledge.restricted.leaks import find_leak, protect_texts
 from evennia_ai.engine.text.columns import hanging
 from evennia_ai.engine.text.differences import differences
 from evennia_ai.npc.mind.viewers import allows
@@ -229,7 +234,7 @@ class KnowledgePages(StrictCommand):
         usage = f"kb/hints/remove {PAGE} = <number>"
         text, value = self.both(usage)
         info, page = self._page(text, usage)
-        before, number = hints_of(page), counted_number(value, what="number of a hint")
+        before, number = page_hints(page), counted_number(value, what="number of a hint")
         if number > len(before):
             raise CommandError(
                 f"{info.key}/{page.name} has {len(before)} hints; kb/hints {info.key}/{page.name}"
@@ -240,7 +245,7 @@ class KnowledgePages(StrictCommand):
         self.say(f"{info.key}/{page.name}: took away the hint '{before[number - 1]}'.")
 
     def _add(self, info: BaseInfo, page: Page, hint: str) -> None:
-        before = hints_of(page)
+        before = page_hints(page)
         if not 0 < len(hint) <= MOST_HINT:
             raise CommandError(f"A hint has 1 to {MOST_HINT} characters. Nothing was changed.")
         if len(before) >= _MOST_OF_A_PAGE:
@@ -254,12 +259,12 @@ class KnowledgePages(StrictCommand):
             self.say(f"Hints are told of {info.key} after kb/set {info.key}/mediation = hints.")
 
     def _keep(self, info: BaseInfo, page: Page, hints: tuple[str, ...]) -> None:
-        fields = with_hints(page.meta.fields, hints)
+        fields = set_hints(page.meta.fields, hints)
         new = replace(page, meta=replace(page.meta, fields=fields))
         self._save(info, new, was=page.revision, note="hints")
 
     def _list(self, info: BaseInfo) -> None:
-        found = store.with_field(shown.stored_base(info).key, FIELD)
+        found = store.with_field(shown.stored_base(info).key, HINTS_FIELD)
         seen = [page for page in found if shown.may_see(self.caller, page)]
         self.show(_lines(info, seen))
 
@@ -285,7 +290,7 @@ def _lines(info: BaseInfo, pages: list[Page]) -> list[str]:
     """The hints of pages, each with its number on its page."""
     lines = []
     for page in pages:
-        hints = hints_of(page)
+        hints = page_hints(page)
         lines += hanging(f"{info.key}/{page.name}:") if hints else []
         for number, hint in enumerate(hints, start=1):
             lines += hanging(f"  {number}  {hint}{_warning(page, hint)}")
@@ -294,7 +299,7 @@ def _lines(info: BaseInfo, pages: list[Page]) -> list[str]:
 
 def _warning(page: Page, hint: str) -> str:
     """The end of a line on a hint that repeats what its page says; "" for most."""
-    kind = leak(hint, protected([page.body], titles=[page.name.title]))
+    kind = find_leak(hint, protect_texts([page.body], titles=[page.name.title]))
     return f" (this tells a {_KINDS[kind]} of the page)" if kind in _KINDS else ""
 
 

@@ -1,1 +1,1 @@
-"""Restricted knowledge: safe summaries instead of pages, and what must not get out in them."""
+"""Restricted knowledge: safe summaries instead of pages, and the check for leaks in them."""

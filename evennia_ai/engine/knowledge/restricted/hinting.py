@@ -1,9 +1,9 @@
-"""Hinting: what may be told of a base that tells nothing but hints its authors wrote to be told.
+"""Hints: the answers of a base that tells only hints which its authors wrote to be told.
 
-No text of a page goes to any model. One that chooses gets the question and the hints with their
-numbers, and answers with numbers: nothing that it writes goes on, and anything but numbers of hints
-is a refusal. Without a model the words of the question choose. Which hints there are to choose from
-depends on no page's text either, so that nobody finds out what is in it by asking. Pure.
+No text of a page goes to any model. A model that chooses gets the question and the numbered hints
+and answers with numbers. Nothing it writes goes on, and anything but numbers of hints is a refusal.
+Without a model the words of the question choose. The hints on offer do not depend on the texts of
+pages, so nobody learns about a page's text by asking. Pure.
 """
 
 import json
@@ -20,13 +20,13 @@ from evennia_ai.engine.knowledge.restricted.mediation import (
     NO_HINT,
     PagePassage,
     SafeSummary,
-    refused,
+    refuse_answer,
 )
 from evennia_ai.engine.prompt.messages import Message
 from evennia_ai.engine.text.words import COMMON_WORDS
 
-FIELD: Final = "hints"
-"""What of a page's metadata lists the hints."""
+HINTS_FIELD: Final = "hints"
+"""The metadata field of a page that lists its hints."""
 MOST_HINT: Final = 400
 """Characters of a hint."""
 MOST_OFFERED: Final = 40
@@ -42,16 +42,16 @@ TASK: Final = (
 
 
 class HintChoice(BaseModel):
-    """What a mediator that chooses writes: numbers of hints, and nothing else."""
+    """The answer of a model that chooses: numbers of hints and nothing else."""
 
     model_config = ConfigDict(extra="forbid")
 
     hints: list[StrictInt]
 
 
-def hints_of(page: Page) -> tuple[str, ...]:
-    """The hints of a page: a text or a list of them; what is none is left out."""
-    given: Any = page.meta.fields.get(FIELD, ())
+def page_hints(page: Page) -> tuple[str, ...]:
+    """Return the hints of a page: a text or a list of texts. Other values are left out."""
+    given: Any = page.meta.fields.get(HINTS_FIELD, ())
     listed = [given] if isinstance(given, str) else given
     if not isinstance(listed, list | tuple):
         return ()
@@ -59,25 +59,25 @@ def hints_of(page: Page) -> tuple[str, ...]:
     return tuple(dict.fromkeys(text for text in texts if text))
 
 
-def with_hints(fields: Mapping[str, Any], hints: Sequence[str]) -> dict[str, Any]:
-    """The fields of a page that has these hints."""
-    others = {key: value for key, value in fields.items() if key != FIELD}
-    return {**others, FIELD: list(hints)} if hints else others
+def set_hints(fields: Mapping[str, Any], hints: Sequence[str]) -> dict[str, Any]:
+    """Return the fields of a page with its hints replaced."""
+    others = {key: value for key, value in fields.items() if key != HINTS_FIELD}
+    return {**others, HINTS_FIELD: list(hints)} if hints else others
 
 
-def ranked(query: str, hints: Sequence[PagePassage]) -> tuple[PagePassage, ...]:
-    """The hints that are offered: those that share most words with the query first."""
-    return tuple(sorted(hints, key=lambda one: -_shared(query, one))[:MOST_OFFERED])
+def rank_hints(query: str, hints: Sequence[PagePassage]) -> tuple[PagePassage, ...]:
+    """Return the hints to offer, those that share most words with the query first."""
+    return tuple(sorted(hints, key=lambda one: -_count_shared_words(query, one))[:MOST_OFFERED])
 
 
-def by_words(query: str, hints: Sequence[PagePassage]) -> SafeSummary:
-    """What words choose of these hints: those that share a word with the query, the most first."""
-    fitting = [one for one in ranked(query, hints) if _shared(query, one)]
-    return _summary_of(fitting[:MOST_CHOSEN])
+def choose_by_words(query: str, hints: Sequence[PagePassage]) -> SafeSummary:
+    """Choose the hints that share most words with the query; without a shared word refuse."""
+    fitting = [one for one in rank_hints(query, hints) if _count_shared_words(query, one)]
+    return _summarize_hints(fitting[:MOST_CHOSEN])
 
 
 def hint_messages(query: str, hints: Sequence[PagePassage]) -> tuple[Message, ...]:
-    """What a mediator that chooses is asked."""
+    """Return the messages that ask a model to choose hints."""
     payload = {
         "question": query,
         "hints": {str(number): one.content for number, one in enumerate(hints, start=1)},
@@ -88,16 +88,16 @@ def hint_messages(query: str, hints: Sequence[PagePassage]) -> tuple[Message, ..
     )
 
 
-def chosen(answer: HintChoice, hints: Sequence[PagePassage]) -> SafeSummary:
-    """What a mediator's choice comes to; a refusal where one number is that of no hint."""
+def choose_by_numbers(answer: HintChoice, hints: Sequence[PagePassage]) -> SafeSummary:
+    """Return the hints of a model's choice; a number without a hint is a refusal."""
     numbers = tuple(dict.fromkeys(answer.hints))
     if any(not 1 <= number <= len(hints) for number in numbers):
-        return refused(FAILED)
-    return _summary_of([hints[number - 1] for number in numbers[:MOST_CHOSEN]])
+        return refuse_answer(FAILED)
+    return _summarize_hints([hints[number - 1] for number in numbers[:MOST_CHOSEN]])
 
 
-def together(summary: SafeSummary, hints: SafeSummary) -> SafeSummary:
-    """What of a summary and of hints may be told, where bases of both kinds were asked."""
+def merge_summaries(summary: SafeSummary, hints: SafeSummary) -> SafeSummary:
+    """Merge a summary and hints, if bases of both kinds were searched. A refusal gives way."""
     if hints.decision == "refuse":
         return summary
     if summary.decision == "refuse":
@@ -105,9 +105,9 @@ def together(summary: SafeSummary, hints: SafeSummary) -> SafeSummary:
     return replace(summary, summary=f"{summary.summary}\n{hints.summary}")
 
 
-def _summary_of(hints: Sequence[PagePassage]) -> SafeSummary:
+def _summarize_hints(hints: Sequence[PagePassage]) -> SafeSummary:
     if not hints:
-        return refused(NO_HINT)
+        return refuse_answer(NO_HINT)
     return SafeSummary(
         decision="answer",
         reason="answerable",
@@ -116,7 +116,7 @@ def _summary_of(hints: Sequence[PagePassage]) -> SafeSummary:
     )
 
 
-def _shared(query: str, hint: PagePassage) -> int:
-    """How many of the words of the query, but for common ones, a hint has."""
+def _count_shared_words(query: str, hint: PagePassage) -> int:
+    """Return how many words of the query a hint has, without common words."""
     wanted = {word for word in query_weights(query) if word not in COMMON_WORDS}
     return len(wanted.intersection(index_text(hint.content).split()))

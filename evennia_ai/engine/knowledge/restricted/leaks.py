@@ -1,12 +1,13 @@
-"""Leaks: whether a text gives away some of what is protected.
+"""Leaks: detects protected content in a text.
 
-A text leaks with eight words in a row of a protected text, or a whole short sentence of it, also
-with other words between; with forty letters in a row, however they are parted into words, and moved
-along the alphabet; with one of its numbers, in whatever form; with a title or a term; and with a
-long piece nobody can read. It is compared in each of its `readings`, and of each of these its words
-are taken as they are, each reversed, in reverse order, and reversed altogether; titles and terms
-are looked for in first, last, second and third letters too. Pure, and linear in the length of the
-texts.
+A text leaks with any of these: eight words in a row of a protected text; a whole short sentence of
+it, also with other words in between; forty letters in a row, however they are divided into words,
+also shifted in the alphabet; one of its numbers in any form; a title or a term; or a long piece
+that nobody can read.
+
+The text is compared in each of its readings (`readings.py`). The words of each reading are taken as
+they are, each reversed, in reverse order, and all reversed. Titles and terms are also searched in
+the first, last, second and third letters. Pure, and linear in the length of the texts.
 """
 
 import codecs
@@ -18,30 +19,30 @@ from itertools import pairwise
 from typing import Final, Literal, NamedTuple
 
 from evennia_ai.engine.knowledge.restricted.numbers import (
-    COMMON,
+    MORE_COMMON_WORDS,
     Numbers,
-    all_numbers,
-    number_word,
-    numbers_of,
-    places,
-    spelt_together,
+    find_numbers,
+    group_numbers,
+    join_spelled_letters,
+    numbers_in_text,
+    parse_number_word,
 )
-from evennia_ai.engine.knowledge.restricted.readings import readings, squeezed
+from evennia_ai.engine.knowledge.restricted.readings import decode_readings, squeeze_letters
 from evennia_ai.engine.text.words import letters_folded, letters_of
 
-WORDS: Final = 8
-"""How many words in a row are a passage."""
+PASSAGE_WORDS: Final = 8
+"""Words in a row that are a passage."""
 
 SHORTEST_SENTENCE: Final = 4
-"""Words from which on a whole sentence is protected as it stands."""
+"""Words from which a whole sentence is protected."""
 
-LETTERS: Final = 40
-"""How many letters in a row are a passage, blanks and all else left out."""
+PASSAGE_LETTERS: Final = 40
+"""Letters in a row that are a passage, without blanks and other signs."""
 
 LETTERS_OF_NAME: Final = 7
-"""Letters from which on a title or a term is found inside other words and across them."""
+"""Letters from which a title or a term is also found inside and across words."""
 
-Leak = Literal["", "words", "letters", "number", "title", "term", "opaque"]
+LeakKind = Literal["", "words", "letters", "number", "title", "term", "opaque"]
 
 _SIGNS: Final = letters_of("kana", "han", "hangul")
 _WORD: Final = re.compile(rf"\d+|(?=\w)[{_SIGNS}]|[^\W\d_{_SIGNS}]+")
@@ -50,38 +51,38 @@ _OPAQUE: Final = re.compile(r"[A-Za-z0-9+/=_-]{40,}")
 _ALPHABET: Final = 26
 
 TELLING_WORDS: Final = 5
-"""How many telling words of a protected text in their order are a passage, whatever is between."""
+"""Telling words of a protected text that are a passage in their order, with any words in between.
+"""
 
 _TELLING_OF_SENTENCE: Final = 4
-_TELLING_LETTERS: Final = 4
-_MOST_BETWEEN: Final = 8
-"""Words of an answer for each telling one, on the average."""
+_TELLING_LETTERS: Final = 4  # letters of a telling word
+_MOST_BETWEEN: Final = 8  # words of an answer per telling one, on average
 
+# Letters from which a number word is also found reversed or shifted: `net` is not ten.
 _DISGUISED_NUMBER: Final = 5
-"""Letters from which on a number word is looked for backwards and moved: `net` is no ten."""
 
 _SCATTERED_DIGITS: Final = 4
-_HALF: Final = LETTERS // 2
+_HALF: Final = PASSAGE_LETTERS // 2
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Protected:
-    """What must not be given away, as texts are compared with it."""
+    """Protected content in the forms in which texts are compared with it."""
 
     passages: frozenset[tuple[str, ...]]
     telling: frozenset[tuple[str, ...]]
-    """Telling words in a row, common ones left out."""
+    """Telling words in a row, without common words between them."""
     letters: frozenset[str]
     """Steps between the letters of passages, and of their halves."""
     numbers: Numbers
     titles: frozenset[tuple[str, ...]]
     terms: frozenset[tuple[str, ...]]
     vocabulary: frozenset[str]
-    """All words of the passages and of the telling ones."""
+    """All words of `passages` and `telling`."""
 
 
 class _Row(NamedTuple):
-    """The words of a text in one order, its letters, and the steps between these."""
+    """The words of a text in one order, its letters, and the steps between them."""
 
     words: list[str]
     letters: str
@@ -89,21 +90,24 @@ class _Row(NamedTuple):
     is_as_written: bool
 
 
-Find = tuple[Leak, object]
-"""What kind of thing a text gives away, and which."""
+FoundLeak = tuple[LeakKind, object]
+"""The kind of a leak, and the leaked content."""
 
 
-def protected(
+def protect_texts(
     texts: Iterable[str],
     *,
     titles: Collection[str] = (),
     terms: Collection[str] = (),
     told: str = "",
 ) -> Protected:
-    """What these texts, titles and terms protect.
+    """Return texts, titles and terms in the forms in which others are compared with them.
 
-    A title all of whose words are `told` anyway, such as by the name of the base, is no secret.
-    Terms are secrets of their own: a word, a name, a saying.
+    Args:
+        texts: Texts to protect, with their numbers.
+        titles: Titles of pages.
+        terms: Secrets of their own: a word, a name, a saying.
+        told: Public words, such as the name of the base. A title of only such words is no secret.
     """
     passages: set[tuple[str, ...]] = set()
     telling: set[tuple[str, ...]] = set()
@@ -111,67 +115,71 @@ def protected(
     numbers: list[Numbers] = []
     for text in texts:
         plain = letters_folded(text)
-        for way in (plain, squeezed(plain)):
+        for way in (plain, squeeze_letters(plain)):
             passages.update(_passages(way))
             telling.update(_telling_runs(way))
             letters.update(_windows(_steps(_letters(_words(way)))))
-        numbers.append(all_numbers(spelt_together(plain)))
-    numbers += [all_numbers(spelt_together(letters_folded(term))) for term in terms]
+        numbers.append(numbers_in_text(join_spelled_letters(plain)))
+    numbers += [numbers_in_text(join_spelled_letters(letters_folded(term))) for term in terms]
     known = set(_words(letters_folded(told)))
     named = {tuple(_words(letters_folded(title))) for title in titles}
     return Protected(
         passages=frozenset(passages),
         telling=frozenset(telling),
         letters=frozenset(letters),
-        numbers=_together(numbers),
+        numbers=Numbers(
+            long=frozenset(one for some in numbers for one in some.long),
+            short=frozenset(one for some in numbers for one in some.short),
+            counted=frozenset(pair for some in numbers for pair in some.counted),
+        ),
         titles=frozenset(name for name in named if name and not known.issuperset(name)),
         terms=frozenset(name for term in terms if (name := tuple(_words(letters_folded(term))))),
         vocabulary=frozenset(word for run in (*passages, *telling) for word in run),
     )
 
 
-def leak(text: str, secret: Protected, *, before: str = "") -> Leak:
-    """What kind of thing `text` gives away, "" where it gives nothing away.
+def find_leak(text: str, secret: Protected, *, before: str = "") -> LeakKind:
+    """Return the kind of the first leak in a text, or "".
 
-    `before` was told earlier to the same people: a secret may come in pieces, a few in each answer.
-    What stands in it already is no leak of `text`.
+    Args:
+        text: The text to check.
+        secret: The protected content.
+        before: Earlier texts for the same people, because a secret may come in pieces. Leaks that
+            are already in them do not count.
     """
     if not before:
-        return next((kind for kind, _ in finds(text, secret)), "")
-    known = set(finds(before, secret))
-    for told in (text, f"{before}\n{text}"):
-        for find in finds(told, secret):
-            if find not in known or told is text:
-                return find[0]
+        return next((kind for kind, _ in find_all_leaks(text, secret)), "")
+    known = set(find_all_leaks(before, secret))
+    for whole in (text, f"{before}\n{text}"):
+        for found in find_all_leaks(whole, secret):
+            if found not in known or whole is text:
+                return found[0]
     return ""
 
 
-def finds(text: str, secret: Protected) -> Iterator[Find]:
-    """All that `text` gives away, passages first."""
-    told = list(readings(text))
-    rows = [row for reading in told for row in _rows(_words(reading))]
-    moved = _words(codecs.encode(told[0], "rot13"))  # its letters have the same steps
+def find_all_leaks(text: str, secret: Protected) -> Iterator[FoundLeak]:
+    """Yield all leaks in a text, passages first."""
+    readings = list(decode_readings(text))
+    rows = [row for reading in readings for row in _rows(_words(reading))]
+    moved = _words(codecs.encode(readings[0], "rot13"))  # its letters have the same steps
     for words in (*(row.words for row in rows), moved):
         yield from _passages_in(words, secret)
     for row in rows:
         yield from _letters_in(row.steps, secret.letters)
-    for reading in told:
-        yield from _numbers_in(spelt_together(reading), secret.numbers)
+    for reading in readings:
+        yield from _numbers_in(join_spelled_letters(reading), secret.numbers)
     for words in (moved, rows[1].words):
         yield from _numbers_in(_long_words(words), secret.numbers)
-    for kind, names in _named(secret):
-        for row in rows:
-            yield from ((kind, name) for name in _names_in(row, names))
+    for row in rows:
+        yield from (("title", name) for name in _names_in(row, secret.titles))
+    for row in rows:
+        yield from (("term", name) for name in _names_in(row, secret.terms))
     if _OPAQUE.search(text):
         yield "opaque", ""
 
 
-def _named(secret: Protected) -> tuple[tuple[Leak, frozenset[tuple[str, ...]]], ...]:
-    return ("title", secret.titles), ("term", secret.terms)
-
-
 def _rows(words: list[str]) -> Iterator[_Row]:
-    """The words as they are, each reversed, in reverse order, and reversed altogether."""
+    """Yield the words as they are, each reversed, in reverse order, and all reversed."""
     reversed_each = [word[::-1] for word in words]
     ways = (words, reversed_each, words[::-1], reversed_each[::-1])
     for place, way in enumerate(ways):
@@ -189,9 +197,10 @@ def _letters(words: Iterable[str]) -> str:
 
 
 def _steps(letters: str) -> str:
-    """How far it is from each letter to the next: the same when all are moved along the alphabet.
+    """Return the distances between neighbouring letters in the alphabet.
 
-    So a text is found as well where each letter stands for the one thirteen, or three, after it.
+    They stay the same if all letters are shifted, so a text is also found with each letter replaced
+    by the thirteenth, or the third, after it.
     """
     codes = letters.encode() if letters.isascii() else [ord(one) for one in letters]
     return bytes([(after - one) % _ALPHABET for one, after in pairwise(codes)]).decode("ascii")
@@ -202,24 +211,25 @@ _steps_of_name = lru_cache(maxsize=1024)(_steps)
 
 def _passages(plain: str) -> Iterator[tuple[str, ...]]:
     words = _words(plain)
-    yield from _runs(words, WORDS)
+    yield from _runs(words, PASSAGE_WORDS)
     for sentence in _SENTENCE_END.split(plain):
         short = tuple(_words(sentence))
-        if SHORTEST_SENTENCE <= len(short) < WORDS:
+        if SHORTEST_SENTENCE <= len(short) < PASSAGE_WORDS:
             yield short
 
 
 def _telling_runs(plain: str) -> Iterator[tuple[str, ...]]:
-    """Runs of the words that tell something, and those of a whole short sentence."""
-    yield from _runs([word for word in _words(plain) if _tells(word)], TELLING_WORDS)
+    """Yield runs of telling words, and the telling words of each whole short sentence."""
+    yield from _runs([word for word in _words(plain) if _is_telling(word)], TELLING_WORDS)
     for sentence in _SENTENCE_END.split(plain):
-        short = tuple(word for word in _words(sentence) if _tells(word))
+        short = tuple(word for word in _words(sentence) if _is_telling(word))
         if len(short) == _TELLING_OF_SENTENCE:
             yield short
 
 
-def _tells(word: str) -> bool:
-    return len(word) >= _TELLING_LETTERS and word not in COMMON
+def _is_telling(word: str) -> bool:
+    """True if the word is long and rare enough to identify a text."""
+    return len(word) >= _TELLING_LETTERS and word not in MORE_COMMON_WORDS
 
 
 def _runs(words: list[str], length: int) -> Iterator[tuple[str, ...]]:
@@ -228,20 +238,20 @@ def _runs(words: list[str], length: int) -> Iterator[tuple[str, ...]]:
 
 
 def _windows(steps: str) -> Iterator[str]:
-    """The steps between `LETTERS` letters in a row, from each letter on, and the half of them."""
-    for length in (LETTERS - 1, _HALF):
+    """Yield the steps of each `PASSAGE_LETTERS` letters in a row, and of each half of them."""
+    for length in (PASSAGE_LETTERS - 1, _HALF):
         for start in range(len(steps) - length + 1):
             yield steps[start : start + length]
 
 
-def _passages_in(words: list[str], secret: Protected) -> Iterator[Find]:
-    """Passages that stand there as they are, and those with other words between."""
+def _passages_in(words: list[str], secret: Protected) -> Iterator[FoundLeak]:
+    """Yield passages in the words, also those with other words in between."""
     known = [(place, word) for place, word in enumerate(words) if word in secret.vocabulary]
     if len(known) < SHORTEST_SENTENCE:
         return
     for run in _runs_in(words, secret.passages):
         yield "words", run
-    telling = [(place, word) for place, word in known if _tells(word)]
+    telling = [(place, word) for place, word in known if _is_telling(word)]
     for length in (TELLING_WORDS, _TELLING_OF_SENTENCE):
         for start in range(len(telling) - length + 1):
             places = telling[start : start + length]
@@ -251,43 +261,37 @@ def _passages_in(words: list[str], secret: Protected) -> Iterator[Find]:
                 yield "words", run
 
 
-def _letters_in(steps: str, wanted: frozenset[str]) -> Iterator[Find]:
-    """Forty letters of a passage; a half of them would begin at a multiple of its length."""
+def _letters_in(steps: str, wanted: frozenset[str]) -> Iterator[FoundLeak]:
+    """Yield passages by their letters.
+
+    Each passage contains a half that starts at a multiple of its length, so only these are searched
+    first.
+    """
     halves = range(0, len(steps) - _HALF + 1, _HALF)
     if not any(steps[at : at + _HALF] in wanted for at in halves):
         return
-    length = LETTERS - 1
+    length = PASSAGE_LETTERS - 1
     for at in range(len(steps) - length + 1):
         if steps[at : at + length] in wanted:
             yield "letters", steps[at : at + length]
 
 
 def _runs_in(words: list[str], wanted: frozenset[tuple[str, ...]]) -> Iterator[tuple[str, ...]]:
-    """The runs of words that stand in `words`."""
+    """Yield the wanted runs of words."""
     for length in {len(one) for one in wanted}:
         yield from (run for run in _runs(words, length) if run in wanted)
 
 
-def _together(each: Iterable[Numbers]) -> Numbers:
-    """The numbers of several texts."""
-    listed = list(each)
-    return Numbers(
-        long=frozenset(one for numbers in listed for one in numbers.long),
-        short=frozenset(one for numbers in listed for one in numbers.short),
-        counted=frozenset(pair for numbers in listed for pair in numbers.counted),
-    )
+def _numbers_in(plain: str, wanted: Numbers) -> Iterator[FoundLeak]:
+    """Yield the protected numbers that a text has in any form.
 
-
-def _numbers_in(plain: str, wanted: Numbers) -> Iterator[Find]:
-    """The numbers that stand there in any form.
-
-    One of several digits is found inside of others too, and where its digits are scattered. What
-    may be no number, as "one", counts beside a word beside which the number is protected.
+    A number of several digits is also found inside others, and with its digits scattered. An unsure
+    number, like "one", counts only with the word it counts.
     """
-    if not any(one[0].isdigit() or number_word(one) for one in _words(plain)):
+    if not any(one[0].isdigit() or parse_number_word(one) for one in _words(plain)):
         return
-    found = places(plain)
-    said = numbers_of(found)
+    found = find_numbers(plain)
+    said = group_numbers(found)
     for one in (*(wanted.long & said.long), *(wanted.short & said.short)):
         yield "number", one
     for pair in wanted.counted & said.counted:
@@ -301,32 +305,32 @@ def _numbers_in(plain: str, wanted: Numbers) -> Iterator[Find]:
 
 
 def _long_words(words: list[str]) -> str:
-    """Words that may be numbers, anything short as what is none."""
+    """Join the words that may be numbers, with "-" for words that are too short."""
     return " ".join(
         [word if len(word) >= _DISGUISED_NUMBER and word.isalpha() else "-" for word in words]
     )
 
 
 def _names_in(row: _Row, wanted: frozenset[tuple[str, ...]]) -> Iterator[tuple[str, ...]]:
-    """Names that stand there as words, or, where they are long enough, inside of words."""
+    """Yield the names that are in a row as words or, if long enough, inside words."""
     long = {name: joined for name in wanted if len(joined := _letters(name)) >= LETTERS_OF_NAME}
     yield from _runs_in(row.words, wanted if row.is_as_written else frozenset(long))
     if not long:
         return
-    picked = tuple(_picked(row.words, row.letters)) if row.is_as_written else (row.letters,)
+    picked = tuple(_acrostics(row.words, row.letters)) if row.is_as_written else (row.letters,)
     for name, joined in long.items():
-        once = squeezed(joined)
+        once = squeeze_letters(joined)
         is_doubled = row.is_as_written and len(once) >= LETTERS_OF_NAME and once in picked[-1]
         is_moved = _steps_of_name(joined) in row.steps
         if is_doubled or is_moved or any(joined in one for one in picked):
             yield name
 
 
-def _picked(words: list[str], letters: str) -> Iterator[str]:
-    """First and last letters of words, every second and third letter, each once of several."""
+def _acrostics(words: list[str], letters: str) -> Iterator[str]:
+    """Yield first and last letters of words, each second and third letter, and squeezed letters."""
     yield "".join([word[0] for word in words])
     yield "".join([word[-1] for word in words])
     for step in (2, 3):
         for start in range(step):
             yield letters[start::step]
-    yield squeezed(letters)
+    yield squeeze_letters(letters)

@@ -1,8 +1,8 @@
-"""Mediation: a second model makes of protected passages a summary that may be told, or refuses.
+"""Mediation: a second model turns protected passages into a summary that may be told, or refuses.
 
-Pure: what the mediator is sent, how its answer is read, and what of it goes on. Whatever is not
-clearly an answer is a refusal. Nothing that the mediator wrote goes on unread: its reason becomes
-one of a closed list, and a summary that gives away some of the passages is withheld.
+This module builds the request to the mediator and reads its answer. An answer that is not clear is
+a refusal. Nothing the mediator wrote goes on unchecked: its reason becomes one of a closed list,
+and a summary that leaks a passage is withheld. Pure.
 """
 
 import hashlib
@@ -13,7 +13,7 @@ from typing import Annotated, Any, Final, Literal, get_args
 
 from pydantic import BaseModel, BeforeValidator, ConfigDict
 
-from evennia_ai.engine.knowledge.restricted.leaks import Protected, leak, protected
+from evennia_ai.engine.knowledge.restricted.leaks import Protected, find_leak, protect_texts
 from evennia_ai.engine.prompt.messages import Message
 
 MOST_CHUNKS: Final = 24
@@ -27,8 +27,8 @@ MOST_LINE: Final = 400
 
 Decision = Literal["answer", "refuse"]
 Confidence = Literal["high", "medium", "low"]
-Mode = Literal["direct_injection", "rag_retrieval"]
-Reason = Literal[
+RetrievalMode = Literal["direct_injection", "rag_retrieval"]
+MediationReason = Literal[
     "answerable",
     "policy_inventory",
     "policy_extraction",
@@ -42,19 +42,19 @@ Reason = Literal[
     "no_hint_fits",
 ]
 
-UNCLASSIFIED: Final[Reason] = "safe_summary_unclassified"
-UNAVAILABLE: Final[Reason] = "safe_summary_model_unavailable"
-FAILED: Final[Reason] = "safe_summary_generation_failed"
-WITHHELD: Final[Reason] = "safe_summary_withheld"
-NO_CHUNKS: Final[Reason] = "no_summary_chunks"
-NO_HINT: Final[Reason] = "no_hint_fits"
+UNCLASSIFIED: Final[MediationReason] = "safe_summary_unclassified"
+UNAVAILABLE: Final[MediationReason] = "safe_summary_model_unavailable"
+FAILED: Final[MediationReason] = "safe_summary_generation_failed"
+WITHHELD: Final[MediationReason] = "safe_summary_withheld"
+NO_CHUNKS: Final[MediationReason] = "no_summary_chunks"
+NO_HINT: Final[MediationReason] = "no_hint_fits"
 
-# What a model may say of itself; the other reasons are ours to find.
-_OF_MODELS: Final[tuple[Reason, ...]] = (
+# Reasons that a model may give. Only this code gives the others.
+_OF_MODELS: Final[tuple[MediationReason, ...]] = (
     *("answerable", "policy_inventory", "policy_extraction", "policy_meta"),
     UNCLASSIFIED,
 )
-_BY_MODELS: Final[dict[str, Reason]] = {reason: reason for reason in _OF_MODELS}
+_BY_MODELS: Final[dict[str, MediationReason]] = {reason: reason for reason in _OF_MODELS}
 _CHOICES: Final[Mapping[str, Collection[str]]] = {
     "decision": get_args(Decision),
     "reason": _BY_MODELS,
@@ -87,7 +87,7 @@ ANSWERED_MESSAGE: Final = "This may be told, in your own words."
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class PagePassage:
-    """A passage of a protected page. `title` and `revision` never leave the game's server."""
+    """A passage of a protected page. `title` and `revision` never leave the server of the game."""
 
     base: str
     base_name: str
@@ -98,16 +98,16 @@ class PagePassage:
 
     @property
     def sha256(self) -> str:
-        """The hash of the passage, by which a record names it."""
+        """Return the hash that names the passage in records."""
         return hashlib.sha256(self.content.encode("utf-8", "surrogatepass")).hexdigest()
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SafeSummary:
-    """What of protected passages may be told."""
+    """A summary of protected passages that may be told, or a refusal."""
 
     decision: Decision
-    reason: Reason
+    reason: MediationReason
     summary: str = ""
     observations: tuple[str, ...] = ()
     risks: tuple[str, ...] = ()
@@ -117,22 +117,22 @@ class SafeSummary:
 
     @property
     def preview(self) -> str:
-        """Its first words, for a log; it was looked through before."""
+        """Return its first words for a log. It was checked for leaks before."""
         return " ".join(self.summary.split())[:PREVIEW_CHARACTERS]
 
     def values(self) -> dict[str, Any]:
-        """Its fields as JSON has them."""
-        told = asdict(self)
-        return {name: list(one) if isinstance(one, tuple) else one for name, one in told.items()}
+        """Return the fields as JSON."""
+        fields = asdict(self)
+        return {name: list(one) if isinstance(one, tuple) else one for name, one in fields.items()}
 
 
-def refused(reason: Reason) -> SafeSummary:
-    """A refusal of ours."""
+def refuse_answer(reason: MediationReason) -> SafeSummary:
+    """Return a refusal for a reason of this code."""
     return SafeSummary(decision="refuse", reason=reason)
 
 
 def _lines(value: Any) -> Any:
-    """A list of texts; models write one line as a text and none as null."""
+    """Return a list of texts. Models also write one line as a text, and none as null."""
     if value is None:
         return []
     return [value] if isinstance(value, str) else value
@@ -147,7 +147,7 @@ _Text = Annotated[str, BeforeValidator(_nothing)]
 
 
 class MediatorAnswer(BaseModel):
-    """What a mediator writes; what it leaves out is the most careful there is."""
+    """The answer of a mediator. The defaults are the most careful values."""
 
     model_config = ConfigDict(extra="ignore")
 
@@ -161,11 +161,15 @@ class MediatorAnswer(BaseModel):
     confidence: Confidence = "low"
 
 
-def choices_in_answer(answer: Mapping[str, Any], *, hidden: Callable[[str], str]) -> dict[str, Any]:
-    """What may be told of whatever a mediator wrote: choices of closed lists, and no text of it.
+def closed_choices(answer: Mapping[str, Any], *, hidden: Callable[[str], str]) -> dict[str, Any]:
+    """Return the parts of a raw mediator answer that may be logged: no text that it wrote.
 
-    `hidden` makes of a text what is told instead. Fields that a mediator has no business with are
-    counted alone; {} where it decided nothing.
+    Choices of closed lists are kept. Unknown fields are only counted. The result is {} if the
+    answer decides nothing.
+
+    Args:
+        answer: The raw answer.
+        hidden: Returns the replacement of a text.
     """
     numbers = answer.get("hints")
     if isinstance(numbers, list) and all(type(one) is int for one in numbers):
@@ -173,7 +177,7 @@ def choices_in_answer(answer: Mapping[str, Any], *, hidden: Callable[[str], str]
     if "decision" not in answer:
         return {}
     known = MediatorAnswer.model_fields
-    told = {
+    choices = {
         name: _closed(name, answer[name])
         if name in _CHOICES
         else hidden(json.dumps(answer[name], ensure_ascii=False))
@@ -181,21 +185,22 @@ def choices_in_answer(answer: Mapping[str, Any], *, hidden: Callable[[str], str]
         if name in answer
     }
     others = sum(name not in known for name in answer)
-    return {**told, **({"other_fields": others} if others else {})}
+    return {**choices, **({"other_fields": others} if others else {})}
 
 
 def _closed(name: str, value: Any) -> str:
-    """A choice of a closed list; "other" for what is not in it."""
+    """Return a choice of a closed list, or "other"."""
     word = value.strip().casefold() if isinstance(value, str) else ""
     return word if word in _CHOICES[name] else "other"
 
 
-def sendable(
+def select_passages(
     chunks: Iterable[PagePassage], *, most_characters: int = MOST_IN_ALL
 ) -> tuple[PagePassage, ...]:
-    """The passages that are sent to the mediator, cut to the limits; blank ones are none.
+    """Return the passages to send to the mediator, cut to the limits, without blank ones.
 
-    The first is cut to what all may have; later ones that do not fit whole end the list.
+    Only the first passage may be cut to the room that is left. The list ends at the first later one
+    that does not fit.
     """
     kept: list[PagePassage] = []
     left = min(MOST_IN_ALL, most_characters)
@@ -212,7 +217,7 @@ def sendable(
 
 
 def mediator_messages(query: str, chunks: Sequence[PagePassage]) -> tuple[Message, ...]:
-    """What the mediator is asked about passages that `sendable` let through."""
+    """Return the messages to the mediator about passages from `select_passages`."""
     bases = {chunk.base: chunk.base_name for chunk in chunks}
     payload = {
         "query": query,
@@ -234,16 +239,16 @@ def mediator_messages(query: str, chunks: Sequence[PagePassage]) -> tuple[Messag
     )
 
 
-def protected_by(
+def protect_passages(
     chunks: Iterable[PagePassage],
     *,
     names: Iterable[str] = (),
     terms: Iterable[str] = (),
     told: str = "",
 ) -> Protected:
-    """What a summary of these passages must not give away, the `names` of their pages among it."""
+    """Return the protected content of passages and the names of their pages."""
     listed = list(chunks)
-    return protected(
+    return protect_texts(
         [chunk.content for chunk in listed],
         titles={*names, *(chunk.title for chunk in listed if chunk.title)},
         terms=tuple(terms),
@@ -251,37 +256,46 @@ def protected_by(
     )
 
 
-def summary_of(answer: MediatorAnswer, secret: Protected, *, before: str = "") -> SafeSummary:
-    """What goes on of the mediator's answer: all of it, cut, or a refusal.
+def read_mediator_answer(
+    answer: MediatorAnswer, secret: Protected, *, before: str = ""
+) -> SafeSummary:
+    """Return the safe summary in a mediator's answer, cut to the limits, or a refusal.
 
-    `before` is what was told earlier in the conversation: a secret may come in pieces.
+    Args:
+        answer: The answer.
+        secret: The protected content.
+        before: Earlier answers in the conversation. A secret may come in pieces.
     """
     reason = _BY_MODELS.get(answer.reason.strip().casefold(), "other")
     if answer.decision == "refuse":
-        return refused(reason if reason != "answerable" else "other")
+        return refuse_answer(reason if reason != "answerable" else "other")
     made = SafeSummary(
         decision="answer",
         reason=reason,
         summary=answer.summary.strip()[:MOST_SUMMARY],
-        observations=_kept(answer.observations),
-        risks=_kept(answer.risks),
-        recommended_actions=_kept(answer.recommended_actions),
+        observations=_cut_lines(answer.observations),
+        risks=_cut_lines(answer.risks),
+        recommended_actions=_cut_lines(answer.recommended_actions),
         answer_guidance=answer.answer_guidance.strip()[:MOST_LINE],
         confidence=answer.confidence,
     )
-    return refused(WITHHELD) if leak(_all_words(made), secret, before=before) else made
+    return refuse_answer(WITHHELD) if find_leak(_all_words(made), secret, before=before) else made
 
 
-def envelope(
+def build_envelope(
     summary: SafeSummary,
     *,
-    mode: Mode,
+    mode: RetrievalMode,
     total: int,
     external: Sequence[dict[str, Any]] | None = None,
 ) -> dict[str, Any]:
-    """What the NPC's model is told of a search in protected bases: never a passage.
+    """Return the result of a search in protected bases for the NPC's model, without any passage.
 
-    `external` are results of bases that are not protected, where such were searched as well.
+    Args:
+        summary: The safe summary or refusal.
+        mode: How the passages were found.
+        total: The number of passages found.
+        external: Results of unprotected bases, if such were searched too.
     """
     message = ANSWERED_MESSAGE if summary.decision == "answer" else REFUSED_MESSAGE
     inner: dict[str, Any] = {
@@ -305,23 +319,22 @@ def envelope(
     }
 
 
-def words_told(result: str) -> str:
-    """All words of a safe summary in an envelope, as it was told; "" of any other result."""
+def summary_words(result: str) -> str:
+    """Return all words of the safe summary in an envelope, or "" for any other result."""
     try:
-        told = json.loads(result)
-        inner = told.get("restricted_internal", told)["restricted_safe_summary"]
+        envelope = json.loads(result)
+        inner = envelope.get("restricted_internal", envelope)["restricted_safe_summary"]
         return _all_words(SafeSummary(**inner))
     except (ValueError, TypeError, KeyError, AttributeError):
-        return ""  # what an ordinary search found, or a text that was cut
+        return ""  # an ordinary search result, or a text that was cut
 
 
-def _kept(lines: Sequence[str]) -> tuple[str, ...]:
-    shown = [line.strip()[:MOST_LINE] for line in lines if line.strip()]
-    return tuple(shown[:MOST_LINES])
+def _cut_lines(lines: Sequence[str]) -> tuple[str, ...]:
+    return tuple([line.strip()[:MOST_LINE] for line in lines if line.strip()][:MOST_LINES])
 
 
 def _all_words(summary: SafeSummary) -> str:
-    """Everything that is told of it, one after the other: a secret may be parted between fields."""
+    """Return all texts of a summary, joined: a secret may be divided between fields."""
     parts = (
         summary.summary,
         *summary.observations,

@@ -1,12 +1,14 @@
-"""Numbers: which ones a text says, in whatever form people write them, however they are set apart.
+"""Numbers in a text, in any form in which people write them.
 
 `4711`, `4-7-1-1`, `4,711`, `four seven one one`, `forty-seven eleven`, `4711th` and `four thousand
-seven hundred and eleventh` say the same, and so do `9`, `nine`, `ninth`, `IX`, `9d` and
-`ninepence`. A word may be a number, an ordinal, several glued together or to a unit (`fortyseven`,
-`sixfold`), or a Roman numeral. English alone. Some words are numbers only at times: `one`, `first`,
-`double`, a Roman numeral of one letter (`I`), and one that is a word or a unit as well (`mix`,
-`cm`). Those are unsure, and count beside a word beside which the same number stands. Texts come
-folded where they are compared; the places of numbers are found in any text.
+seven hundred and eleventh` are the same number. So are `9`, `nine`, `ninth`, `IX`, `9d` and
+`ninepence`. A word may be a number, an ordinal, several numbers joined or joined with a unit
+(`fortyseven`, `sixfold`), or a Roman numeral. Only English is known.
+
+Some words are numbers only in some texts: `one`, `first`, `double`, a Roman numeral of one letter
+(`I`), and one that is also a word or a unit (`mix`, `cm`). These are unsure. They count only next
+to a word that has the same number next to it in the other text. Texts that are compared are folded
+first; numbers are found in any text.
 """
 
 import re
@@ -22,7 +24,7 @@ Kind = Literal["digits", "value", "times"]
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class NumberPart:
-    """A part of a number: digits as they are written, a value, or a factor of what is before it."""
+    """A part of a number: digits as written, a value, or a factor of the part before it."""
 
     kind: Kind
     value: str
@@ -31,7 +33,7 @@ class NumberPart:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class NumberWord:
-    """What a word says of a number."""
+    """A word that is a number."""
 
     parts: tuple[NumberPart, ...]
     is_sure: bool = True
@@ -72,7 +74,7 @@ _TIMES: Final = {
     **dict.fromkeys(("million", "millionth"), 1_000_000),
 }
 AFTER_A_NUMBER: Final = frozenset({"score"})
-"""Words that say a number only behind another one: `three score`."""
+"""Words that are a number only after another one: `three score`."""
 _UNSURE: Final = frozenset({"one", "first", "second", "once", "single", "double", "treble"})
 
 _UNITS: Final = (
@@ -83,9 +85,9 @@ _UNITS: Final = (
     *("stair", "door", "man", "men", "way", "part", "side", "sided", "times", "pin", "piece"),
     *("gram", "kilo", "kg", "cm", "mm", "km", "litre", "liter", "metre", "meter", "percent"),
 )
-# Words that begin as a number does and are none.
+# Words that start like a number but are none.
 _OTHERWISE: Final = frozenset({"nineveh", "fourier", "fourchette", "eighties"})
-# Roman numerals that are a word of their own, or a unit, as often.
+# Roman numerals that are as often a word or a unit.
 _ROMAN_TOO: Final = frozenset(
     {
         *("mix", "di", "dix", "div", "liv", "li", "mi", "mm", "mmm", "cm", "ml", "cl", "dl", "cc"),
@@ -97,7 +99,7 @@ _CARDINALS: Final = {*_SMALL, *_TENS, *_TIMES} - {"hundredth", "thousandth", "mi
 _WORD: Final = re.compile("|".join(sorted(_CARDINALS, key=len, reverse=True)))
 # `h` and `th` are the ends of `twentyeighth` and `twentyseventh`.
 _UNIT: Final = re.compile(rf"(?:{'|'.join(_UNITS)})s?|s|h|th|ish")
-# From these on whatever follows is glued to a number: `ninepins`, `sevensacks`.
+# After these, any ending is a counted thing: `ninepins`, `sevensacks`.
 _OPEN: Final = frozenset({*_SMALL, *_TENS}) - {"zero", "one", "ten"}
 _ROMAN: Final = re.compile(r"(?=[ivxlcdm])(m{0,3})(cm|cd|d?c{0,3})(xc|xl|l?x{0,3})(ix|iv|v?i{0,4})")
 _ROMAN_ORDINAL: Final = re.compile(r"([ivxlcdm]*[vx][ivxlcdm]*)th")
@@ -105,12 +107,12 @@ _ROMAN_VALUES: Final = {"i": 1, "v": 5, "x": 10, "l": 50, "c": 100, "d": 500, "m
 
 
 @lru_cache(maxsize=8192)
-def number_word(word: str) -> NumberWord | None:
-    """What number a word of letters alone says, None for most words; case makes no difference."""
+def parse_number_word(word: str) -> NumberWord | None:
+    """Return the number that a word of letters is, or None. Case makes no difference."""
     folded = word.casefold()
     if folded in _VALUES or folded in _TIMES:
         return NumberWord(parts=(_part(folded),), is_sure=folded not in _UNSURE)
-    if parts := _glued(folded):
+    if parts := _joined_parts(folded):
         return NumberWord(parts=parts)
     return _roman(folded)
 
@@ -121,8 +123,8 @@ def _part(word: str) -> NumberPart:
     return NumberPart(kind="value", value=str(_VALUES[word]))
 
 
-def _glued(word: str) -> tuple[NumberPart, ...]:
-    """The parts of number words that are glued together, or to what is counted."""
+def _joined_parts(word: str) -> tuple[NumberPart, ...]:
+    """Return the parts of number words that are joined with each other or with a counted thing."""
     words: list[str] = []
     at = 0
     while word[at:] not in _VALUES and (found := _WORD.match(word, at)):
@@ -157,42 +159,40 @@ def _roman(word: str) -> NumberWord | None:
 
 
 _PIECE: Final = re.compile(r"\d+|[^\W\d_]+")
-# Three letters and more that stand alone, with little between them.
+# Three or more single letters with little between them: `f o u r`.
 _APART: Final = re.compile(r"(?<![^\W_])[^\W\d_](?:[\W_]{1,3}[^\W\d_](?![^\W_])){2,}")
 _BETWEEN: Final = re.compile(r"[\W_]+")
-_LONGEST: Final = 400
-"""Digits of one number that are looked at; a longer one is cut."""
-_BESIDE: Final = 3
-"""Words before and after a number that tell what it counts."""
-COMMON: Final = COMMON_WORDS | {
+_LONGEST: Final = 400  # digits of one number; a longer one is cut
+_BESIDE: Final = 3  # words before and after a number that may say what it counts
+MORE_COMMON_WORDS: Final = COMMON_WORDS | {
     *("above", "again", "although", "always", "another", "behind", "being", "below", "beside"),
     *("between", "both", "doing", "down", "each", "either", "ever", "every", "few", "having"),
     *("least", "less", "many", "may", "might", "mine", "most", "much", "must", "neither", "never"),
     *("nor", "now", "off", "ones", "only", "onto", "other", "others", "own", "same", "shall"),
     *("since", "those", "though", "until", "upon", "whom", "whose", "without", "yet"),
 }
-"""Words that stand beside anything and tell nothing."""
+"""Words that occur next to anything and identify nothing."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Place:
-    """Where a text says a number, and which."""
+class FoundNumber:
+    """A number in a text."""
 
     start: int
     end: int
     values: frozenset[str]
-    """Its readings, each as its digits without zeros before them."""
+    """Its possible values, each as digits without leading zeros."""
     joined: str
-    """All its digits side by side."""
+    """All its digits in a row."""
     is_sure: bool
     near: frozenset[str]
-    """Words beside it that tell what is counted."""
+    """Words next to it that say what is counted."""
     is_numbered: bool = False
-    """Whether it is a Roman numeral right behind such a word: `barrel I`."""
+    """True for a Roman numeral right after such a word: `barrel I`."""
 
     @property
     def counted(self) -> frozenset[tuple[str, str]]:
-        """Each reading beside each of the words."""
+        """Return each value paired with each of the words."""
         return frozenset((value, word) for value in self.values for word in self.near)
 
 
@@ -201,20 +201,20 @@ class Numbers:
     """The numbers of a text."""
 
     long: frozenset[str]
-    """Those of two digits and more that are surely numbers."""
+    """Sure numbers of two or more digits."""
     short: frozenset[str]
-    """Those of one digit that are surely numbers."""
+    """Sure numbers of one digit."""
     counted: frozenset[tuple[str, str]]
-    """All, also those that may be none, each beside a word that tells what is counted."""
+    """All numbers, the unsure ones included, each paired with a word that says what is counted."""
 
 
-def all_numbers(text: str) -> Numbers:
-    """The numbers of a folded text, by how sure they are."""
-    return numbers_of(places(text))
+def numbers_in_text(text: str) -> Numbers:
+    """Return the numbers of a folded text, grouped by how sure they are."""
+    return group_numbers(find_numbers(text))
 
 
-def numbers_of(found: Sequence[Place]) -> Numbers:
-    """The numbers at these places, by how sure they are."""
+def group_numbers(found: Sequence[FoundNumber]) -> Numbers:
+    """Return found numbers, grouped by how sure they are."""
     sure = {value for place in found if place.is_sure for value in place.values}
     return Numbers(
         long=frozenset(one for one in sure if len(one) > 1),
@@ -223,20 +223,26 @@ def numbers_of(found: Sequence[Place]) -> Numbers:
     )
 
 
-def spelt_together(text: str) -> str:
-    """`text` with words that are torn into their letters, as `f o u r`, in one piece."""
+def join_spelled_letters(text: str) -> str:
+    """Return the text with words that are spelled as single letters (`f o u r`) joined."""
     return _APART.sub(lambda apart: f" {_BETWEEN.sub('', apart[0])} ", text)
 
 
-def places(text: str) -> tuple[Place, ...]:
-    """The places where a text says numbers, in their order."""
-    pieces = [_read(match) for match in _PIECE.finditer(text)]
-    return tuple(_place(pieces, group) for group in _groups(pieces))
+def find_numbers(text: str) -> tuple[FoundNumber, ...]:
+    """Find the numbers in a text, in order."""
+    pieces: list[_Piece] = []
+    for match in _PIECE.finditer(text):
+        word = match[0]
+        digits = NumberWord(parts=(NumberPart(kind="digits", value=word[:_LONGEST]),))
+        said = digits if word[0].isdecimal() else parse_number_word(word)
+        start, end = match.start(), match.end()
+        pieces.append(_Piece(text=word.casefold(), start=start, end=end, said=said))
+    return tuple(_make_number(pieces, group) for group in _groups(pieces))
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class _Piece:
-    """A run of digits or of letters, and what number it says."""
+    """A run of digits or of letters, and the number that it is."""
 
     text: str
     start: int
@@ -248,18 +254,11 @@ class _Piece:
         return self.said is not None and self.said.is_sure
 
 
-def _read(match: re.Match[str]) -> _Piece:
-    text = match[0]
-    digits = NumberWord(parts=(NumberPart(kind="digits", value=text[:_LONGEST]),))
-    said = digits if text[0].isdecimal() else number_word(text)
-    return _Piece(text=text.casefold(), start=match.start(), end=match.end(), said=said)
-
-
 def _groups(pieces: Sequence[_Piece]) -> Iterator[list[int]]:
-    """The places of pieces that say numbers, those in a row together.
+    """Yield the indices of pieces that are numbers, those in a row together.
 
-    A number's "and" parts nothing. A Roman numeral that may be a word stands alone, and what is
-    glued to digits, as in `9d`, is none.
+    An "and" inside a number separates nothing. A Roman numeral that may be a word is a group of its
+    own. One right after digits, as in `9d`, is no number.
     """
     group: list[int] = []
     for place, piece in enumerate(pieces):
@@ -269,125 +268,116 @@ def _groups(pieces: Sequence[_Piece]) -> Iterator[list[int]]:
             if group:
                 yield group
             group = []
-            if _stands_alone(pieces, place):
+            said = piece.said
+            after_number = place > 0 and pieces[place - 1].is_sure  # there it is a unit: `5 cm`
+            if said is not None and said.is_roman and not said.is_sure and not after_number:
                 yield [place]
     if group:
         yield group
 
 
 def _joins(pieces: Sequence[_Piece], place: int, group: Sequence[int]) -> bool:
+    """True if a piece is a number that continues or starts a group."""
     piece = pieces[place]
     if piece.said is None or (piece.text in AFTER_A_NUMBER and not group):
         return False
-    if piece.said.is_roman:
-        return piece.said.is_sure and not _is_glued(pieces, place)
-    return True
-
-
-def _is_glued(pieces: Sequence[_Piece], place: int) -> bool:
-    """Whether a piece stands right behind digits."""
+    if not piece.said.is_roman:
+        return True
     before = pieces[place - 1] if place else None
-    return before is not None and before.end == pieces[place].start and before.text[0].isdecimal()
+    after_digits = before is not None and before.end == piece.start and before.text[0].isdecimal()
+    return piece.said.is_sure and not after_digits
 
 
-def _stands_alone(pieces: Sequence[_Piece], place: int) -> bool:
-    """Whether a piece is a Roman numeral that may be a word, and no unit behind a number."""
-    said = pieces[place].said
-    is_behind_number = place > 0 and pieces[place - 1].is_sure
-    return said is not None and said.is_roman and not said.is_sure and not is_behind_number
-
-
-def _place(pieces: Sequence[_Piece], group: Sequence[int]) -> Place:
+def _make_number(pieces: Sequence[_Piece], group: Sequence[int]) -> FoundNumber:
+    """Return the number of a group of pieces."""
     first, last = group[0], group[-1]
     parts = [part for place in group if (said := pieces[place].said) for part in said.parts]
     values = set(_readings(parts))
     if len(group) > 1 and pieces[last].text == "second":  # `thirty second`: of time, or the 32nd
         values |= set(_readings(parts[:-1]))
-    # `one second` and `first one` are no numbers for being two.
+    # Two unsure words, as in `one second` or `first one`, do not make each other sure.
     is_sure = len(group) > 2 or any(pieces[place].is_sure for place in group)
     said = pieces[first].said
     is_letter = said is not None and said.is_roman and not is_sure
     is_pronoun = is_letter and pieces[first].text == "i"
     near = _near(pieces, first, last, is_sure=is_sure, is_pronoun=is_pronoun)
-    return Place(
+    return FoundNumber(
         start=pieces[first].start,
         end=pieces[last].end,
         values=frozenset(values),
-        joined="".join(_spelt(parts))[:_LONGEST],
+        joined="".join(_spell_out(parts))[:_LONGEST],
         is_sure=is_sure,
         near=near,
-        is_numbered=is_letter and first > 0 and bool(_telling(pieces[first - 1 : first])),
+        is_numbered=is_letter and first > 0 and bool(_nouns(pieces[first - 1 : first])),
     )
 
 
 def _near(
     pieces: Sequence[_Piece], first: int, last: int, *, is_sure: bool, is_pronoun: bool
 ) -> frozenset[str]:
-    """The words that tell what is counted: of what may be no number the next ones alone.
+    """Return the words that say what is counted; for an unsure number only the next ones.
 
-    What stands behind `I` is what somebody does.
+    The word after the pronoun `I` is a verb and does not count.
     """
     before = pieces[max(0, first - _BESIDE) : first][::-1]
     after = pieces[last + 1 : last + 1 + _BESIDE]
     if is_sure:
-        return frozenset(_telling([*before, *after]))
-    return frozenset([*_telling(before[:1]), *([] if is_pronoun else _telling(after)[:1])])
+        return frozenset(_nouns([*before, *after]))
+    return frozenset([*_nouns(before[:1]), *([] if is_pronoun else _nouns(after)[:1])])
 
 
-def _telling(pieces: Sequence[_Piece]) -> list[str]:
-    """Those words that tell something, in the singular."""
+def _nouns(pieces: Sequence[_Piece]) -> list[str]:
+    """Return the words that may name a counted thing, in the singular."""
     return [
         piece.text.removesuffix("s")
         for piece in pieces
-        if piece.said is None and len(piece.text) > 2 and piece.text not in COMMON
+        if piece.said is None and len(piece.text) > 2 and piece.text not in MORE_COMMON_WORDS
     ]
 
 
 def _readings(parts: Sequence[NumberPart]) -> Iterator[str]:
-    spelt = _spelt(parts)
-    for one in (*spelt, "".join(spelt)[:_LONGEST]):
+    """Yield the values of a group: each of its numbers, and all their digits in a row."""
+    digits = _spell_out(parts)
+    for one in (*digits, "".join(digits)[:_LONGEST]):
         yield one.lstrip("0") or "0"
 
 
-def _spelt(parts: Sequence[NumberPart]) -> list[str]:
-    """The numbers of a group one after the other, those in words by their value."""
+def _spell_out(parts: Sequence[NumberPart]) -> list[str]:
+    """Return the numbers of a group in order as digits, number words by their value."""
     found: list[str] = []
     words: list[NumberPart] = []
     following = [*parts[1:], None]
     for part, after in zip(parts, following, strict=True):
         is_counted = after is not None and after.kind == "times" and len(part.value) < 10
         if part.kind == "digits" and not is_counted:
-            found += [*_in_words(words), part.value]
+            found += [*_word_values(words), part.value]
             words = []
         elif part.kind == "digits":  # `4 thousand`
-            found += _in_words(words)
+            found += _word_values(words)
             words = [NumberPart(kind="value", value=part.value)]
         else:
             words.append(part)
-    return [*found, *_in_words(words)]
+    return [*found, *_word_values(words)]
 
 
-def _in_words(words: Sequence[NumberPart]) -> list[str]:
-    """The values of number words: `forty seven eleven` are 47 and 11."""
+def _word_values(words: Sequence[NumberPart]) -> list[str]:
+    """Return the values of number words: `forty seven eleven` are 47 and 11."""
     found: list[int] = []
     thousands, below, takes_any = 0, None, False
     for word in words:
         value = int(word.value)
-        if word.kind == "times":  # of what stands before it, else of one
+        if word.kind == "times":  # multiplies the value before it; "hundred" at the start is 100
             below = (1 if below is None else below) * value
             if value >= 1000:
                 thousands, below = thousands + below, None
             takes_any = True
             continue
-        if below is not None and not (takes_any or _joins_tens(below, value)):
+        # "forty seven" is one number, but "seven forty" is two.
+        is_ones = below is not None and below % 100 >= 20 and below % 10 == 0 and 0 < value < 10
+        if below is not None and not (takes_any or is_ones):
             found.append(thousands + below)
             thousands, below = 0, None
         below, takes_any = value + (below or 0), False
     if below is not None or thousands:
         found.append(thousands + (below or 0))
     return [str(value) for value in found]
-
-
-def _joins_tens(below: int, value: int) -> bool:
-    """Whether it is the ones of what stands before it."""
-    return below % 100 >= 20 and below % 10 == 0 and 0 < value < 10

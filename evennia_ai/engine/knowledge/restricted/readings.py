@@ -1,26 +1,28 @@
-"""Readings: what a text says when it is read in the ways in which people hide one in another.
+"""Readings: the texts that a text may hide, decoded in the ways in which people hide them.
 
-Each reading is a folded text that is compared like the text itself: signs read as the letters they
-stand for (`h4rb0ur`), doubled letters as one, and what its
-runs of base64, base32, hexadecimal, bits or numbers of characters say, each alone and all joined,
-for they may come in pieces. Pure, and linear in the length of the text: a reading is never longer
-than the text, and there are at most `MOST` of them. Ordinary text has one.
+Each reading is a folded text that is compared like the text itself. The decoders read signs as the
+letters they stand for (`h4rb0ur`), doubled letters as one, upside-down letters upright, and runs of
+base64, base32, hexadecimal, bits or character codes as the text they encode. A code may come in
+pieces, so each run is decoded and also all runs joined.
+
+Pure, and linear in the length of the text: no reading is longer than the text, and there are at
+most `MOST_READINGS`. Ordinary text has one.
 """
 
 import base64
 import binascii
 import re
 import unicodedata
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterator
 from itertools import islice
 from string import ascii_lowercase
 from typing import Final
 
 from evennia_ai.engine.text.words import letters_folded
 
-MOST: Final = 24
-SHORTEST: Final = 6
-"""Characters of what a run says from which on it is a reading."""
+MOST_READINGS: Final = 24
+SHORTEST_READING: Final = 6
+"""Characters of a decoded run from which it counts as a reading."""
 
 _UPSIDE_DOWN: Final = (
     "\u0250q\u0254p\u01dd\u025f\u0183\u0265\u1d09\u027e\u029el\u026f"
@@ -44,10 +46,10 @@ _READABLE: Final = 0.9
 _MOST_ALONE: Final = 8
 
 
-def readings(text: str) -> Iterator[str]:
-    """The folded text itself and what else it says, each once."""
+def decode_readings(text: str) -> Iterator[str]:
+    """Yield the folded text and its other readings, without duplicates."""
     plain = letters_folded(text)
-    found = dict.fromkeys(islice(_all_readings(text, plain), MOST))
+    found = dict.fromkeys(islice(_all_readings(text, plain), MOST_READINGS))
     yield from found
 
 
@@ -60,30 +62,30 @@ def _all_readings(text: str, plain: str) -> Iterator[str]:
         yield _DOUBLED.sub(r"\1", plain)
     if not _TURNED.isdisjoint(text):
         yield letters_folded(text.lower().translate(_UPRIGHT))
-    seen = _seen(text)
-    for decoded in _decoded(seen):
+    seen = _visible(text)
+    for decoded in _decode_runs(seen):
         yield letters_folded(decoded)
 
 
-def _seen(text: str) -> str:
-    """The text in its own case without what nobody sees."""
+def _visible(text: str) -> str:
+    """Return the text without invisible characters, its case unchanged."""
     if text.isascii():
         return text
     kept = (one for one in unicodedata.normalize("NFKC", text) if unicodedata.category(one) != "Cf")
     return "".join(kept)
 
 
-def _decoded(text: str) -> Iterator[str]:
-    """What runs in a code say: bits, numbers, hexadecimal, base64, base32; also back to front."""
-    yield from _of_bytes(int(bits, 2) for bits in _BITS.findall(text))
-    yield from _of_bytes(code for one in _CODE.findall(text) if 32 <= (code := int(one)) < 127)
+def _decode_runs(text: str) -> Iterator[str]:
+    """Yield the decoded bits, numbers, hexadecimal, base64 and base32, also written backwards."""
+    yield from _readable(bytes(int(bits, 2) for bits in _BITS.findall(text)))
+    yield from _readable(bytes(c for one in _CODE.findall(text) if 32 <= (c := int(one)) < 127))
     digits = "".join(_HEX.findall(_PREFIXED_HEX.sub(" ", text)))
     if any(map(str.isdigit, digits)):
         for run in (digits, digits[::-1]):
             yield from _readable(bytes.fromhex(run))
     tokens = [one for one in _TOKEN.findall(text) if _ODD.search(one)]
     runs = dict.fromkeys(
-        run for run in ("".join(tokens), *tokens[:_MOST_ALONE]) if len(run) >= SHORTEST
+        run for run in ("".join(tokens), *tokens[:_MOST_ALONE]) if len(run) >= SHORTEST_READING
     )
     for run in runs:
         for way in (run, run[::-1]):
@@ -95,7 +97,10 @@ def _decoded(text: str) -> Iterator[str]:
 def _from_base(
     run: str, others: str, decode: Callable[[str], bytes], *, group: int
 ) -> Iterator[str]:
-    """What a run says, wherever in it a group begins."""
+    """Yield the decoded run, with a group starting at each of its first characters.
+
+    Somebody may put a few characters before a code, which moves the groups.
+    """
     plain = run.replace("=", "")
     if others:
         plain = plain.translate(str.maketrans(others, "+/"))
@@ -109,13 +114,9 @@ def _from_base(
         yield from _readable(made)
 
 
-def _of_bytes(codes: Iterable[int]) -> Iterator[str]:
-    return _readable(bytes(code for code in codes if code < 256))
-
-
 def _readable(made: bytes) -> Iterator[str]:
-    """The text of these bytes, where most of it can be read."""
-    if len(made) < SHORTEST:
+    """Yield the text of these bytes if most of it is readable."""
+    if len(made) < SHORTEST_READING:
         return
     text = made.decode("utf-8", "ignore")
     good = sum(one.isalpha() or one in " ,.;:'-!?\n" for one in text)
@@ -123,6 +124,6 @@ def _readable(made: bytes) -> Iterator[str]:
         yield text
 
 
-def squeezed(text: str) -> str:
-    """`text` with each letter once where it stands several times in a row."""
+def squeeze_letters(text: str) -> str:
+    """Return the text with each run of one letter reduced to a single letter."""
     return _SEVERAL.sub(r"\1", text)

@@ -15,7 +15,7 @@ from typing import Final
 from evennia_ai.engine.errors import NotStoredError
 from evennia_ai.engine.history.records import Record, RecordKind
 from evennia_ai.engine.knowledge.meta_prompt import TOOL, listed_base_ids
-from evennia_ai.engine.knowledge.restricted.leaks import Protected, leak, protected
+from evennia_ai.engine.knowledge.restricted.leaks import Protected, find_leak, protect_texts
 from evennia_ai.engine.memory.memories import OF_NPC, Memory
 from evennia_ai.npc.views.withheld.pages import HiddenPages
 from evennia_ai.npc.views.withheld.viewer import Viewer, withheld
@@ -59,7 +59,7 @@ class HiddenKnowledge:
         """The same for words of the NPC's own: those that repeat a hidden passage are hidden."""
         if not self.is_there or not text or not self._bodies:
             return ""
-        if leak(text, _protected(self._bodies)) in _REPEATS:
+        if find_leak(text, _protected(self._bodies)) in _REPEATS:
             return withheld("it repeats a page of a knowledge base")
         return ""
 
@@ -205,4 +205,4 @@ def _external(result: str) -> Iterator[tuple[str, str]]:
 
 @lru_cache(maxsize=8)
 def _protected(bodies: tuple[str, ...]) -> Protected:
-    return protected(bodies)
+    return protect_texts(bodies)

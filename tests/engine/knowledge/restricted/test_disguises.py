@@ -10,8 +10,8 @@ from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 
 from evennia_ai.engine.knowledge.pages.files import read_folder
-from evennia_ai.engine.knowledge.restricted.leaks import finds, leak, protected
-from evennia_ai.engine.knowledge.restricted.readings import MOST, readings
+from evennia_ai.engine.knowledge.restricted.leaks import find_all_leaks, find_leak, protect_texts
+from evennia_ai.engine.knowledge.restricted.readings import MOST_READINGS, decode_readings
 from tests.engine.knowledge.restricted.disguises import DISGUISES, PASSES, PIECES
 from tests.properties import up_to
 
@@ -23,7 +23,7 @@ PASSAGES = (
 )
 TITLES = ("The Drowned Vault", "Mandragora")
 WATCHWORD = "Mandragora"
-SECRET = protected(PASSAGES, titles=TITLES, terms=["Mandragora", "quicksilver"])
+SECRET = protect_texts(PASSAGES, titles=TITLES, terms=["Mandragora", "quicksilver"])
 
 ORDINARY = (
     "Aye, the ferry crosses twice a day, when the water stands still.",
@@ -49,15 +49,15 @@ ORDINARY = (
 
 @pytest.mark.req("S0-40")
 @pytest.mark.parametrize("name", DISGUISES)
-def test_a_passage_is_found_in_each_disguise(name):
-    found = [leak(DISGUISES[name](passage), SECRET) for passage in PASSAGES]
+def test_passage_is_found_in_each_disguise(name):
+    found = [find_leak(DISGUISES[name](passage), SECRET) for passage in PASSAGES]
     assert "" not in found
 
 
 @pytest.mark.parametrize("name", DISGUISES)
-def test_it_is_found_in_the_middle_of_an_answer(name):
+def test_disguised_passage_is_found_inside_an_answer(name):
     told = f"I will tell you. {DISGUISES[name](PASSAGES[0])} That is all I know of it, friend."
-    assert leak(told, SECRET)
+    assert find_leak(told, SECRET)
 
 
 @pytest.mark.parametrize("title", TITLES)
@@ -65,9 +65,9 @@ def test_it_is_found_in_the_middle_of_an_answer(name):
     "name", ["words reversed one by one", "reversed", "in small capitals", "in flags", "in rot13",
              "each letter doubled", "in leetspeak", "in base64", "letters with dots", "in Braille"],
 )  # fmt: skip
-def test_a_title_is_found_in_disguise(name, title):
+def test_title_is_found_in_disguise(name, title):
     told = f"Ask for {DISGUISES[name](title)} and you will see."
-    assert leak(told, protected([], titles=TITLES)) in ("title", "opaque")
+    assert find_leak(told, protect_texts([], titles=TITLES)) in ("title", "opaque")
 
 
 @pytest.mark.parametrize(
@@ -82,8 +82,8 @@ def test_a_title_is_found_in_disguise(name, title):
         "6e696e6570656e6365",
     ],
 )
-def test_a_price_is_found_in_disguise(told):
-    assert leak(told, protected(["They pay ninepence a sack."])) == "number"
+def test_price_is_found_in_disguise(told):
+    assert find_leak(told, protect_texts(["They pay ninepence a sack."])) == "number"
 
 
 @pytest.mark.parametrize(
@@ -94,48 +94,49 @@ def test_a_price_is_found_in_disguise(told):
         "Mxaxnxdxrxaxgxoxrxax",
     ],
 )
-def test_a_term_is_found_in_an_acrostic_and_between_other_letters(told):
-    assert leak(told, protected([], terms=[WATCHWORD])) == "term"
+def test_term_is_found_in_an_acrostic_and_between_letters(told):
+    assert find_leak(told, protect_texts([], terms=[WATCHWORD])) == "term"
 
 
 @pytest.mark.parametrize("line", ORDINARY)
-def test_ordinary_talk_is_no_leak(line):
-    assert leak(line, SECRET) == ""
+def test_ordinary_text_is_no_leak(line):
+    assert find_leak(line, SECRET) == ""
 
 
-def test_ordinary_talk_all_together_is_no_leak():
+def test_ordinary_texts_together_are_no_leak():
     for place, line in enumerate(ORDINARY):
-        assert leak(line, SECRET, before="\n".join(ORDINARY[:place])) == ""
+        assert find_leak(line, SECRET, before="\n".join(ORDINARY[:place])) == ""
 
 
-def test_pages_of_the_demo_s_open_base_give_nothing_of_the_secret_one_away():
+def test_open_demo_pages_do_not_leak_the_secret_ones():
     folder = Path(__file__).parents[4] / "world" / "demo" / "knowledge"
     bases = {one.name: read_folder(one) for one in folder.iterdir() if one.is_dir()}
     assert len(bases) > 1
-    told = protected([page.body for base in bases.values() for page in base.pages])
+    told = protect_texts([page.body for base in bases.values() for page in base.pages])
     for line in ORDINARY:
-        assert leak(line, told) in ("", "number")
+        assert find_leak(line, told) in ("", "number")
 
 
 @pytest.mark.req("S0-40")
 @pytest.mark.parametrize("name", PIECES)
-def test_pieces_in_several_answers_are_found_at_the_last_of_them_at_the_latest(name):
+def test_pieces_in_several_answers_are_found_by_the_last(name):
     answers = PIECES[name](PASSAGES[0])
     assert len(answers) > 2
     found = [
-        leak(one, SECRET, before="\n".join(answers[:place])) for place, one in enumerate(answers)
+        find_leak(one, SECRET, before="\n".join(answers[:place]))
+        for place, one in enumerate(answers)
     ]
     assert any(found)
 
 
-def test_what_was_told_before_is_no_leak_of_the_next_answer():
-    assert leak("Wait for the tide.", SECRET, before=PASSAGES[0]) == ""
-    assert leak(PASSAGES[0], SECRET, before=PASSAGES[0]) == "words"
+def test_earlier_leak_does_not_count_for_the_next_answer():
+    assert find_leak("Wait for the tide.", SECRET, before=PASSAGES[0]) == ""
+    assert find_leak(PASSAGES[0], SECRET, before=PASSAGES[0]) == "words"
 
 
 @pytest.mark.parametrize("name", PASSES)
-def test_ciphers_pass_and_the_documents_say_so(name):
-    assert leak(PASSES[name](PASSAGES[0]), SECRET) == ""
+def test_ciphers_are_not_found_as_documented(name):
+    assert find_leak(PASSES[name](PASSAGES[0]), SECRET) == ""
 
 
 WORDS = st.sampled_from(sorted({word for passage in PASSAGES for word in passage.split()}))
@@ -150,26 +151,26 @@ OTHERS = st.sampled_from(["river", "stone", "apple", "candle", "winter", "mirror
 def test_any_passage_is_found_in_any_disguise(words, name):
     assume(sum(len(word) > 4 for word in words) > 5)
     text = " ".join(words)
-    assert leak(DISGUISES[name](text), protected([text]))
+    assert find_leak(DISGUISES[name](text), protect_texts([text]))
 
 
 @settings(deadline=None, max_examples=up_to(150))
 @given(words=st.lists(OTHERS, max_size=40))
 def test_text_of_other_words_is_no_leak(words):
-    assert leak(" ".join(words), SECRET) == ""
+    assert find_leak(" ".join(words), SECRET) == ""
 
 
 @settings(deadline=None, max_examples=up_to(100))
 @given(text=st.text(max_size=200))
-def test_nothing_raises_and_nothing_of_a_text_without_a_secret_is_found(text):
-    assert [find for find in finds(text, protected([])) if find[0] != "opaque"] == []
+def test_any_text_without_a_secret_is_no_leak(text):
+    assert [find for find in find_all_leaks(text, protect_texts([])) if find[0] != "opaque"] == []
 
 
 @pytest.mark.parametrize(
     "text",
     ["A1b=" * 5000, "41 " * 5000, "a4 " * 5000, "01000001 " * 2000, "aa" * 9000, "\ufdfa" * 3000],
 )
-def test_hostile_texts_have_few_readings_and_none_is_much_longer_than_the_text(text):
-    told = list(readings(text))
-    assert len(told) <= MOST
-    assert sum(map(len, told)) <= 18 * MOST * len(text)
+def test_hostile_texts_have_few_short_readings(text):
+    told = list(decode_readings(text))
+    assert len(told) <= MOST_READINGS
+    assert sum(map(len, told)) <= 18 * MOST_READINGS * len(text)

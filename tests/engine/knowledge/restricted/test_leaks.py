@@ -1,17 +1,17 @@
-"""Leaks: what of a protected text is found again in another one."""
+"""Leaks: protected content that is found again in another text."""
 
 import codecs
 import time
 
 import pytest
 
-from evennia_ai.engine.knowledge.restricted.leaks import leak, protected
+from evennia_ai.engine.knowledge.restricted.leaks import find_leak, protect_texts
 
 VAULT = (
     "The vault under the harbour opens only when the tide stands at its lowest mark.\n"
     "Turn the wheel forty-seven times, then 1189 steps north. The watchword is Mandragora."
 )
-SECRET = protected([VAULT], titles=["The Drowned Vault", "Ferry"], terms=["Mandragora"])
+SECRET = protect_texts([VAULT], titles=["The Drowned Vault", "Ferry"], terms=["Mandragora"])
 
 EIGHT = "the harbour opens only when the tide stands"
 
@@ -29,8 +29,8 @@ EIGHT = "the harbour opens only when the tide stands"
         "\uff54\uff48\uff45 harbour opens only when the tide stands",
     ],
 )
-def test_eight_words_in_a_row_are_found_however_they_are_written(text):
-    assert leak(text, SECRET) == "words"
+def test_eight_words_in_a_row_leak_in_any_spelling(text):
+    assert find_leak(text, SECRET) == "words"
 
 
 @pytest.mark.parametrize(
@@ -42,18 +42,18 @@ def test_eight_words_in_a_row_are_found_however_they_are_written(text):
         "kram tsewol sti ta sdnats edit eht nehw ylno snepo ruobrah eht rednu tluav eht",
     ],
 )
-def test_words_that_are_joined_split_or_turned_round_are_found(text):
-    assert leak(text, SECRET) in ("words", "letters")
+def test_joined_split_and_reversed_words_leak(text):
+    assert find_leak(text, SECRET) in ("words", "letters")
 
 
-def test_words_whose_letters_are_moved_along_the_alphabet_are_found():
+def test_shifted_letters_leak():
     moved = codecs.encode(VAULT, "rot13")
-    assert leak(f"Read: {moved}", SECRET) in ("words", "letters")
+    assert find_leak(f"Read: {moved}", SECRET) in ("words", "letters")
 
 
 @pytest.mark.parametrize("text", ["The watchword is Mandragora!", "it is: the watchword is m."])
-def test_a_whole_short_sentence_is_found_and_no_other_one(text):
-    assert leak(text, protected(["The watchword is Mandragora."])) == (
+def test_whole_short_sentence_leaks(text):
+    assert find_leak(text, protect_texts(["The watchword is Mandragora."])) == (
         "words" if "Mandragora" in text else ""
     )
 
@@ -79,21 +79,21 @@ def test_a_whole_short_sentence_is_found_and_no_other_one(text):
         "order00118900",
     ],
 )
-def test_a_number_is_found_in_digits_and_in_words(text):
-    assert leak(text, SECRET) == "number"
+def test_number_leaks_in_digits_and_words(text):
+    assert find_leak(text, SECRET) == "number"
 
 
 @pytest.mark.parametrize(
     "text", ["the drowned vault", "THE  DROWNED\u2014VAULT", "thedrownedvault"]
 )
-def test_a_title_of_a_page_is_found(text):
-    assert leak(text, SECRET) == "title"
+def test_page_title_leaks(text):
+    assert find_leak(text, SECRET) == "title"
 
 
-def test_a_title_that_is_told_anyway_is_no_leak():
-    told = protected([VAULT], titles=["Ferry"], told="The ferry and its crew")
-    assert leak("Take the ferry.", SECRET) == "title"
-    assert leak("Take the ferry.", told) == ""
+def test_public_title_is_no_leak():
+    told = protect_texts([VAULT], titles=["Ferry"], told="The ferry and its crew")
+    assert find_leak("Take the ferry.", SECRET) == "title"
+    assert find_leak("Take the ferry.", told) == ""
 
 
 @pytest.mark.parametrize(
@@ -110,12 +110,12 @@ def test_a_title_that_is_told_anyway_is_no_leak():
         "\U0001f1f2\U0001f1e6\U0001f1f3\U0001f1e9\U0001f1f7\U0001f1e6\U0001f1ec\U0001f1f4\U0001f1f7\U0001f1e6",
     ],
 )
-def test_a_term_is_found_in_whatever_letters(text):
-    assert leak(text, SECRET) == "term"
+def test_term_leaks_in_any_letters(text):
+    assert find_leak(text, SECRET) == "term"
 
 
-def test_a_long_piece_that_nobody_can_read_is_a_leak():
-    assert leak("b7Yq" * 12, SECRET) == "opaque"
+def test_long_unreadable_piece_leaks():
+    assert find_leak("b7Yq" * 12, SECRET) == "opaque"
 
 
 @pytest.mark.parametrize(
@@ -128,25 +128,25 @@ def test_a_long_piece_that_nobody_can_read_is_a_leak():
         "The harbour opens only when I say so.",
     ],
 )
-def test_what_says_it_in_other_words_is_no_leak(text):
-    assert leak(text, SECRET) == ""
+def test_paraphrase_is_no_leak(text):
+    assert find_leak(text, SECRET) == ""
 
 
-def test_nothing_protected_means_no_leak():
-    assert leak(VAULT, protected([])) == ""
+def test_no_leak_without_protected_content():
+    assert find_leak(VAULT, protect_texts([])) == ""
 
 
-def test_text_without_blanks_between_its_words_is_compared_sign_by_sign():
-    secret = protected(["\u79d8\u5bc6\u306e\u5408\u8a00\u8449\u306f\u6708\u5149\u3067\u3059"])
-    assert leak("\u5408\u8a00\u8449\u306f\u6708\u5149\u3067", secret) == ""
-    assert leak("\u79d8\u5bc6\u306e\u5408\u8a00\u8449\u306f\u6708\u5149", secret) == "words"
+def test_text_without_blanks_is_compared_by_character():
+    secret = protect_texts(["\u79d8\u5bc6\u306e\u5408\u8a00\u8449\u306f\u6708\u5149\u3067\u3059"])
+    assert find_leak("\u5408\u8a00\u8449\u306f\u6708\u5149\u3067", secret) == ""
+    assert find_leak("\u79d8\u5bc6\u306e\u5408\u8a00\u8449\u306f\u6708\u5149", secret) == "words"
 
 
-def test_it_takes_time_in_proportion_to_the_length():
+def test_leak_check_takes_linear_time():
     def seconds(size: int) -> float:
         text = "lorem ipsum " * size
         began = time.process_time()
-        leak(text + " 1 2 three", protected([text], titles=["x y"] * 50))
+        find_leak(text + " 1 2 three", protect_texts([text], titles=["x y"] * 50))
         return time.process_time() - began
 
     seconds(100)

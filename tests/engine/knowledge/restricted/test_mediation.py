@@ -1,4 +1,4 @@
-"""Mediation: what the mediator is sent, and what of its answer goes on."""
+"""Mediation: the request to the mediator, and the checks of its answer."""
 
 import json
 
@@ -16,12 +16,12 @@ from evennia_ai.engine.knowledge.restricted.mediation import (
     MediatorAnswer,
     PagePassage,
     SafeSummary,
-    envelope,
+    build_envelope,
     mediator_messages,
-    protected_by,
-    refused,
-    sendable,
-    summary_of,
+    protect_passages,
+    read_mediator_answer,
+    refuse_answer,
+    select_passages,
 )
 
 CANARY = "The watchword of the drowned vault is Mandragora, said over the fourth step."
@@ -38,29 +38,29 @@ def an_answer(**fields) -> MediatorAnswer:
 
 
 def safe(answer: MediatorAnswer, *chunks: PagePassage) -> SafeSummary:
-    return summary_of(answer, protected_by(chunks or (a_chunk(),)))
+    return read_mediator_answer(answer, protect_passages(chunks or (a_chunk(),)))
 
 
 @pytest.mark.req("S0-45")
-def test_at_most_24_chunks_are_sent():
-    assert len(sendable([a_chunk("x")] * 40)) == MOST_CHUNKS == 24
+def test_mediator_gets_at_most_24_passages():
+    assert len(select_passages([a_chunk("x")] * 40)) == MOST_CHUNKS == 24
 
 
 @pytest.mark.req("S0-45")
-def test_a_chunk_has_at_most_1200_characters_and_all_have_16000():
-    sent = sendable([a_chunk("x" * 5_000)] * 20)
+def test_mediator_gets_at_most_1200_characters_each_and_16000_in_all():
+    sent = select_passages([a_chunk("x" * 5_000)] * 20)
     assert {len(one.content) for one in sent} == {1_200}
     assert sum(len(one.content) for one in sent) <= MOST_IN_ALL == 16_000
     assert len(sent) == 13
 
 
-def test_blank_chunks_are_none():
-    assert sendable([a_chunk("  \n"), a_chunk("x")]) == (a_chunk("x"),)
-    assert sendable([]) == ()
+def test_blank_passages_are_not_sent():
+    assert select_passages([a_chunk("  \n"), a_chunk("x")]) == (a_chunk("x"),)
+    assert select_passages([]) == ()
 
 
 @pytest.mark.req("S0-45")
-def test_the_mediator_gets_question_bases_and_chunks_and_no_title():
+def test_mediator_request_has_no_title():
     system, user = mediator_messages("how do I get in?", [a_chunk(), a_chunk("Other.")])
     told = json.loads(user.content)
     assert system.role == "system"
@@ -74,11 +74,11 @@ def test_the_mediator_gets_question_bases_and_chunks_and_no_title():
 
 
 @pytest.mark.req("S0-47")
-def test_observations_risks_and_actions_go_on():
+def test_summary_keeps_observations_risks_and_actions():
     made = safe(
         an_answer(observations=["It is old."], risks="Water.", recommended_actions=["Wait."])
     )
-    told = envelope(made, mode="rag_retrieval", total=3)["restricted_safe_summary"]
+    told = build_envelope(made, mode="rag_retrieval", total=3)["restricted_safe_summary"]
     assert told["observations"] == ["It is old."]
     assert told["risks"] == ["Water."]
     assert told["recommended_actions"] == ["Wait."]
@@ -97,20 +97,20 @@ def test_observations_risks_and_actions_go_on():
         ({"decision": "refuse", "reason": "policy_meta", "summary": CANARY}, "policy_meta"),
     ],
 )
-def test_what_is_no_answer_is_a_refusal_with_a_reason_of_the_list(fields, reason):
+def test_refusal_has_a_reason_of_the_list(fields, reason):
     made = safe(MediatorAnswer(**fields))
-    assert made == refused(reason)
+    assert made == refuse_answer(reason)
     assert made.summary == ""
 
 
 @pytest.mark.req("S0-48")
 @pytest.mark.parametrize("fields", [{"decision": "maybe"}, {"confidence": "certain"}, {"risks": 3}])
-def test_a_value_outside_the_enums_is_no_answer_at_all(fields):
+def test_answer_is_invalid_with_a_value_outside_the_lists(fields):
     with pytest.raises(ValidationError):
         MediatorAnswer(**fields)
 
 
-def test_a_reason_in_the_models_own_words_becomes_other():
+def test_reason_becomes_other_in_the_models_own_words():
     assert safe(an_answer(reason=f"because {CANARY}")).reason == "other"
 
 
@@ -119,39 +119,41 @@ FIELDS = ("summary", "observations", "risks", "recommended_actions", "answer_gui
 
 @pytest.mark.req("S0-46")
 @pytest.mark.parametrize("field", FIELDS)
-def test_an_answer_that_repeats_a_passage_anywhere_is_withheld(field):
+def test_answer_is_withheld_when_any_field_repeats_a_passage(field):
     value = CANARY if field in ("summary", "answer_guidance") else [CANARY]
-    assert safe(an_answer(**{field: value})) == refused(WITHHELD)
+    assert safe(an_answer(**{field: value})) == refuse_answer(WITHHELD)
 
 
 @pytest.mark.req("S0-46")
-def test_a_passage_that_is_parted_between_fields_is_withheld():
+def test_answer_is_withheld_when_a_passage_is_split_between_fields():
     head, tail = CANARY[:40], CANARY[40:]
-    assert safe(an_answer(observations=[head], risks=[tail])) == refused(WITHHELD)
+    assert safe(an_answer(observations=[head], risks=[tail])) == refuse_answer(WITHHELD)
 
 
 @pytest.mark.req("S0-46")
-def test_a_title_and_a_term_are_withheld():
-    assert safe(an_answer(summary="See the page Watchword.")) == refused(WITHHELD)
-    secret = protected_by([a_chunk("Said.")], terms=["Mandragora"])
-    assert summary_of(an_answer(summary="Say mandragora"), secret) == refused(WITHHELD)
+def test_answer_is_withheld_with_a_title_or_a_term():
+    assert safe(an_answer(summary="See the page Watchword.")) == refuse_answer(WITHHELD)
+    secret = protect_passages([a_chunk("Said.")], terms=["Mandragora"])
+    assert read_mediator_answer(an_answer(summary="Say mandragora"), secret) == refuse_answer(
+        WITHHELD
+    )
 
 
-def test_fields_are_bounded():
+def test_summary_fields_are_cut():
     made = safe(an_answer(summary="no " * 9_999, observations=["ja " * 999] * 99))
     assert len(made.summary) <= 2_000
     assert len(made.observations) == 8
     assert len(made.observations[0]) == 400
 
 
-def test_the_preview_has_at_most_300_characters():
+def test_preview_has_at_most_300_characters():
     assert len(safe(an_answer(summary="no " * 300)).preview) <= 300
 
 
 @pytest.mark.req("S0-46")
 @pytest.mark.parametrize("reason", [NO_CHUNKS, FAILED, UNAVAILABLE])
-def test_the_envelope_has_no_results_and_no_sources(reason):
-    told = envelope(refused(reason), mode="direct_injection", total=2)
+def test_envelope_has_no_results_and_sources(reason):
+    told = build_envelope(refuse_answer(reason), mode="direct_injection", total=2)
     assert told["mode"] == "restricted_safe_summary"
     assert told["retrieval_mode"] == "direct_injection"
     assert (told["results"], told["count"], told["sources"]) == ([], 0, [])
@@ -160,8 +162,10 @@ def test_the_envelope_has_no_results_and_no_sources(reason):
     assert told["restricted_safe_summary"]["confidence"] == "low"
 
 
-def test_ordinary_results_stand_beside_the_safe_summary():
-    told = envelope(refused(FAILED), mode="rag_retrieval", total=2, external=[{"title": "Ferry"}])
+def test_envelope_has_ordinary_results_next_to_the_summary():
+    told = build_envelope(
+        refuse_answer(FAILED), mode="rag_retrieval", total=2, external=[{"title": "Ferry"}]
+    )
     assert told["mode"] == "mixed_restricted_retrieval"
     assert told["results"] == [{"title": "Ferry"}]
     assert told["restricted_internal"]["results"] == []

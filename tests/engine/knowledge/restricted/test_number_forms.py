@@ -1,11 +1,11 @@
-"""Numbers in disguise: one that a page has in any form is found in every other one."""
+"""Numbers in disguise: a number in any form is found in every other one."""
 
 import pytest
 from hypothesis import assume, given
 from hypothesis import strategies as st
 
 from evennia_ai.engine.knowledge.meta_prompt import safe_hint
-from evennia_ai.engine.knowledge.restricted.leaks import leak, protected
+from evennia_ai.engine.knowledge.restricted.leaks import find_leak, protect_texts
 
 SMALL = (
     *("zero", "one", "two", "three", "four", "five", "six", "seven", "eight", "nine", "ten"),
@@ -82,36 +82,36 @@ FORM = st.sampled_from(sorted(FORMS))
 
 @pytest.mark.req("S0-40", "S0-46")
 @given(number=st.integers(1, 3999), written=FORM, told=FORM)
-def test_a_number_written_in_any_form_is_caught_in_any_other(number, written, told):
-    secret = protected([f"It was behind barrel {FORMS[written](number)}."])
-    assert leak(f"I would look at the barrel {FORMS[told](number)}, friend.", secret)
+def test_number_in_any_form_leaks_in_any_other(number, written, told):
+    secret = protect_texts([f"It was behind barrel {FORMS[written](number)}."])
+    assert find_leak(f"I would look at the barrel {FORMS[told](number)}, friend.", secret)
 
 
 @pytest.mark.req("S0-40", "S0-46")
 @given(number=st.integers(3, 99), written=FORM, told=FORM)
-def test_it_is_caught_beside_other_words_where_it_is_surely_a_number(number, written, told):
+def test_sure_number_leaks_next_to_other_words(number, written, told):
     assume("Roman" not in written + told or (len(in_roman(number)) > 1 and number not in SELDOM))
-    secret = protected([f"The duty is {FORMS[written](number)} of them."])
-    assert leak(f"They say {FORMS[told](number)}.", secret)
+    secret = protect_texts([f"The duty is {FORMS[written](number)} of them."])
+    assert find_leak(f"They say {FORMS[told](number)}.", secret)
 
 
 @given(numbers=st.lists(st.integers(2, 9), min_size=2, max_size=2, unique=True), forms=FORM)
-def test_another_number_is_none_of_it(numbers, forms):
+def test_another_number_is_no_leak(numbers, forms):
     protects, says = numbers
-    secret = protected([f"It was behind barrel {protects}."])
-    assert leak(f"I would look at the barrel {FORMS[forms](says)}, friend.", secret) == ""
+    secret = protect_texts([f"It was behind barrel {protects}."])
+    assert find_leak(f"I would look at the barrel {FORMS[forms](says)}, friend.", secret) == ""
 
 
 @pytest.mark.req("S0-24")
 @given(number=st.integers(2, 3999), form=FORM.filter(lambda form: not form.startswith("torn")))
-def test_a_hint_keeps_no_number_in_any_form(number, form):
+def test_hint_loses_numbers_in_any_form(number, form):
     page = f"It was behind barrel {number}."
     told = safe_hint(f"Ask for the barrel {FORMS[form](number)}.", texts=[page])
-    assert leak(told, protected([page])) == ""
+    assert find_leak(told, protect_texts([page])) == ""
     assert told.startswith("Ask for the barrel")
 
 
-SECRET = protected(
+SECRET = protect_texts(
     [
         (
             "Behind the third barrel is a door; the duty is ninepence a sack. It comes out at the"
@@ -131,8 +131,8 @@ SECRET = protected(
         *("one map", "the first map", "five men", "the V men", "map I", "fifty", "a hundred"),
     ],
 )
-def test_a_number_of_a_page_is_found(text):
-    assert leak(text, SECRET) == "number"
+def test_number_of_a_page_leaks(text):
+    assert find_leak(text, SECRET) == "number"
 
 
 @pytest.mark.req("S0-46")
@@ -145,5 +145,5 @@ def test_a_number_of_a_page_is_found(text):
         *("Vitamin C", "often tense, and alone", "the canine stone", "cm by cm"),
     ],
 )
-def test_a_word_that_is_seldom_a_number_is_none_where_nothing_says_so(text):
-    assert leak(text, SECRET) == ""
+def test_unsure_number_word_is_no_leak_without_its_noun(text):
+    assert find_leak(text, SECRET) == ""

@@ -1,16 +1,20 @@
-"""Numbers that a text says."""
+"""Numbers in a text."""
 
 import pytest
 
-from evennia_ai.engine.knowledge.restricted.numbers import all_numbers, places, spelt_together
+from evennia_ai.engine.knowledge.restricted.numbers import (
+    find_numbers,
+    join_spelled_letters,
+    numbers_in_text,
+)
 
 
 def numbers_in(text: str) -> frozenset[str]:
-    return all_numbers(text).long
+    return numbers_in_text(text).long
 
 
 def digits_in(text: str) -> tuple[str, ...]:
-    return tuple(place.joined for place in places(text) if place.is_sure)
+    return tuple(place.joined for place in find_numbers(text) if place.is_sure)
 
 
 @pytest.mark.parametrize(
@@ -34,23 +38,23 @@ def digits_in(text: str) -> tuple[str, ...]:
         ("12 gulls, 13 boats", {"12", "13"}),
     ],
 )
-def test_a_number_is_read_in_digits_and_in_words(text, numbers):
+def test_number_is_parsed_from_digits_and_words(text, numbers):
     assert numbers_in(text) == numbers
 
 
-def test_what_stands_between_numbers_parts_them():
+def test_numbers_are_separated_by_other_words():
     assert digits_in("4 7 gulls 1 1") == ("47", "11")
 
 
 @pytest.mark.parametrize("text", ["f o u r s e v e n", "f-o-u-r-s-e-v-e-n", "fourseven"])
-def test_number_words_are_put_together_from_their_letters(text):
-    assert numbers_in(spelt_together(text)) == {"47"}
+def test_spelled_letters_are_joined_to_number_words(text):
+    assert numbers_in(join_spelled_letters(text)) == {"47"}
 
 
 @pytest.mark.parametrize("text", ["stone", "one by one", "a b c d e f", "often"])
-def test_other_words_have_no_number_in_them(text):
-    assert numbers_in(spelt_together(text)) == set()
+def test_other_words_are_no_numbers(text):
+    assert numbers_in(join_spelled_letters(text)) == set()
 
 
-def test_a_number_without_an_end_is_cut():
+def test_endless_number_is_cut():
     assert max(map(len, numbers_in("7" * 10_000))) == 400

@@ -1,4 +1,4 @@
-"""A mediator's answer that disguises a secret is withheld: each disguise of each kind of secret."""
+"""A mediator's answer is withheld if it disguises a secret, for each disguise and kind of secret."""
 
 import json
 
@@ -8,8 +8,8 @@ from evennia_ai.engine.knowledge.restricted.mediation import (
     WITHHELD,
     MediatorAnswer,
     PagePassage,
-    protected_by,
-    summary_of,
+    protect_passages,
+    read_mediator_answer,
 )
 from tests.engine.knowledge.restricted.disguises import DISGUISES
 
@@ -22,18 +22,18 @@ TERMS = (WATCHWORD, "fourth step of the cellar", "left of the barrel")
 CHUNK = PagePassage(
     base="vault", base_name="The vault", title=TITLE, revision="3", score=0.5, content=PASSAGE
 )
-SECRET = protected_by([CHUNK], names=["Old Cellar"], terms=TERMS)
+SECRET = protect_passages([CHUNK], names=["Old Cellar"], terms=TERMS)
 
 
 def is_withheld(**fields) -> bool:
     """Whether nothing of an answer with these fields goes on."""
     usual = {"decision": "answer", "reason": "answerable", "summary": "I think."}
     answer = MediatorAnswer.model_validate_json(json.dumps({**usual, **fields}))
-    return summary_of(answer, SECRET).reason == WITHHELD
+    return read_mediator_answer(answer, SECRET).reason == WITHHELD
 
 
 @pytest.mark.parametrize("disguise", DISGUISES)
-def test_a_passage_that_is_turned_into_something_else_is_withheld(disguise):
+def test_answer_is_withheld_with_a_disguised_passage(disguise):
     assert is_withheld(summary=DISGUISES[disguise](PASSAGE)[:2000])
 
 
@@ -47,9 +47,9 @@ def test_a_passage_that_is_turned_into_something_else_is_withheld(disguise):
         *("in circles", "zero-width blanks", "letters with dashes"),
     ],
 )
-def test_every_kind_of_secret_is_withheld_in_disguise(disguise, secret):
+def test_answer_is_withheld_with_any_disguised_secret(disguise, secret):
     assert is_withheld(risks=[DISGUISES[disguise](secret)])
 
 
-def test_an_answer_without_a_secret_goes_on():
+def test_answer_without_a_secret_is_kept():
     assert not is_withheld(risks=["The tide is high by night."])
