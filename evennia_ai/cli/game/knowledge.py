@@ -11,7 +11,12 @@ from evennia_ai.cli.output import BAD_INPUT, refuse, write_json, write_lines
 from evennia_ai.cli.terminal import shown_progress
 from evennia_ai.engine.errors import FormatError
 from evennia_ai.engine.foreign.documents import Progress
-from evennia_ai.engine.knowledge.pages.files import ImportProblems, base_text, file_of, read_folder
+from evennia_ai.engine.knowledge.pages.files import (
+    ImportProblems,
+    file_of_page,
+    read_folder,
+    write_base_file,
+)
 from evennia_ai.engine.knowledge.pages.markup import write_page
 from evennia_ai.engine.knowledge.pages.page import BaseInfo, Hit, Page
 from evennia_ai.engine.text.columns import WIDTH, clipped, visible, wrapped
@@ -143,7 +148,7 @@ def _written_out(key: str, target: Path, *, progress: Progress) -> int:
     """
     info = _in_database(key)
     pages = store.all_pages(info.key, most_characters=_ALL) or ()
-    files = {file_of(page.name): page for page in pages}
+    files = {file_of_page(page.name): page for page in pages}
     try:
         target.mkdir(mode=FOLDER_OF_OWNER)
         _write(target, info, files, progress)
@@ -159,7 +164,7 @@ def _written_out(key: str, target: Path, *, progress: Progress) -> int:
 def _write(
     target: Path, info: BaseInfo, files: Mapping[PurePosixPath, Page], progress: Progress
 ) -> None:
-    (target / "base.yaml").write_text(base_text(info), encoding="utf-8")
+    (target / "base.yaml").write_text(write_base_file(info), encoding="utf-8")
     for done, (file, page) in enumerate(files.items()):
         path = target / file
         path.parent.mkdir(parents=True, exist_ok=True)

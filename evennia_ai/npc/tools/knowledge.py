@@ -15,7 +15,7 @@ from pydantic import Field, StringConstraints
 from twisted.internet.defer import Deferred
 
 from evennia_ai.engine.knowledge.meta_prompt import TOOL
-from evennia_ai.engine.knowledge.pages.markup import without_links
+from evennia_ai.engine.knowledge.pages.markup import strip_links
 from evennia_ai.engine.knowledge.pages.page import BaseInfo, MediationKind
 from evennia_ai.engine.knowledge.restricted.hinting import merge_summaries
 from evennia_ai.engine.knowledge.restricted.leaks import Protected
@@ -245,7 +245,7 @@ def _mediation(asked: Asked, chunks: tuple[PagePassage, ...], secret: Protected)
 
 def _words(chunk: PagePassage) -> str:
     """A passage as it is told; a pipe in a link would be taken for a colour of the game's."""
-    return without_links(chunk.content)
+    return strip_links(chunk.content)
 
 
 def _new(

@@ -11,7 +11,7 @@ from dataclasses import dataclass, replace
 from itertools import islice
 from typing import Any, Final, Literal
 
-from evennia_ai.engine.knowledge.pages.markup import MAX_TEXT, MarkupError, links_of, read_page
+from evennia_ai.engine.knowledge.pages.markup import MAX_TEXT, MarkupError, find_links, read_page
 from evennia_ai.engine.knowledge.pages.page import Namespace, Page, PageName, TitleError, page_name
 from evennia_ai.services.wiki.client import (
     MOST_TITLES,
@@ -295,7 +295,7 @@ def _read(name: PageName, written: str, *, base: str) -> Page:
     except MarkupError as error:
         log.warning("knowledge base '%s': %s is read as text alone: %s", base, name, error)
         body = written[:MAX_TEXT]
-        return Page(name=name, body=body, links=links_of(body))
+        return Page(name=name, body=body, links=find_links(body))
 
 
 def _moved(title: str, moves: dict[str, str]) -> str:

@@ -9,7 +9,7 @@ from dataclasses import replace
 from typing import Final
 
 from evennia_ai.engine.knowledge.pages.page import BaseInfo
-from evennia_ai.engine.knowledge.pages.shared_locks import joined, parts_of
+from evennia_ai.engine.knowledge.pages.shared_locks import join_locks, split_locks
 from evennia_ai.store.core.copies import Copy, CopyError
 
 TEXTS: Final = ("name", "summary", "topics", "hint", "keywords", "direct_characters", "backend")
@@ -21,7 +21,7 @@ def said_of(info: BaseInfo) -> frozenset[str]:
     """What is said of who may read a base, in words: fields, and access types of its lock."""
     unsaid = BaseInfo(key="", name="")
     fields = (one for one in GUARDS if getattr(info, one) != getattr(unsaid, one))
-    return frozenset([*fields, *parts_of(info.locks)])
+    return frozenset([*fields, *split_locks(info.locks)])
 
 
 def as_published(published: BaseInfo, here: BaseInfo | None) -> BaseInfo:
@@ -30,14 +30,14 @@ def as_published(published: BaseInfo, here: BaseInfo | None) -> BaseInfo:
     said = said_of(published)
     taken = {one: getattr(published, one) for one in TEXTS if one != "backend"}
     taken |= {one: getattr(published, one) for one in GUARDS if one in said}
-    locks = {**parts_of(now.locks), **parts_of(published.locks)}
-    return replace(now, **taken, locks=joined(locks))
+    locks = {**split_locks(now.locks), **split_locks(published.locks)}
+    return replace(now, **taken, locks=join_locks(locks))
 
 
 def refuse_edit(copy: Copy, now: BaseInfo, wanted: BaseInfo) -> None:
     """CopyError where `wanted` differs from `now` in what is the library's."""
     fields = (*TEXTS, *(one for one in GUARDS if one in copy.said))
-    before, after = parts_of(now.locks), parts_of(wanted.locks)
+    before, after = split_locks(now.locks), split_locks(wanted.locks)
     changed = [one for one in fields if getattr(now, one) != getattr(wanted, one)]
     changed += [
         f"lock {kind}"

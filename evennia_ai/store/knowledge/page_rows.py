@@ -18,14 +18,14 @@ from evennia_ai import models
 from evennia_ai.engine.actors import Actor
 from evennia_ai.engine.errors import ComponentValueError
 from evennia_ai.engine.history.records import storable
-from evennia_ai.engine.knowledge.pages.markup import MAX_META, MAX_TEXT, links_of
+from evennia_ai.engine.knowledge.pages.markup import MAX_META, MAX_TEXT, find_links
 from evennia_ai.engine.knowledge.pages.page import (
     MetaError,
     Page,
     PageName,
     alias_names,
-    meta_of,
-    values_of,
+    meta_values,
+    parse_meta,
 )
 from evennia_ai.store.core.authoring import Revisions, check_locks
 
@@ -71,8 +71,8 @@ def page_value(row: Any, *, base: str, revision: int | str) -> Page:
     return Page(
         name=name,
         body=row.body,
-        meta=meta_of(json.loads(row.meta or "{}"), name),
-        links=links_of(row.body),
+        meta=parse_meta(json.loads(row.meta or "{}"), name),
+        links=find_links(row.body),
         base=base,
         revision=str(revision),
         locks=row.locks,
@@ -97,7 +97,7 @@ def check_page(page: Page) -> None:
 def _check_meta(page: Page, text: str) -> None:
     """Refuse metadata that would be read as something else than was given."""
     try:
-        same = meta_of(json.loads(text), page.name) == page.meta
+        same = parse_meta(json.loads(text), page.name) == page.meta
     except MetaError as error:
         raise ComponentValueError(f"metadata of page '{page.name}'", text, str(error)) from error
     if not same:
@@ -106,7 +106,7 @@ def _check_meta(page: Page, text: str) -> None:
 
 
 def _meta_text(page: Page) -> str:
-    values = values_of(page.meta, page.name)
+    values = meta_values(page.meta, page.name)
     return json.dumps(values, ensure_ascii=False, sort_keys=True, separators=(",", ":"))
 
 
@@ -276,4 +276,4 @@ def _target(row: Row) -> PageName | None:
     if '"redirect"' not in row.meta:
         return None
     name = PageName(namespace=row.namespace, title=row.title)
-    return meta_of(json.loads(row.meta), name).redirect
+    return parse_meta(json.loads(row.meta), name).redirect

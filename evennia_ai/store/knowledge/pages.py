@@ -15,7 +15,7 @@ from django.db import connection
 from evennia_ai import models
 from evennia_ai.engine.actors import Actor
 from evennia_ai.engine.errors import NotStoredError, PageConflictError, StoreError
-from evennia_ai.engine.knowledge.pages.markup import links_of
+from evennia_ai.engine.knowledge.pages.markup import find_links
 from evennia_ai.engine.knowledge.pages.page import (
     Namespace,
     Page,
@@ -200,7 +200,7 @@ def _name_and_link(
     for change, row in zip(changes, rows, strict=True):
         page, ids = change.page, (base.pk, row.pk)
         aliases += [(*ids, *named(alias)) for alias in alias_names(page.meta, page.name)]
-        for kind, targets in (("link", links_of(page.body)), ("requires", page.meta.requires)):
+        for kind, targets in (("link", find_links(page.body)), ("requires", page.meta.requires)):
             links += [
                 (*ids, kind, place, target.namespace, target.title, target.folded)
                 for place, target in enumerate(targets)

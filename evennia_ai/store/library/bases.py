@@ -12,14 +12,18 @@ from typing import Final
 from evennia_ai.engine.actors import Actor
 from evennia_ai.engine.knowledge.pages.files import (
     PageFolder,
-    base_text,
-    file_of,
-    name_in,
+    file_of_page,
+    page_of_file,
     read_files,
+    write_base_file,
 )
 from evennia_ai.engine.knowledge.pages.markup import write_page
 from evennia_ai.engine.knowledge.pages.page import BaseInfo, PageName, TitleError
-from evennia_ai.engine.knowledge.pages.shared_locks import base_to_share, is_shared, page_to_share
+from evennia_ai.engine.knowledge.pages.shared_locks import (
+    is_shareable,
+    shareable_base,
+    shareable_page,
+)
 from evennia_ai.store.core.copies import Copy, copy_of, keep, refuse_copy
 from evennia_ai.store.core.snapshots import KNOWLEDGE, changing
 from evennia_ai.store.knowledge.copied_bases import as_published, said_of
@@ -68,7 +72,7 @@ def publish_base(key: str, *, game: str, game_name: str, by: Actor) -> Published
     refuse_copy("base", key)
     info = get_base(key)
     own_base(key)
-    shared = base_to_share(info)
+    shared = shareable_base(info)
     if shared is None:
         raise LibraryError(
             f"knowledge base '{key}' stays at home: its lock {info.locks} asks for more than"
@@ -76,16 +80,18 @@ def publish_base(key: str, *, game: str, game_name: str, by: Actor) -> Published
             " perm() alone"
         )
     pages = all_pages(key, most_characters=_ALL) or ()
-    found = {page.name: page_to_share(page) for page in pages}
+    found = {page.name: shareable_page(page) for page in pages}
     files = {
-        file_of(name).as_posix(): write_page(page).encode() for name, page in found.items() if page
+        file_of_page(name).as_posix(): write_page(page).encode()
+        for name, page in found.items()
+        if page
     }
     hashes = _hashes(read_files(files, key=key, where=f"knowledge base {key}"))
-    said = base_text(shared).encode()
+    said = write_base_file(shared).encode()
     published = {
         _BASE: Published(sha256=sha256(said).hexdigest(), content=said),
         **{
-            path: Published(sha256=hashes[named(name_in(path))], content=content)
+            path: Published(sha256=hashes[named(page_of_file(path))], content=content)
             for path, content in files.items()
         },
     }
@@ -160,8 +166,8 @@ def _read(entry: Entry, known: Mapping[Named, str]) -> tuple[PageFolder, list[Pa
 def _names(entry: Entry, hashes: Mapping[str, str]) -> dict[str, PageName]:
     """The pages that the files hold, by the places of the files."""
     try:
-        names = {path: name_in(path) for path in hashes if path != _BASE}
-        places = {path: file_of(name).as_posix() for path, name in names.items()}
+        names = {path: page_of_file(path) for path in hashes if path != _BASE}
+        places = {path: file_of_page(name).as_posix() for path, name in names.items()}
     except TitleError as error:
         raise LibraryError(f"{entry.typed} in the library is refused: {error}") from error
     wrong = next((path for path, place in places.items() if path != place), None)
@@ -175,7 +181,7 @@ def _refuse_locks(entry: Entry, folder: PageFolder) -> None:
     locks = {"the base": folder.info.locks}
     locks |= {f"page '{page.name}'": page.locks for page in folder.pages}
     for whose, said in locks.items():
-        if not is_shared(said):
+        if not is_shareable(said):
             raise LibraryError(
                 f"{entry.typed} in the library is refused: the lock {said} of {whose} asks for"
                 " more than permissions"

@@ -1,7 +1,7 @@
 """What the tests of knowledge in the store make; each shows only what matters."""
 
 from evennia_ai.engine.actors import trusted
-from evennia_ai.engine.knowledge.pages.markup import page_of_values
+from evennia_ai.engine.knowledge.pages.markup import build_page
 from evennia_ai.engine.knowledge.pages.page import BaseInfo, Page, PageDraft, page_name
 from evennia_ai.store.knowledge import pages
 from evennia_ai.store.knowledge.knowledge_bases import save_base
@@ -14,7 +14,7 @@ def a_base(key="harbour", **fields) -> BaseInfo:
 
 
 def a_page(title="Ferry", body="It crosses at dusk.", **meta) -> Page:
-    return page_of_values(page_name(title), meta, body)
+    return build_page(page_name(title), meta, body)
 
 
 def saved(page: Page, *, base="harbour", by="Mira", was=None, note="") -> Page:

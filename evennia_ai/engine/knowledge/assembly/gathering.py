@@ -26,7 +26,7 @@ from evennia_ai.engine.knowledge.assembly.requests import (
     missing_page_warning,
     page_names,
 )
-from evennia_ai.engine.knowledge.pages.markup import without_code
+from evennia_ai.engine.knowledge.pages.markup import blank_code
 from evennia_ai.engine.knowledge.pages.page import PageName, TitleError, page_name
 
 _HASH_HEADING: Final = re.compile(r"(#{1,6})[ \t]+([^\n]*)")
@@ -76,7 +76,7 @@ def rank_linked_pages(seeds: Sequence[LinkSource]) -> tuple[LinkedPage, ...]:
 def linked_names(body: str) -> tuple[PageName, ...]:
     """Return every link in a text, with repetitions."""
     found: list[PageName] = []
-    for link in _LINK.finditer(without_code(body)):
+    for link in _LINK.finditer(blank_code(body)):
         with suppress(TitleError):  # without a valid title it is no link
             found.append(page_name(link[1]))
     return tuple(found)
@@ -98,7 +98,7 @@ def split_sections(body: str) -> tuple[Section, ...]:
     """
     lines = body.split("\n")
     # A heading inside code is none. Removing code may also make a heading of a line that is none.
-    prose = without_code(body).split("\n")
+    prose = blank_code(body).split("\n")
     heading_of = _wiki_heading if any(map(_wiki_heading, prose)) else _hash_heading
     both = enumerate(zip(prose, lines, strict=True))
     starts = [at for at, (line, whole) in both if heading_of(line) and heading_of(whole)]

@@ -1,11 +1,12 @@
-"""Folders of pages: each file is a page, each folder a namespace or the page above it.
+"""Folders of pages: each file is a page, each folder is a namespace or a parent page.
 
-`Instructions/`, `Sources/` and `Talk/` hold the pages of their namespaces, everything else is the
-encyclopedia; below them a folder is a part of the title, as in `Instructions/Core/Canon Policy.md`.
-`Talk/Sources/Ledger.md` is the talk page of `Sources:Ledger`. Text files are pages as `markup.py`
-reads them; in a YAML file `text` is the text and the rest is metadata. `base.yaml` tells about the
-base. A folder is read whole or not at all, and nothing outside it is. Its files may also be kept
-elsewhere, as a library does: they are read within the same bounds.
+`Instructions/`, `Sources/` and `Talk/` hold the pages of their namespaces. Everything else is the
+encyclopedia. Deeper folders are part of the title, as in `Instructions/Core/Canon Policy.md`.
+`Talk/Sources/Ledger.md` is the talk page of `Sources:Ledger`. `markup.py` reads text files. In a
+YAML file, `text` is the text and everything else is metadata. `base.yaml` describes the base.
+
+A folder is read completely or not at all, and nothing outside it is read. Files from elsewhere, for
+example from a library, are read with the same limits.
 """
 
 import re
@@ -22,7 +23,7 @@ from evennia_ai.engine.foreign.documents import yaml_values
 from evennia_ai.engine.knowledge.pages.markup import (
     MAX_TEXT,
     MarkupError,
-    page_of_values,
+    build_page,
     read_page,
 )
 from evennia_ai.engine.knowledge.pages.page import (
@@ -40,14 +41,14 @@ from evennia_ai.engine.knowledge.pages.page import (
 MAX_FILES: Final = 100_000
 MAX_DEPTH: Final = 20
 MAX_BYTES: Final = 4 * MAX_TEXT
-_MOST_TOLD: Final = 20
+_MOST_LISTED: Final = 20
 
 _TEXTS: Final = frozenset({".md", ".txt", ".wiki"})
 _YAML: Final = frozenset({".yaml", ".yml"})
 _BASE: Final = frozenset({"base.yaml", "base.yml"})
 _SPACES: Final[Mapping[str, Namespace]] = {one.lower(): one for one in NAMESPACES}
 
-# Field of base.yaml -> what it must be and in words; the fields of BaseInfo that an author writes.
+# The fields of BaseInfo that an author writes in base.yaml -> their type, also in words.
 _BASE_FIELDS: Final[Mapping[str, tuple[type, str]]] = {
     "key": (str, "text"),
     "name": (str, "text"),
@@ -65,7 +66,7 @@ _BASE_FIELDS: Final[Mapping[str, tuple[type, str]]] = {
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class FileProblem:
-    """What is wrong with a file of a folder; `line` is None where the text says it."""
+    """A problem with a file of a folder. `line` is None if the text names it."""
 
     file: str
     problem: str
@@ -76,21 +77,21 @@ class FileProblem:
 
 
 class ImportProblems(EvenniaAIError):  # noqa: N818  (it is several)
-    """Files of a folder cannot be read as pages; nothing of the folder was taken in."""
+    """Files of a folder that cannot be read as pages. Nothing of the folder was imported."""
 
     def __init__(self, folder: str, problems: Sequence[FileProblem]) -> None:
         self.folder = folder
         self.problems = tuple(problems)
-        told = [f"  {problem}" for problem in self.problems[:_MOST_TOLD]]
-        more = len(self.problems) - len(told)
-        told += [f"  and {more} more"] if more > 0 else []
-        head = f"{folder}: nothing was taken in, mend this first"
-        super().__init__("\n".join([head, *told]))
+        lines = [f"  {problem}" for problem in self.problems[:_MOST_LISTED]]
+        more = len(self.problems) - len(lines)
+        lines += [f"  and {more} more"] if more > 0 else []
+        head = f"{folder}: nothing was imported; correct this first"
+        super().__init__("\n".join([head, *lines]))
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class PageFolder:
-    """What a folder holds: the base it tells about, its pages, and the files that are no pages."""
+    """The content of a folder: the base, its pages, and the files that are no pages."""
 
     info: BaseInfo
     pages: tuple[Page, ...]
@@ -98,30 +99,43 @@ class PageFolder:
 
 
 def read_folder(folder: Path, *, key: str = "") -> PageFolder:
-    """The base and the pages in a folder, by the names of the pages.
+    """Read a base and its pages from a folder.
 
-    `key` is that of the base, in place of the one in `base.yaml` or the folder's name.
-    ImportProblems names every file that is wrong.
+    Args:
+        folder: The folder.
+        key: The key of the base; "" takes it from `base.yaml` or the name of the folder.
+
+    Raises:
+        ImportProblems: Some files are wrong. It names each of them.
     """
     problems: list[FileProblem] = []
     files = (
         (path.relative_to(folder).as_posix(), partial(_content, path))
         for path in _files(folder, problems)
     )
-    return _read(str(folder), files, _base_key(folder, key), keeps_key=bool(key), problems=problems)
+    name = folder.resolve().name or "pages"
+    slug = re.sub(r"[^a-z0-9]+", "-", name.lower()).strip("-") or "pages"
+    info = BaseInfo(key=key or slug[:64], name=name)
+    return _read(str(folder), files, info, keeps_key=bool(key), problems=problems)
 
 
 def read_files(files: Mapping[str, bytes], *, key: str, where: str) -> PageFolder:
-    """The base `key` and the pages in files that are in no folder, by the names of the pages.
+    """Read a base and its pages from files that are in no folder.
 
-    ImportProblems names every file that is wrong, as those of `where`.
+    Args:
+        files: Paths with their content.
+        key: The key of the base.
+        where: The name of their origin, for errors.
+
+    Raises:
+        ImportProblems: Some files are wrong. It names each of them.
     """
     problems: list[FileProblem] = []
     if len(files) > MAX_FILES:
         many = f"has more than {MAX_FILES} files; split it"
         problems.append(FileProblem(file=".", problem=many))
-    read = ((file, partial(_bounded, content)) for file, content in sorted(files.items()))
-    return _read(where, read, BaseInfo(key=key, name=key), keeps_key=True, problems=problems)
+    readers = ((file, partial(_bounded, content)) for file, content in sorted(files.items()))
+    return _read(where, readers, BaseInfo(key=key, name=key), keeps_key=True, problems=problems)
 
 
 def _read(
@@ -132,7 +146,11 @@ def _read(
     keeps_key: bool,
     problems: list[FileProblem],
 ) -> PageFolder:
-    """What files hold, each by its place and what reads it; ImportProblems for all wrong ones."""
+    """Read files, each given by its path and a function that returns its content.
+
+    Raises:
+        ImportProblems: Some files are wrong.
+    """
     pages: dict[tuple[Namespace, str], tuple[str, Page]] = {}
     skipped: list[str] = []
     for file, content in files:
@@ -141,7 +159,11 @@ def _read(
             if file in _BASE:
                 info = _base(info, _decoded(content()), keeps_key=keeps_key)
             elif suffix in _TEXTS | _YAML:
-                _add(pages, file, _page(file, _decoded(content()), is_yaml=suffix in _YAML))
+                page = _page(file, _decoded(content()), is_yaml=suffix in _YAML)
+                other = pages.setdefault((page.name.namespace, page.name.folded), (file, page))[0]
+                if other != file:
+                    problem = f"is the page '{page.name}', and so is {other}; remove one"
+                    problems.append(FileProblem(file=file, problem=problem))
             else:
                 skipped.append(file)
         except _FileError as error:
@@ -152,26 +174,27 @@ def _read(
     return PageFolder(info=info, pages=tuple(found), skipped=tuple(skipped))
 
 
-def base_text(info: BaseInfo) -> str:
-    """The text of `base.yaml` for a base: what of it differs from a base nothing is told of."""
-    unsaid = BaseInfo(key="", name="")
-    said: dict[str, Any] = {}
+def write_base_file(info: BaseInfo) -> str:
+    """Return the text of `base.yaml` for a base, without default values."""
+    defaults = BaseInfo(key="", name="")
+    written: dict[str, Any] = {}
     for field in _BASE_FIELDS:
         value = getattr(info, field)
-        if value != getattr(unsaid, field):
-            said[field] = list(value) if isinstance(value, tuple) else value
-    return yaml.safe_dump(said, allow_unicode=True, sort_keys=False)
+        if value != getattr(defaults, field):
+            written[field] = list(value) if isinstance(value, tuple) else value
+    return yaml.safe_dump(written, allow_unicode=True, sort_keys=False)
 
 
-def name_in(file: str) -> PageName:
-    """The page that a file of this place holds; TitleError: it can hold none."""
+def page_of_file(file: str) -> PageName:
+    """Return the name of the page in a file at this path. Raises TitleError if it can hold none."""
     return _name_of(PurePosixPath(file))
 
 
-def file_of(name: PageName) -> PurePosixPath:
-    """The file of a folder that holds this page, as `read_folder` reads it back.
+def file_of_page(name: PageName) -> PurePosixPath:
+    """Return the path of the file for a page, from which `read_folder` reads the page back.
 
-    TitleError: a part of the title can be no name of a file.
+    Raises:
+        TitleError: A part of the title cannot be a file name.
     """
     parts = name.title.split("/")
     space: list[str] = [] if name.namespace == "Main" else [name.namespace]
@@ -188,7 +211,7 @@ def file_of(name: PageName) -> PurePosixPath:
 
 
 class _FileError(Exception):
-    """A file is wrong; the folder collects these."""
+    """A file is wrong. The reader of the folder collects these errors."""
 
     def __init__(self, problem: str, line: int | None = None) -> None:
         self.problem = problem
@@ -197,9 +220,9 @@ class _FileError(Exception):
 
 
 def _files(folder: Path, problems: list[FileProblem]) -> Iterator[Path]:
-    """The files of a folder and those below, in the order of their names."""
+    """Yield the files of a folder and its subfolders, ordered by name."""
     if not folder.is_dir():
-        problems.append(FileProblem(file=".", problem="is no folder; name one that is there"))
+        problems.append(FileProblem(file=".", problem="is no folder; name an existing one"))
         return
     count = 0
     waiting = [folder]
@@ -217,7 +240,7 @@ def _files(folder: Path, problems: list[FileProblem]) -> Iterator[Path]:
 
 
 def _entries(folder: Path, root: Path, problems: list[FileProblem]) -> Iterator[Path]:
-    """What stands in one folder and may be read; hidden names and `_names` are left out."""
+    """Yield the readable entries of one folder. Hidden names and `_names` are skipped."""
     file = folder.relative_to(root).as_posix()
     if len(folder.relative_to(root).parts) > MAX_DEPTH:
         deep = f"is more than {MAX_DEPTH} folders deep; make it flatter"
@@ -238,15 +261,9 @@ def _entries(folder: Path, root: Path, problems: list[FileProblem]) -> Iterator[
         yield path
 
 
-def _add(pages: dict[tuple[Namespace, str], tuple[str, Page]], file: str, page: Page) -> None:
-    other = pages.setdefault((page.name.namespace, page.name.folded), (file, page))[0]
-    if other != file:
-        raise _FileError(f"is the page '{page.name}', and so is {other}; take one away")
-
-
 def _page(file: str, text: str, *, is_yaml: bool) -> Page:
     try:
-        name = name_in(file)
+        name = page_of_file(file)
         return _yaml_page(name, text) if is_yaml else read_page(name, text)
     except MarkupError as error:
         raise _FileError(error.problem, error.line) from error
@@ -259,11 +276,11 @@ def _yaml_page(name: PageName, source: str) -> Page:
     text = values.pop("text", "")
     if not isinstance(text, str) or len(text) > MAX_TEXT:
         raise _FileError(f"text must be a text of at most {MAX_TEXT} characters")
-    return page_of_values(name, values, text)
+    return build_page(name, values, text)
 
 
 def _name_of(file: PurePosixPath) -> PageName:
-    """The page that a file holds, by its place in the folder."""
+    """Return the name of the page in a file, from its path in the folder."""
     *above, _ = parts = [*file.parts[:-1], file.stem if file.suffix else file.name]
     namespace: Namespace = "Main"
     if above and (named := _namespace_of(above[0])):
@@ -280,15 +297,8 @@ def _namespace_of(folder: str) -> Namespace | None:
     return _SPACES.get(folder.strip().lower())
 
 
-def _base_key(folder: Path, key: str) -> BaseInfo:
-    """What the name of a folder tells about its base."""
-    name = folder.resolve().name or "pages"
-    slug = re.sub(r"[^a-z0-9]+", "-", name.lower()).strip("-") or "pages"
-    return BaseInfo(key=key or slug[:64], name=name)
-
-
 def _base(info: BaseInfo, text: str, *, keeps_key: bool) -> BaseInfo:
-    """What `base.yaml` tells."""
+    """Return the base with the fields of `base.yaml`."""
     values = _mapping(text)
     unknown = sorted(set(map(str, values)) - _BASE_FIELDS.keys())
     if unknown:
@@ -301,10 +311,10 @@ def _base(info: BaseInfo, text: str, *, keeps_key: bool) -> BaseInfo:
             raise _FileError(f"{field} must be {words}")
     if keeps_key:
         values.pop("key", None)
-    told: dict[str, Any] = {
+    fields: dict[str, Any] = {
         key: tuple(one) if isinstance(one, list) else one for key, one in values.items()
     }
-    return replace(info, **told)
+    return replace(info, **fields)
 
 
 def _mapping(source: str) -> dict[str, Any]:
@@ -332,7 +342,7 @@ def _bounded(content: bytes) -> bytes:
 
 
 def _decoded(content: bytes) -> str:
-    """The text of a file, its lines ended as everywhere else."""
+    """Return the text of a file with line feeds."""
     try:
         return content.decode("utf-8-sig").replace("\r\n", "\n")
     except UnicodeDecodeError as error:

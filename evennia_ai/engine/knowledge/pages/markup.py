@@ -1,10 +1,14 @@
-"""Markup: texts as people write them, read as pages, and pages written as such texts.
+"""Markup: reads texts in people's notations as pages, and writes pages as such texts.
 
-A text may have a block of metadata, the rest is the page's body. There are three notations: YAML
-between two lines of `---` at the top, a JSON object in `<nowiki>`, a wiki table of two columns at
-the top, every row a name and a value, one of the names known; any other table is a part of the
-page. `#REDIRECT [[Target]]` is a block of its own. Links are `[[Target#part|label]]` and are not
-looked for in code. Prose is what is left of a body for people to read.
+A text may have a block of metadata; the rest is the body. There are three notations:
+
+- YAML between two lines of `---` at the top;
+- a JSON object in `<nowiki>`;
+- a wiki table at the top with two columns, a name and a value, and at least one known name. Any
+  other table is part of the page.
+
+`#REDIRECT [[Target]]` is a block of its own. Links are `[[Target#part|label]]`, except in code.
+Prose is the part of a body that is not code.
 """
 
 import json
@@ -15,16 +19,16 @@ from typing import Any, Final, NamedTuple
 from evennia_ai.engine.errors import EvenniaAIError, FormatError
 from evennia_ai.engine.foreign.documents import parse_json, yaml_text, yaml_values
 from evennia_ai.engine.knowledge.pages.page import (
-    KNOWN,
-    LISTS,
+    KNOWN_FIELDS,
+    LIST_FIELDS,
     MetaError,
     Page,
     PageName,
     TitleError,
-    locks_of,
-    meta_of,
+    meta_values,
     page_name,
-    values_of,
+    parse_locks,
+    parse_meta,
 )
 
 _CLOSED_BY: Final = {
@@ -41,10 +45,10 @@ _OPENING: Final = re.compile(
 )
 
 
-def prose(text: str) -> Iterator[tuple[int, int]]:
-    """The parts of `text` that are read as markup, as start and stop, in their order.
+def prose_spans(text: str) -> Iterator[tuple[int, int]]:
+    """Yield the spans of a text that are read as markup, as start and stop, in order.
 
-    A mark that is never closed is itself read as text; a backtick is closed on its own line.
+    An opening mark that is never closed is ordinary text. A backtick is closed on its own line.
     """
     lowered = text.translate(_SMALL)
     unclosed: set[str] = set()
@@ -62,31 +66,27 @@ def prose(text: str) -> Iterator[tuple[int, int]]:
     yield start, len(text)
 
 
-def without_code(text: str) -> str:
-    """`text` with blanks for everything that is no prose; every line stays where it is."""
+def blank_code(text: str) -> str:
+    """Return the text with blanks for all code. Every line and character keeps its place."""
     if not _OPENING.search(text):
         return text
     made: list[str] = []
     at = 0
-    for start, stop in prose(text):
-        made.append(_blanks(text[at:start]))
+    for start, stop in prose_spans(text):
+        made.append("".join("\n" if sign == "\n" else " " for sign in text[at:start]))
         made.append(text[start:stop])
         at = stop
     return "".join(made)
 
 
-def _blanks(text: str) -> str:
-    return "".join("\n" if sign == "\n" else " " for sign in text)
-
-
-# ASCII letters alone: every character stays where it is.
+# Only ASCII: `str.lower` may change the length of a text and so move characters.
 _SMALL: Final = {big: big + 32 for big in range(ord("A"), ord("Z") + 1)}
 
 
 MAX_ROWS: Final = 200
 
-# Of metadata as the pages of instructions and sources have it.
-_FIELDS: Final = KNOWN | {
+# Names of metadata fields on instruction pages and sources.
+_FIELDS: Final = KNOWN_FIELDS | {
     *("id", "type", "subtype", "status", "priority", "canonical", "include_by_default"),
     *("applies_to", "task_type", "reliability", "bias"),
 }
@@ -96,21 +96,21 @@ _BREAK: Final = re.compile(r"<br ?/?>|\n|,", re.I)
 _WORDS: Final = {"true": True, "yes": True, "false": False, "no": False}
 
 
-def info_table(source: str) -> dict[str, Any] | None:
-    """What the table from `{|` to `|}` says as metadata; None where it is another table."""
+def parse_info_table(source: str) -> dict[str, Any] | None:
+    """Parse a table from `{|` to `|}` as metadata, or return None for another table."""
     rows = [row for row in _rows(source) if row]
-    if rows and len(rows[0]) == 2 and _field(rows[0][0]) in _HEADERS:
+    if rows and len(rows[0]) == 2 and _field_name(rows[0][0]) in _HEADERS:
         rows = rows[1:]
     if not 0 < len(rows) <= MAX_ROWS or any(len(row) != 2 for row in rows):
         return None
-    named = {_field(name): value for name, value in rows}
+    named = {_field_name(name): value for name, value in rows}
     if len(named) < len(rows) or not _FIELDS & named.keys():
         return None
     return {name: _value(name, value) for name, value in named.items()}
 
 
 def _rows(source: str) -> Iterator[list[str]]:
-    """The cells of each row, as they are written."""
+    """Yield the cells of each row as written."""
     row: list[str] = []
     for line in source.split("\n")[1:]:
         text = line.strip()
@@ -123,21 +123,21 @@ def _rows(source: str) -> Iterator[list[str]]:
             row[-1] += f"\n{text}"
 
 
-def _field(name: str) -> str:
+def _field_name(name: str) -> str:
     return "_".join(_plain(name).lower().replace("-", " ").replace(":", "").split())
 
 
 def _value(field: str, cell: str) -> Any:
     text = _plain(cell)
-    if field in LISTS:
+    if field in LIST_FIELDS:
         return _items(text)
     if field == "redirect" and (link := _LINKED.search(text)):
         return link[1].strip()
-    return _WORDS.get(text.lower(), _number_or_list(text)) if field not in KNOWN else text
+    return _WORDS.get(text.lower(), _number_or_list(text)) if field not in KNOWN_FIELDS else text
 
 
 def _items(text: str) -> list[Any]:
-    """The items of a list: its links where it has some, else what commas and lines part."""
+    """Return the items of a list: its links, or else its parts between commas and line breaks."""
     listed = _number_or_list(text)
     if isinstance(listed, list):
         return listed
@@ -160,7 +160,7 @@ def _number_or_list(text: str) -> Any:
 
 
 def _plain(cell: str) -> str:
-    """A cell without what says how it looks."""
+    """Return a cell without its formatting."""
     text = cell.strip()
     before, bar, after = text.partition("|")
     if bar and "[[" not in before and "=" in before:  # `style="..." | value`
@@ -169,7 +169,7 @@ def _plain(cell: str) -> str:
 
 
 MAX_META: Final = 40_000
-"""Characters of the metadata of a page."""
+"""Characters of a page's metadata."""
 
 _FENCE: Final = re.compile(r"---[ \t]*\r?\n")
 _CLOSING_FENCE: Final = re.compile(r"^---[ \t]*(?:\r?\n|\Z)(?:\r?\n)?", re.MULTILINE)
@@ -184,7 +184,7 @@ _META_HEADING: Final = re.compile(r"=+[ \t]*metadata[ \t]*=+", re.I)
 
 
 class MarkupError(EvenniaAIError):
-    """A text cannot be read as a page; `line` is where, None where the text says it."""
+    """A text cannot be read as a page. `line` is None if the text names it."""
 
     def __init__(self, problem: str, *, line: int | None = None) -> None:
         self.problem = problem
@@ -192,8 +192,8 @@ class MarkupError(EvenniaAIError):
         super().__init__(problem if line is None else f"line {line}: {problem}")
 
 
-class Block(NamedTuple):
-    """A block of metadata: its source, the line it begins in, what it says, and the other text."""
+class MetadataBlock(NamedTuple):
+    """A block of metadata: its source, its first line, its values, and the rest of the text."""
 
     source: str
     line: int
@@ -201,23 +201,23 @@ class Block(NamedTuple):
     body: str
 
     def line_of(self, field: str) -> int:
-        """The line of the page that says a field of this block."""
+        """Return the line of the page that sets a field."""
         found = re.search(rf"^\W*{re.escape(field)}\b", self.source, re.I | re.MULTILINE)
         return self.line + (self.source.count("\n", 0, found.start()) if found else 0)
 
 
-def metadata_block(text: str) -> Block | None:
-    """The block of metadata that a text has; MarkupError where it is wrong."""
+def parse_metadata_block(text: str) -> MetadataBlock | None:
+    """Return the metadata block of a text, or None. Raises MarkupError if it is wrong."""
     return _front_matter(text) or _redirect(text) or _json(text) or _table(text)
 
 
-def may_have_block(text: str) -> bool:
-    """Whether a text might be read as one with metadata."""
+def may_have_metadata(text: str) -> bool:
+    """True if a text may be read as one with metadata."""
     starts = (_FENCE, _REDIRECT, _TABLE)
     return bool(_JSON.search(text)) or any(start.match(text) for start in starts)
 
 
-def _front_matter(text: str) -> Block | None:
+def _front_matter(text: str) -> MetadataBlock | None:
     opening = _FENCE.match(text)
     if opening is None:
         return None
@@ -230,18 +230,18 @@ def _front_matter(text: str) -> Block | None:
         values = yaml_values(f"\n{source}", kind="page", where="front matter")
     except FormatError as error:
         raise MarkupError(error.message) from error
-    return Block(source, 2, _object(values, line=2), text[closing.end() :])
+    return MetadataBlock(source, 2, _object(values, line=2), text[closing.end() :])
 
 
-def _redirect(text: str) -> Block | None:
+def _redirect(text: str) -> MetadataBlock | None:
     found = _REDIRECT.match(text)
     if found is None:
         return None
     line = 1 + text.count("\n", 0, found.start(1))
-    return Block("redirect", line, {"redirect": found[1].strip()}, text[found.end() :])
+    return MetadataBlock("redirect", line, {"redirect": found[1].strip()}, text[found.end() :])
 
 
-def _json(text: str) -> Block | None:
+def _json(text: str) -> MetadataBlock | None:
     opening = _JSON.search(text)
     if opening is None:
         return None
@@ -257,24 +257,24 @@ def _json(text: str) -> Block | None:
     if twice:
         raise MarkupError(f"{twice[0].partition(';')[0]}; leave one out", line=line)
     body = _without_heading(text[: opening.start()]) + text[closing.end() :]
-    return Block(source, line, _object(values, line=line), body)
+    return MetadataBlock(source, line, _object(values, line=line), body)
 
 
-def _table(text: str) -> Block | None:
+def _table(text: str) -> MetadataBlock | None:
     opening = _TABLE.match(text)
     closing = _TABLE_END.search(text, opening.end()) if opening else None
     if opening is None or closing is None or closing.end() - opening.end() > MAX_META:
         return None
     source = text[opening.end() : closing.end()]
-    values = info_table(source)
+    values = parse_info_table(source)
     if values is None:
         return None
     line = 1 + text.count("\n", 0, opening.end())
-    return Block(source, line, values, text[closing.end() :].lstrip("\n"))
+    return MetadataBlock(source, line, values, text[closing.end() :].lstrip("\n"))
 
 
 def _without_heading(text: str) -> str:
-    """The text before a block, without the heading "Metadata" that may announce it."""
+    """Return the text before a block without the heading "Metadata" above the block."""
     before, _, last = text.rstrip().rpartition("\n")
     return before if _META_HEADING.fullmatch(last.strip()) else text
 
@@ -298,75 +298,77 @@ MAX_TEXT: Final = 400_000
 """Characters of a page."""
 
 _LINK: Final = re.compile(r"\[\[([^\[\]{}|<>\n]{1,600})(?:\|([^\[\]\n]{0,600}))?\]\]")
-# Links that show or sort something and lead to no page.
+# Links that show a file or set a category, and lead to no page.
 _NO_PAGES: Final = frozenset({"file", "image", "media", "category"})
 _UNSTORABLE: Final = re.compile("[\x00\ud800-\udfff]")
 
 
 def read_page(name: PageName, text: str) -> Page:
-    """The page that `text` holds.
+    """Read a text as a page.
 
-    MarkupError: the text or its metadata is too long, or the metadata is wrong.
+    Raises:
+        MarkupError: The text or its metadata is too long, or the metadata is wrong.
     """
     if len(text) > MAX_TEXT:
         raise MarkupError(f"the page has {len(text)} characters and the limit is {MAX_TEXT}")
     if found := _UNSTORABLE.search(text):
         line = text.count("\n", 0, found.start()) + 1
         raise MarkupError("there is a null character or half a pair of one; take it out", line=line)
-    block = metadata_block(text)
+    block = parse_metadata_block(text)
     if block is None:
-        return Page(name=name, body=text, links=links_of(text))
-    return _page(name, block)
+        return Page(name=name, body=text, links=find_links(text))
+    try:
+        return build_page(name, block.values, block.body)
+    except MetaError as error:
+        raise MarkupError(str(error), line=block.line_of(error.field)) from error
 
 
-def page_of_values(name: PageName, values: Mapping[str, Any], body: str) -> Page:
-    """The page with this metadata and this text; MetaError where a field is wrong."""
-    meta = meta_of(values, name)
-    return Page(name=name, body=body, meta=meta, links=links_of(body), locks=locks_of(values))
+def build_page(name: PageName, values: Mapping[str, Any], body: str) -> Page:
+    """Return a page with this metadata and text. Raises MetaError if a field is wrong."""
+    meta = parse_meta(values, name)
+    return Page(name=name, body=body, meta=meta, links=find_links(body), locks=parse_locks(values))
 
 
 def write_page(page: Page) -> str:
-    """The page as a text with YAML front matter, which `read_page` reads as the same page."""
-    values = values_of(page.meta, page.name, locks=page.locks)
-    if not values and not may_have_block(page.body):
+    """Write a page as a text with YAML front matter, from which `read_page` reads it back."""
+    values = meta_values(page.meta, page.name, locks=page.locks)
+    if not values and not may_have_metadata(page.body):
         return page.body
-    told = yaml_text(values) if values else ""
-    return f"---\n{told}---\n\n{page.body}"
+    # Without metadata, an empty block keeps `read_page` from reading one in the body.
+    metadata = yaml_text(values) if values else ""
+    return f"---\n{metadata}---\n\n{page.body}"
 
 
 def write_wikitext(page: Page) -> str:
-    """The page as MediaWiki has it: its metadata as JSON in `<nowiki>`, a redirect as one."""
-    values = values_of(page.meta, page.name, locks=page.locks)
+    """Write a page for MediaWiki, with its metadata as JSON in `<nowiki>`.
+
+    A page that only redirects is written as a redirect.
+    """
+    values = meta_values(page.meta, page.name, locks=page.locks)
     if values.keys() == {"redirect"} and not page.body:
         return f"#REDIRECT [[{page.meta.redirect}]]\n"
-    if not values and not may_have_block(page.body):
+    if not values and not may_have_metadata(page.body):
         return page.body
-    told = json.dumps(values, ensure_ascii=False, indent=1).replace("<", "\\u003c")
-    return f"<nowiki>{told}</nowiki>\n{page.body}"
+    # Escaped, so that no value can close the <nowiki>.
+    metadata = json.dumps(values, ensure_ascii=False, indent=1).replace("<", "\\u003c")
+    return f"<nowiki>{metadata}</nowiki>\n{page.body}"
 
 
-def links_of(body: str) -> tuple[PageName, ...]:
-    """The pages that a text links to, each once, in the order of their first link."""
+def find_links(body: str) -> tuple[PageName, ...]:
+    """Return the pages that a text links to, without duplicates, in order."""
     found: dict[PageName, None] = {}
-    for link in _LINK.finditer(without_code(body)):
+    for link in _LINK.finditer(blank_code(body)):
         target = link[1].partition("#")[0].strip()
         prefix, colon, _ = target.partition(":")
         if not target or (colon and prefix.strip().lower() in _NO_PAGES):
             continue
         try:
             found[page_name(target.removeprefix(":"))] = None
-        except TitleError:  # as in MediaWiki: what is no title stays text
+        except TitleError:  # as in MediaWiki: a link to an invalid title stays text
             continue
     return tuple(found)
 
 
-def without_links(text: str) -> str:
-    """The text as its reader sees it: of each link the label, or the title where it has none."""
+def strip_links(text: str) -> str:
+    """Return the text as its reader sees it: each link as its label, or its title without one."""
     return _LINK.sub(lambda link: (link[2] or "").strip() or link[1].strip(), text)
-
-
-def _page(name: PageName, block: Block) -> Page:
-    try:
-        return page_of_values(name, block.values, block.body)
-    except MetaError as error:
-        raise MarkupError(str(error), line=block.line_of(error.field)) from error

@@ -1,11 +1,10 @@
-"""Pages: what a knowledge base is made of, what authors say of them, and where they are kept.
+"""Pages of a knowledge base: names, metadata, and the backends that store them.
 
-A page is a value: its text without the block of metadata it may have been written with, what that
-block said, and the revision it is of. Which notations a text may have is told in `markup.py`. Of a
-block what the engine knows is checked here, everything else is kept as it is. Required titles are
-of the encyclopedia where they name no namespace; on an instruction page they are of the
-instructions. A `Backend` is the game's own database, a MediaWiki, or what a game adds; it answers
-at once or later, and never makes the game wait.
+A page is a value: its text without the metadata block, the metadata, and its revision. `markup.py`
+reads the notations of texts. Known metadata fields are checked here, and all others are kept as
+they are. A required title without a namespace is of the encyclopedia; on an instruction page it is
+of the instructions. A `Backend` is the game's own database, a MediaWiki, or one that a game adds.
+It answers at once or later, and never makes the game wait.
 """
 
 import hashlib
@@ -23,11 +22,11 @@ from evennia_ai.engine.errors import EvenniaAIError
 Namespace = Literal["Main", "Instructions", "Sources", "Talk"]
 NAMESPACES: Final[tuple[Namespace, ...]] = get_args(Namespace)
 
-MAX_BYTES: Final = 255
-"""Of a title in UTF-8, as in MediaWiki."""
+MAX_TITLE_BYTES: Final = 255
+"""Bytes of a title in UTF-8, as in MediaWiki."""
 
-# Characters of a text that may be a title: more are too long however they are counted.
-_MOST_READ: Final = 4 * MAX_BYTES
+# A text with more characters is too long for a title in any script.
+_MOST_READ: Final = 4 * MAX_TITLE_BYTES
 
 _NAMED: Final[dict[str, Namespace]] = {one.casefold(): one for one in NAMESPACES}
 _FORBIDDEN: Final = re.compile(
@@ -36,29 +35,29 @@ _FORBIDDEN: Final = re.compile(
 
 
 class TitleError(EvenniaAIError):
-    """A text is no title of a page."""
+    """A text cannot be the title of a page."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, order=True)
 class PageName:
-    """A namespace and the title in it, both as they are shown."""
+    """A namespace and a title in it, both as displayed."""
 
     namespace: Namespace
     title: str
 
     @property
     def full(self) -> str:
-        """The name with its namespace, the title alone for the encyclopedia."""
+        """Return the title with its namespace, or only the title for the encyclopedia."""
         return self.title if self.namespace == "Main" else f"{self.namespace}:{self.title}"
 
     @property
     def folded(self) -> str:
-        """The title as it is looked for: upper and lower case are one."""
+        """Return the title for look-ups, which ignore case."""
         return self.title.casefold()
 
     @property
     def talk(self) -> "PageName":
-        """The page where this one is talked about."""
+        """Return the name of its talk page."""
         return self if self.namespace == "Talk" else PageName(namespace="Talk", title=self.full)
 
     def __str__(self) -> str:
@@ -66,66 +65,66 @@ class PageName:
 
 
 def page_name(text: str, *, default: Namespace = "Main") -> PageName:
-    """The page that `text` names; `default` is the namespace where it names none.
+    """Parse the name of a page.
+
+    Args:
+        text: The name, with or without a namespace.
+        default: The namespace of a name without one.
 
     Raises:
-        TitleError: it is empty, too long or has a character that no title may have.
+        TitleError: It is empty, too long or has a character that no title may have.
     """
     if len(text) > _MOST_READ:
         raise _too_long(text)
-    namespace, title = default, _spaced(text)
-    head, rest = _parted(title)
+    namespace, title = default, " ".join(normalize("NFC", text).replace("_", " ").split())
+    head, rest = _split_namespace(title)
     if head:
         namespace, title = head, rest
     if not title:
         raise TitleError(f"'{text[:80]}' is no title: write one, such as Ferry or Sources:Ledger")
-    if namespace == "Main" and _parted(title)[0]:
+    if namespace == "Main" and _split_namespace(title)[0]:
         raise TitleError(f"'{text[:80]}' names two namespaces; leave one out")
     if found := _FORBIDDEN.search(title):
         raise TitleError(f"the title '{text[:80]}' has {found[0]!r} in it, which no title may have")
     title = normalize("NFC", title[0].upper() + title[1:])
-    if len(title.encode("utf-8", "replace")) > MAX_BYTES:
+    if len(title.encode("utf-8", "replace")) > MAX_TITLE_BYTES:
         raise _too_long(text)
     return PageName(namespace=namespace, title=title)
 
 
 def _too_long(text: str) -> TitleError:
-    return TitleError(f"the title '{text[:80]}...' is longer than {MAX_BYTES} bytes")
+    return TitleError(f"the title '{text[:80]}...' is longer than {MAX_TITLE_BYTES} bytes")
 
 
-def _parted(title: str) -> tuple[Namespace | None, str]:
-    """The namespace that a title begins with, if it does, and the rest."""
+def _split_namespace(title: str) -> tuple[Namespace | None, str]:
+    """Return the namespace before a title's colon, or None, and the rest."""
     head, colon, rest = title.partition(":")
     namespace = _NAMED.get(head.strip().casefold()) if colon else None
     return namespace, rest.strip() if namespace else title
 
 
-def _spaced(text: str) -> str:
-    return " ".join(normalize("NFC", text).replace("_", " ").split())
-
-
 MediationKind = Literal["summary", "hints"]
 MEDIATIONS: Final[tuple[MediationKind, ...]] = get_args(MediationKind)
-"""What a search of a restricted base may come to."""
+"""The results that a search of a restricted base may have."""
 
-NOTHING: Final[Mapping[str, Any]] = {}
+NO_FIELDS: Final[Mapping[str, Any]] = {}
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class PageMeta:
-    """What the author of a page says about it."""
+    """The metadata that the author of a page wrote."""
 
     summary: str = ""
-    """With the topics: what it is about."""
+    """Together with the topics it says what the page is about."""
     topics: tuple[str, ...] = ()
     aliases: tuple[str, ...] = ()
     tags: tuple[str, ...] = ()
     requires: tuple[PageName, ...] = ()
-    """Pages that must be read with this one, in the order that counts."""
+    """Pages that must be read with this one, in order."""
     redirect: PageName | None = None
-    """Sends readers to another page."""
-    fields: Mapping[str, Any] = field(default_factory=lambda: NOTHING)
-    """Whatever else was said, such as `type`, `task_type` or `reliability`, as JSON."""
+    """Another page, to which readers are sent."""
+    fields: Mapping[str, Any] = field(default_factory=lambda: NO_FIELDS)
+    """All other fields, such as `type`, `task_type` or `reliability`, as JSON."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -136,17 +135,17 @@ class Page:
     body: str
     meta: PageMeta = PageMeta()
     links: tuple[PageName, ...] = ()
-    """The pages it links to, in the order of their first link."""
+    """Pages it links to, in the order of their first link."""
     base: str = ""
-    """The key of its base, "" for a page that belongs to none yet."""
+    """The key of its base, or ""."""
     revision: str = ""
-    """The backend's own id of this text, "" where it is not stored."""
+    """The backend's id of this text, or "" if it is not stored."""
     locks: str = ""
-    """An Evennia lock string, "" where there is none."""
+    """An Evennia lock string, or ""."""
 
     @cached_property
     def sha256(self) -> str:
-        """The hash of everything an author wrote: name, text and metadata."""
+        """Return the hash of everything an author wrote: name, text and metadata."""
         meta = self.meta
         written = [
             *(self.name.full, self.body, meta.summary, meta.topics, meta.aliases, meta.tags),
@@ -154,27 +153,27 @@ class Page:
             meta.redirect.full if meta.redirect else "",
             dict(meta.fields),
         ]
-        told = json.dumps(written, ensure_ascii=False, sort_keys=True, separators=(",", ":"))
-        return hashlib.sha256(told.encode("utf-8", "surrogatepass")).hexdigest()
+        source = json.dumps(written, ensure_ascii=False, sort_keys=True, separators=(",", ":"))
+        return hashlib.sha256(source.encode("utf-8", "surrogatepass")).hexdigest()
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class BaseInfo:
-    """What is known of a knowledge base without reading its pages."""
+    """Facts about a knowledge base without its pages."""
 
     key: str
-    """The id that tools and commands take."""
+    """The id for tools and commands."""
     name: str
     summary: str = ""
-    """With the topics: for everybody who may search the base."""
+    """Like the topics, for everybody who may search the base."""
     topics: tuple[str, ...] = ()
     hint: str = ""
-    """With the keywords: all that is told of a restricted base; its author wrote it to be told."""
+    """Like the keywords, written by the author to be told of a restricted base."""
     keywords: tuple[str, ...] = ()
     restricted: bool = False
     keeps_chunks: bool = True
     direct_characters: int = 0
-    """The most the whole base may have to be shown whole, 0 for never."""
+    """Most characters of a base that is shown whole; 0 for never."""
     pages: int = 0
     characters: int = 0
     revision: int = 0
@@ -182,18 +181,18 @@ class BaseInfo:
     """May have `view`, `search` and `restricted`."""
     backend: str = "database"
     mediation: MediationKind = "summary"
-    """What a search comes to: a summary that a mediator makes, or hints that authors wrote."""
+    """The result of a search: a summary by a mediator, or hints by the authors."""
 
 
 MAX_ITEMS: Final = 200
-"""Of one list: requires, aliases, topics or tags."""
+"""Items of one list: requires, aliases, topics or tags."""
 
-LISTS: Final = ("topics", "aliases", "tags", "requires")
-KNOWN: Final = frozenset({"summary", "redirect", "locks", *LISTS})
+LIST_FIELDS: Final = ("topics", "aliases", "tags", "requires")
+KNOWN_FIELDS: Final = frozenset({"summary", "redirect", "locks", *LIST_FIELDS})
 
 
 class MetaError(EvenniaAIError):
-    """A field of a page's metadata has a value it cannot have."""
+    """A metadata field has a wrong value."""
 
     def __init__(self, field: str, problem: str) -> None:
         self.field = field
@@ -201,10 +200,11 @@ class MetaError(EvenniaAIError):
         super().__init__(f"{field} {problem}")
 
 
-def meta_of(values: Mapping[str, Any], name: PageName) -> PageMeta:
-    """What a block of metadata says about the page of this name; `locks` is left aside.
+def parse_meta(values: Mapping[str, Any], name: PageName) -> PageMeta:
+    """Parse the metadata of the page with this name, without `locks`.
 
-    MetaError: a field that is known has a value it cannot have.
+    Raises:
+        MetaError: A known field has a wrong value.
     """
     required = (_named(one, "requires", _home(name)) for one in _texts(values, "requires"))
     redirect = _text(values, "redirect")
@@ -215,19 +215,19 @@ def meta_of(values: Mapping[str, Any], name: PageName) -> PageMeta:
         tags=_texts(values, "tags"),
         requires=tuple(dict.fromkeys(required)),
         redirect=_named(redirect, "redirect", "Main") if redirect else None,
-        fields={key: value for key, value in values.items() if key not in KNOWN},
+        fields={key: value for key, value in values.items() if key not in KNOWN_FIELDS},
     )
     alias_names(meta, name)
     return meta
 
 
-def locks_of(values: Mapping[str, Any]) -> str:
-    """The lock string in a block of metadata, "" where there is none."""
+def parse_locks(values: Mapping[str, Any]) -> str:
+    """Return the lock string in metadata, or ""."""
     return _text(values, "locks")
 
 
-def values_of(meta: PageMeta, name: PageName, *, locks: str = "") -> dict[str, Any]:
-    """The block that says this: `meta_of` of it is `meta` again. Nothing empty is in it."""
+def meta_values(meta: PageMeta, name: PageName, *, locks: str = "") -> dict[str, Any]:
+    """Return the metadata as values that `parse_meta` reads back, without empty fields."""
     said = {
         "summary": meta.summary,
         "redirect": meta.redirect.full if meta.redirect else "",
@@ -241,9 +241,10 @@ def values_of(meta: PageMeta, name: PageName, *, locks: str = "") -> dict[str, A
 
 
 def alias_names(meta: PageMeta, name: PageName) -> tuple[PageName, ...]:
-    """The other names of a page; those that name no namespace are in its own.
+    """Return the other names of a page. Those without a namespace are in the page's own.
 
-    MetaError: one is no title.
+    Raises:
+        MetaError: One is not a title.
     """
     named = (_named(alias, "aliases", name.namespace) for alias in meta.aliases)
     return tuple(dict.fromkeys(named))
@@ -257,12 +258,12 @@ def _named(text: str, field: str, default: Namespace) -> PageName:
 
 
 def _home(name: PageName) -> Namespace:
-    """The namespace of required titles that name none, in the metadata of this page."""
+    """Return the namespace of required titles without one, in the metadata of this page."""
     return "Instructions" if name.namespace == "Instructions" else "Main"
 
 
 def _written(target: PageName, name: PageName) -> str:
-    """A title as the metadata of the page `name` has it."""
+    """Return a title as it is written in the metadata of the page `name`."""
     if target.namespace == "Main" and _home(name) != "Main":
         return f"Main:{target.title}"
     return target.full
@@ -278,7 +279,7 @@ def _text(values: Mapping[str, Any], field: str) -> str:
 
 
 def _texts(values: Mapping[str, Any], field: str) -> tuple[str, ...]:
-    """The texts of a list, each once; one text alone is a list of it."""
+    """Return the texts of a list without duplicates; a single text is a list of one."""
     value = values.get(field)
     listed: Sequence[Any] = [value] if isinstance(value, str) else value or []
     if not isinstance(listed, list) or not all(isinstance(one, str) for one in listed):
@@ -296,19 +297,20 @@ def _kind(value: object) -> str:
 T = TypeVar("T")
 
 Answer: TypeAlias = T | Awaitable[T]
-"""What a backend says: at once, or as something to await (a Deferred of Twisted is one)."""
+"""The answer of a backend: a value, or an awaitable such as a Twisted Deferred."""
 
 
 class BackendError(EvenniaAIError):
-    """A knowledge base cannot be read or written now; the text says why and what to do."""
+    """A knowledge base cannot be read or written now. The text says why and what to do."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Hit:
-    """A page that a search found, best first in a list of them.
+    """A page that a search found.
 
-    `passage` is the part of its text that answers best, of at most `chunks.MAX_CHARACTERS`
-    characters. `score` is greater for better ones and means nothing between two searches.
+    `passage` is the part of its text that matches best, of at most `relevance.MAX_CHUNK_CHARACTERS`
+    characters. `score` is greater for better matches; scores of different searches cannot be
+    compared.
     """
 
     page: Page
@@ -318,10 +320,10 @@ class Hit:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class PageDraft:
-    """A page as somebody wants it to be: what a backend is asked to write.
+    """A page that a backend is asked to write.
 
-    `was` is the revision it was written from, "" for a new page: where the page has another one by
-    now, nothing is written.
+    `was` is the revision it was written from, or "" for a new page. If the page has another
+    revision by now, nothing is written.
     """
 
     page: Page
@@ -331,31 +333,36 @@ class PageDraft:
 
 
 class Backend(Protocol):
-    """One knowledge base. Every method may raise BackendError, or its answer may."""
+    """A knowledge base. Every method, or its answer, may raise BackendError."""
 
     def fetch(self, names: Sequence[PageName]) -> "Answer[Sequence[Page | None]]":
-        """The pages of these names, None where there is none.
+        """Return the pages with these names, None for each that is missing.
 
-        Aliases and one redirect are followed: the page has the name it really has.
+        Aliases and one redirect are followed. The page has its real name.
         """
 
     def search(
         self, query: str, *, namespaces: Collection[Namespace] = (), limit: int = 20
     ) -> "Answer[Sequence[Hit]]":
-        """The pages that fit the words of `query`; no namespaces means all of them.
+        """Return the pages that match the words of a query, best first.
 
-        A page with more of the words and with rarer ones comes first, one whose title has them
-        before one whose text has. Words of no language are dropped; equal queries give equal hits.
+        Pages with more of the words and with rarer ones come first, and pages with the words in the
+        title before others. Query syntax is not interpreted. Equal queries give equal hits.
+
+        Args:
+            query: The words.
+            namespaces: Namespaces to search; empty means all.
+            limit: Most hits.
         """
 
     def listed(self, namespace: Namespace, *, prefix: str = "") -> "Answer[Sequence[PageName]]":
-        """The pages of a namespace whose titles begin so, in the order of their titles."""
+        """Return the pages of a namespace whose titles have this prefix, ordered by title."""
 
     def linking(self, names: Sequence[PageName]) -> "Answer[Sequence[Sequence[PageName]]]":
-        """For each of these pages the pages it links to."""
+        """Return for each of these pages the pages it links to."""
 
     def pages(self, *, most_characters: int) -> "Answer[Sequence[Page] | None]":
-        """All pages of the base, None where together they have more characters than that."""
+        """Return all pages of the base, or None if they have more characters than that."""
 
     def write(self, draft: PageDraft) -> "Answer[Page]":
-        """Write a page that was approved; the page as it is then."""
+        """Write an approved page and return it as stored."""

@@ -1,9 +1,9 @@
-"""Locks of what games share: those that mean the same in every game, and no others.
+"""Locks of shared bases and pages: only locks that mean the same in every game are shared.
 
-A permission is one in every game; a tag, an attribute or the id of an object is somebody else's in
-the next. So a lock is shared where all it asks for are permissions, and refused where it asks for
-anything else: read in another game it would let in whom nobody meant. Who is told safe summaries
-alone (`restricted`) and who may change a base (`edit`) is each game's own, whatever it asks.
+A permission exists in every game. A tag, an attribute or the id of an object means something else
+in the next game. So a lock is shared only if all its functions check permissions. Any other lock
+could admit the wrong people in another game, so it is refused. Each game decides for itself who
+gets only safe summaries (`restricted`) and who may change a base (`edit`).
 """
 
 import re
@@ -13,44 +13,44 @@ from typing import Final
 
 from evennia_ai.engine.knowledge.pages.page import BaseInfo, Page
 
-SHARED: Final = ("view", "search")
+SHARED_ACCESS: Final = ("view", "search")
 """Access types whose locks are shared."""
 
 _ASKED: Final = r"(?:(?:perm|perm_above)\(\w{1,64}\)|(?:all|false)\(\))"
 _SAME_EVERYWHERE: Final = re.compile(rf"{_ASKED}(?: (?:and|or) {_ASKED}){{0,20}}", re.ASCII | re.I)
 
 
-def parts_of(locks: str) -> Mapping[str, str]:
-    """What a lock string says of each access type, in its order."""
+def split_locks(locks: str) -> Mapping[str, str]:
+    """Return the lock functions of each access type in a lock string, in order."""
     parts = (part.partition(":") for part in locks.split(";") if part.strip())
     return {kind.strip(): " ".join(asked.split()) for kind, _, asked in parts}
 
 
-def joined(parts: Mapping[str, str]) -> str:
-    """The lock string that says so."""
+def join_locks(parts: Mapping[str, str]) -> str:
+    """Return the lock string of these access types."""
     return ";".join(f"{kind}:{asked}" for kind, asked in parts.items())
 
 
-def is_shared(locks: str) -> bool:
-    """Whether a lock string has nothing but what is shared."""
-    parts = parts_of(locks)
+def is_shareable(locks: str) -> bool:
+    """True if a lock string means the same in every game."""
+    parts = split_locks(locks)
     return all(
-        kind in SHARED and _SAME_EVERYWHERE.fullmatch(asked) for kind, asked in parts.items()
+        kind in SHARED_ACCESS and _SAME_EVERYWHERE.fullmatch(asked) for kind, asked in parts.items()
     )
 
 
-def page_to_share(page: Page) -> Page | None:
-    """The page as other games get it, None where its lock keeps it at home."""
+def shareable_page(page: Page) -> Page | None:
+    """Return the page for other games, or None if its lock forbids sharing."""
     shared = _shared_parts(page.locks)
-    return replace(page, locks=shared) if is_shared(shared) else None
+    return replace(page, locks=shared) if is_shareable(shared) else None
 
 
-def base_to_share(info: BaseInfo) -> BaseInfo | None:
-    """What other games are told of a base, None where its lock keeps it at home."""
+def shareable_base(info: BaseInfo) -> BaseInfo | None:
+    """Return the base for other games, or None if its lock forbids sharing."""
     shared = _shared_parts(info.locks)
-    return replace(info, locks=shared) if is_shared(shared) else None
+    return replace(info, locks=shared) if is_shareable(shared) else None
 
 
 def _shared_parts(locks: str) -> str:
-    parts = parts_of(locks)
-    return joined({kind: asked for kind, asked in parts.items() if kind in SHARED})
+    parts = split_locks(locks)
+    return join_locks({kind: asked for kind, asked in parts.items() if kind in SHARED_ACCESS})

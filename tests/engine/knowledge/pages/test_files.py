@@ -1,4 +1,4 @@
-"""Folders of pages are read whole or not at all, and nothing outside them is."""
+"""Folders of pages are read completely or not at all, and nothing outside them."""
 
 import os
 from pathlib import Path
@@ -8,7 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from evennia_ai.engine.knowledge.pages import files
-from evennia_ai.engine.knowledge.pages.files import ImportProblems, file_of, read_folder
+from evennia_ai.engine.knowledge.pages.files import ImportProblems, file_of_page, read_folder
 from evennia_ai.engine.knowledge.pages.page import NAMESPACES, PageName, TitleError, page_name
 
 NEVER_CLOSED = (
@@ -59,13 +59,13 @@ def problems(folder: Path) -> list[str]:
         ("Vol. 9.md", "Vol. 9"),
     ],
 )
-def test_the_place_of_a_file_is_the_name_of_its_page(folder, file, page):
+def test_page_name_is_taken_from_the_path(folder, file, page):
     write(folder, **{file: "text"})
 
     assert read_folder(folder).pages[0].name == page_name(page)
 
 
-def test_a_page_has_what_its_file_says(folder):
+def test_page_is_read_from_its_file(folder):
     write(
         folder, **{"Sources/Ledger.md": "---\r\nsummary: Sums\r\n---\r\n\r\nOld.\r\n[[Ferry]]\r\n"}
     )
@@ -75,7 +75,7 @@ def test_a_page_has_what_its_file_says(folder):
     assert page.links == (page_name("Ferry"),)
 
 
-def test_a_yaml_file_has_its_text_in_a_field(folder):
+def test_yaml_file_has_its_text_in_a_field(folder):
     write(folder, **{"Ferry.yaml": "summary: s\nkind: boat\ntext: |\n  It crosses.\n"})
 
     (page,) = read_folder(folder).pages
@@ -86,13 +86,13 @@ def test_a_yaml_file_has_its_text_in_a_field(folder):
     )
 
 
-def test_pages_come_by_their_names_whatever_the_disk_says(folder):
+def test_pages_are_ordered_by_name(folder):
     write(folder, **{"b.md": "", "Sources/A.md": "", "a.md": "", "Instructions/Z.md": ""})
 
     assert names(folder) == ["Instructions:Z", "A", "B", "Sources:A"]
 
 
-def test_the_base_is_told_in_its_own_file(folder):
+def test_base_is_read_from_its_file(folder):
     told = "key: harbour\nname: The harbour\ntopics: [tides]\nkeywords: [ship]\nrestricted: true\n"
     write(folder, **{"base.yaml": told + "direct_characters: 500\nlocks: view:all()\n"})
 
@@ -102,25 +102,25 @@ def test_the_base_is_told_in_its_own_file(folder):
     assert info.locks == "view:all()"
 
 
-def test_without_that_file_the_folder_names_the_base(folder):
+def test_base_is_named_after_the_folder_without_its_file(folder):
     info = read_folder(folder).info
 
     assert (info.key, info.name) == ("harbour-village", "Harbour Village")
 
 
-def test_a_key_that_is_given_wins(folder):
+def test_given_key_replaces_the_one_in_the_file(folder):
     write(folder, **{"base.yaml": "key: harbour\n"})
 
     assert read_folder(folder, key="demo").info.key == "demo"
 
 
-def test_what_is_no_page_is_told(folder):
+def test_other_files_are_listed_as_skipped(folder):
     write(folder, **{"map.png": "", "a.md": "", ".git/config": "", "_notes/x.md": ""})
 
     assert (names(folder), read_folder(folder).skipped) == (["A"], ("map.png",))
 
 
-def test_every_wrong_file_is_named_with_its_line_and_nothing_is_read(folder):
+def test_import_error_names_every_wrong_file_with_its_line(folder):
     write(
         folder,
         **{
@@ -144,26 +144,26 @@ def test_every_wrong_file_is_named_with_its_line_and_nothing_is_read(folder):
     ]
 
 
-def test_the_error_says_where_and_how_many_more(folder):
+def test_import_error_counts_further_problems(folder):
     write(folder, **{f"bad{number:02}.yaml": "x" for number in range(25)})
 
     with pytest.raises(ImportProblems) as caught:
         read_folder(folder)
     lines = str(caught.value).split("\n")
-    assert lines[0] == f"{folder}: nothing was taken in, mend this first"
+    assert lines[0] == f"{folder}: nothing was imported; correct this first"
     assert (len(lines), lines[-1]) == (22, "  and 5 more")
 
 
-def test_one_page_in_two_files_is_told(folder):
+def test_import_error_names_a_page_in_two_files(folder):
     write(folder, **{"Ferry.md": "", "ferry.txt": "", "Main/FERRY.md": ""})
 
     assert problems(folder) == [
-        "ferry.txt: is the page 'Ferry', and so is Ferry.md; take one away",
-        "Main/FERRY.md: is the page 'FERRY', and so is Ferry.md; take one away",
+        "ferry.txt: is the page 'Ferry', and so is Ferry.md; remove one",
+        "Main/FERRY.md: is the page 'FERRY', and so is Ferry.md; remove one",
     ]
 
 
-def test_bytes_that_are_no_text_are_told_with_their_line(folder):
+def test_import_error_names_the_line_of_invalid_bytes(folder):
     (folder / "a.md").write_bytes(b"one\ntwo\n\xff")
 
     assert problems(folder) == ["a.md:3: is no UTF-8 text; store it as UTF-8"]
@@ -181,14 +181,14 @@ def test_bytes_that_are_no_text_are_told_with_their_line(folder):
         ("- a\n", "must hold fields with values"),
     ],
 )
-def test_what_is_wrong_about_the_base_is_told(folder, text, problem):
+def test_import_error_names_wrong_fields_of_the_base(folder, text, problem):
     write(folder, **{"base.yaml": text})
 
     (told,) = problems(folder)
     assert told.startswith(f"base.yaml: {problem}")
 
 
-def test_a_link_out_of_the_folder_is_refused(folder, tmp_path):
+def test_symbolic_link_is_refused(folder, tmp_path):
     secret = tmp_path / "secret.md"
     secret.write_text("salt")
     (folder / "a.md").symlink_to(secret)
@@ -200,30 +200,30 @@ def test_a_link_out_of_the_folder_is_refused(folder, tmp_path):
     ]
 
 
-def test_a_device_without_end_is_refused(folder):
+def test_device_is_refused(folder):
     os.mkfifo(folder / "a.md")
 
     assert problems(folder) == ["a.md: is a link or a device; put the file itself here"]
 
 
-def test_what_is_no_folder_is_told(tmp_path):
-    assert problems(tmp_path / "none") == [".: is no folder; name one that is there"]
+def test_import_error_names_a_missing_folder(tmp_path):
+    assert problems(tmp_path / "none") == [".: is no folder; name an existing one"]
 
 
-def test_folders_without_end_are_refused(folder):
+def test_too_deep_folders_are_refused(folder):
     write(folder, **{"/".join("d" * 21) + "/a.md": ""})
 
     assert "more than 20 folders deep" in problems(folder)[0]
 
 
-def test_more_files_than_a_base_can_have_are_refused(folder, monkeypatch):
+def test_too_many_files_are_refused(folder, monkeypatch):
     monkeypatch.setattr(files, "MAX_FILES", 2)
     write(folder, **{"a.md": "", "b.md": "", "c.md": ""})
 
     assert problems(folder) == [".: has more than 2 files; split it"]
 
 
-def test_a_file_that_is_too_large_is_refused(folder):
+def test_too_large_file_is_refused(folder):
     write(folder, **{"a.md": "x" * 1_600_001, "b.md": "x" * 400_001, "c.yaml": "text: 5"})
 
     assert problems(folder) == [
@@ -237,19 +237,19 @@ def test_a_file_that_is_too_large_is_refused(folder):
     "title",
     ["../etc/passwd", "a/../b", "/etc/passwd", ".hidden", "a/_notes", "a//b", "a/ b", "x" * 253],
 )
-def test_a_title_that_leads_elsewhere_has_no_file(title):
+def test_file_of_page_fails_for_a_title_that_leaves_the_folder(title):
     with pytest.raises(TitleError, match="cannot be the name of a file"):
-        file_of(PageName(namespace="Sources", title=title))
+        file_of_page(PageName(namespace="Sources", title=title))
 
 
 titles = st.text(alphabet="abC/:. ()'_-éß渡", min_size=1, max_size=12).filter(str.strip)
 
 
 @given(namespace=st.sampled_from(NAMESPACES), title=titles | st.just("Talk/x"))
-def test_the_file_of_a_page_is_read_as_that_page(namespace, title):
+def test_file_of_page_is_read_back_as_that_page(namespace, title):
     try:
         name = page_name(f"{namespace}:{title}")
-        file = file_of(name)
+        file = file_of_page(name)
     except TitleError:
         return
 

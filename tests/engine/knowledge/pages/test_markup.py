@@ -1,4 +1,4 @@
-"""Texts are read as pages in every notation, and written so that they are read again."""
+"""Texts are read as pages in every notation, and written so that they are read back."""
 
 import pytest
 from hypothesis import given
@@ -7,10 +7,10 @@ from hypothesis import strategies as st
 from evennia_ai.engine.knowledge.assembly.gathering import Section, split_sections
 from evennia_ai.engine.knowledge.pages.markup import (
     MarkupError,
-    links_of,
-    page_of_values,
+    build_page,
+    find_links,
     read_page,
-    without_links,
+    strip_links,
     write_page,
     write_wikitext,
 )
@@ -26,7 +26,7 @@ def read(text: str, name=FERRY) -> Page:
 
 
 def linked(body: str) -> list[str]:
-    return [name.full for name in links_of(body)]
+    return [name.full for name in find_links(body)]
 
 
 def headings(body: str) -> list[tuple[int, str, str]]:
@@ -358,22 +358,22 @@ def some_pages(draw):
     )
     body = draw(plain | st.sampled_from(["---\n", "#REDIRECT [[A]]", "\n\na", "{|\n| id || x\n|}"]))
     return Page(
-        name=draw(names()), body=body, meta=meta, links=links_of(body), locks=draw(plain).strip()
+        name=draw(names()), body=body, meta=meta, links=find_links(body), locks=draw(plain).strip()
     )
 
 
 @given(page=some_pages())
-def test_a_page_that_is_written_is_read_as_the_same_page(page):
+def test_written_page_is_read_back(page):
     assert read_page(page.name, write_page(page)) == page
 
 
 @given(page=some_pages())
-def test_a_page_that_is_written_as_wikitext_is_read_as_the_same_page(page):
+def test_page_written_as_wikitext_is_read_back(page):
     assert read_page(page.name, write_wikitext(page)) == page
 
 
 @given(body=st.text(alphabet="-#=<>[]{}|`~! \nnowikipreREDIRECT:", max_size=200))
-def test_any_text_is_a_page_or_an_error_in_words(body):
+def test_any_text_is_a_page_or_a_markup_error(body):
     try:
         page = read_page(FERRY, body)
     except MarkupError as error:
@@ -382,19 +382,19 @@ def test_any_text_is_a_page_or_an_error_in_words(body):
         assert read_page(FERRY, write_page(page)) == page
 
 
-def test_a_redirect_is_written_as_one_for_a_wiki():
-    page = page_of_values(FERRY, {"redirect": "Sources:Boat"}, "")
+def test_redirect_is_written_as_a_wiki_redirect():
+    page = build_page(FERRY, {"redirect": "Sources:Boat"}, "")
 
     assert write_wikitext(page) == "#REDIRECT [[Sources:Boat]]\n"
 
 
-def test_metadata_for_a_wiki_cannot_end_its_block():
-    page = page_of_values(FERRY, {"summary": "</nowiki>"}, "Text.")
+def test_wiki_metadata_cannot_close_its_block():
+    page = build_page(FERRY, {"summary": "</nowiki>"}, "Text.")
 
     assert write_wikitext(page) == '<nowiki>{\n "summary": "\\u003c/nowiki>"\n}</nowiki>\nText.'
 
 
-def test_a_plain_page_is_written_as_it_is():
+def test_plain_page_is_written_unchanged():
     assert write_page(read("Text.")) == write_wikitext(read("Text.")) == "Text."
 
 
@@ -443,5 +443,5 @@ def test_hostile_texts_take_linear_time(text):
         ("a | b, [[open, [single]", "a | b, [[open, [single]"),
     ],
 )
-def test_a_reader_sees_of_a_link_its_label_or_its_title(text: str, seen: str) -> None:
-    assert without_links(text) == seen
+def test_link_is_shown_as_label_or_title(text: str, seen: str) -> None:
+    assert strip_links(text) == seen

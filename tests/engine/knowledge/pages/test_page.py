@@ -1,4 +1,4 @@
-"""Pages are values whose hash is of all that an author wrote."""
+"""The hash of a page covers everything that an author wrote."""
 
 from dataclasses import replace
 
@@ -23,22 +23,22 @@ FERRY = Page(name=page_name("Ferry"), body="It crosses.", meta=PageMeta(fields={
         {"meta": PageMeta(fields={"age": 5})},
     ],
 )
-def test_whatever_an_author_changes_changes_the_hash(change):
+def test_page_hash_changes_with_every_authored_field(change):
     assert replace(FERRY, **change).sha256 != FERRY.sha256
 
 
-def test_where_a_page_is_stored_changes_nothing():
+def test_page_hash_does_not_depend_on_storage():
     stored = replace(FERRY, base="harbour", revision="7", locks="view:all()")
 
     assert stored.sha256 == FERRY.sha256
 
 
-def test_the_order_of_other_fields_changes_nothing():
+def test_page_hash_does_not_depend_on_field_order():
     one, other = ({"a": 1, "b": 2}, {"b": 2, "a": 1})
 
     hashes = {replace(FERRY, meta=PageMeta(fields=fields)).sha256 for fields in (one, other)}
     assert len(hashes) == 1
 
 
-def test_a_page_with_half_a_pair_has_a_hash():
+def test_page_hash_exists_with_a_lone_surrogate():
     assert len(replace(FERRY, body="\ud800").sha256) == 64

@@ -1,10 +1,10 @@
-"""Prose is a text without its code, every line where it was."""
+"""Code in a text is blanked, and every line keeps its place."""
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from evennia_ai.engine.knowledge.pages.markup import without_code
+from evennia_ai.engine.knowledge.pages.markup import blank_code
 
 
 @pytest.mark.parametrize(
@@ -20,13 +20,13 @@ from evennia_ai.engine.knowledge.pages.markup import without_code
         ("", ""),
     ],
 )
-def test_code_is_blank(text, shown):
-    assert without_code(text) == shown
+def test_code_is_blanked(text, shown):
+    assert blank_code(text) == shown
 
 
 @given(st.text(alphabet="ab`~<!->/codepr \n", max_size=100))
-def test_every_line_stays_where_it_is(text):
-    shown = without_code(text)
+def test_blanked_code_keeps_every_line(text):
+    shown = blank_code(text)
 
     assert len(shown) == len(text)
     assert all(a == b or a == " " for a, b in zip(shown, text, strict=True))

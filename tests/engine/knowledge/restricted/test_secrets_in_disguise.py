@@ -1,4 +1,4 @@
-"""A mediator's answer is withheld if it disguises a secret, for each disguise and kind of secret."""
+"""A mediator's answer with any disguised secret is withheld."""
 
 import json
 
