@@ -25,7 +25,7 @@ from evennia_ai.engine.prompt.templates.template import compile_template
 from evennia_ai.engine.prompt.templates.value_names import KNOWN_NAMES
 from evennia_ai.engine.prompt.tokens import ESTIMATE
 from evennia_ai.engine.text.columns import WIDTH, clipped, hanging, padded, visible, wrapped
-from evennia_ai.engine.text.differences import members_differing
+from evennia_ai.engine.text.differences import diff_members
 from evennia_ai.formats.cards.components import FIELDS
 from evennia_ai.npc.inputs.gather import NAMES
 from evennia_ai.npc.views.view import KNOWLEDGE_POLICY
@@ -169,7 +169,7 @@ def revision_shown(revision: ComponentRevision) -> list[str]:
 
 def differences_of(before: PromptComponent | None, after: PromptComponent | None) -> list[str]:
     """What is different in a component, field by field; None where there was or is none."""
-    return list(members_differing(_said(before), _said(after)))
+    return list(diff_members(_said(before), _said(after)))
 
 
 def labelled(component: PromptComponent) -> str:

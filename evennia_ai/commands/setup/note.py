@@ -25,7 +25,7 @@ from evennia_ai.engine.prompt.messages import TEXT_ROLES
 from evennia_ai.engine.prompt.notes import NOTE_MODES
 from evennia_ai.engine.prompt.settled import unsettled_sentence
 from evennia_ai.engine.text.columns import WIDTH, clipped, hanging, visible, wrapped
-from evennia_ai.engine.text.differences import members_differing
+from evennia_ai.engine.text.differences import diff_members
 from evennia_ai.npc.senses.presence import NPC
 from evennia_ai.store.authored import notes as store
 from evennia_ai.store.authored.components import registry
@@ -329,7 +329,7 @@ def _history(label: str, changes: Sequence[NoteChange]) -> Iterator[str]:
 
 def _between(before: Mapping[str, Any], after: Mapping[str, Any]) -> list[str]:
     """What is different in what a note says, its depth by the word that is typed."""
-    return list(members_differing(_typed(before), _typed(after)))
+    return list(diff_members(_typed(before), _typed(after)))
 
 
 def _typed(said: Mapping[str, Any]) -> Mapping[str, Any]:

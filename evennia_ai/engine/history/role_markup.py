@@ -16,23 +16,25 @@ from typing import Final
 
 from evennia_ai.engine.prompt.names import FACTS
 from evennia_ai.engine.text.chat_markup import (
-    BEGINS,
+    MARK_START,
     OTHER_HEADINGS,
     OTHER_ROLES,
     OTHER_ROLES_IN_LINE,
     OWN_HEADINGS,
     OWN_ROLES,
     OWN_ROLES_IN_LINE,
-    THOUGHTS,
-    made_harmless,
-    patterns,
+    THOUGHT_MARKS,
+    mark_pattern,
+    neutralize_marks,
 )
 
-_TAGS: Final = f"{patterns('tokens', 'call_begins', 'call_ends', 'answers', 'switches')}|{THOUGHTS}"
+_TAGS: Final = (
+    f"{mark_pattern('tokens', 'call_begins', 'call_ends', 'answers', 'switches')}|{THOUGHT_MARKS}"
+)
 _OWN_FENCE: Final = r"</?transcript>"
-_TOKEN: Final = re.compile(f"{BEGINS}(?:{patterns('tokens')})", re.IGNORECASE)
-_TOKEN_OR_TAG: Final = re.compile(f"{BEGINS}(?:{_TAGS})", re.IGNORECASE)
-_TOKEN_TAG_OR_FENCE: Final = re.compile(f"{BEGINS}(?:{_TAGS}|{_OWN_FENCE})", re.IGNORECASE)
+_TOKEN: Final = re.compile(f"{MARK_START}(?:{mark_pattern('tokens')})", re.IGNORECASE)
+_TOKEN_OR_TAG: Final = re.compile(f"{MARK_START}(?:{_TAGS})", re.IGNORECASE)
+_TOKEN_TAG_OR_FENCE: Final = re.compile(f"{MARK_START}(?:{_TAGS}|{_OWN_FENCE})", re.IGNORECASE)
 
 # `system:`, `**Human**:`, `### Instruction:` at the start of a line, and a bare role on its own.
 _ROLES: Final = "|".join((*OTHER_ROLES, *OWN_ROLES))
@@ -77,7 +79,7 @@ def role_markup(text: str) -> str | None:
 
 def neutral(text: str) -> str:
     """Return `text` as people still read it, but without role markup: other brackets and quotes."""
-    text = made_harmless(_TOKEN_TAG_OR_FENCE, text)
+    text = neutralize_marks(_TOKEN_TAG_OR_FENCE, text)
     text = _HEAD_IN_LINE.sub(r"(\g<role>)", text)
     text = _HEAD.sub(r"\g<lead>(\g<role>)", text)
     text = _FACT.sub(r"\g<lead>(\g<fact>)", text)
@@ -87,9 +89,9 @@ def neutral(text: str) -> str:
 
 def without_tags(text: str) -> str:
     """Return `text` with other brackets in the special tokens and the tags of models."""
-    return made_harmless(_TOKEN_OR_TAG, text)
+    return neutralize_marks(_TOKEN_OR_TAG, text)
 
 
 def without_tokens(text: str) -> str:
     """Return `text` with other brackets in the special tokens of chat templates."""
-    return made_harmless(_TOKEN, text)
+    return neutralize_marks(_TOKEN, text)

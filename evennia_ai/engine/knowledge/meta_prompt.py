@@ -19,7 +19,7 @@ from typing import Final
 from evennia_ai.engine.knowledge.pages.page import BaseInfo
 from evennia_ai.engine.knowledge.restricted.leaks import Protected, find_leak, protect_texts
 from evennia_ai.engine.knowledge.restricted.numbers import find_numbers
-from evennia_ai.engine.text.words import letters_folded
+from evennia_ai.engine.text.words import fold_letters
 
 MAX_NAME: Final = 120
 MAX_HINT: Final = 200
@@ -120,7 +120,7 @@ def clean_line(text: str, *, most: int) -> str:
 
 def _has_figure(keyword: str) -> bool:
     """True if a keyword has a number or a date: "barrel I" has one, "first mate" has none."""
-    found = find_numbers(letters_folded(keyword))
+    found = find_numbers(fold_letters(keyword))
     has_number = any(one.is_sure or one.is_numbered for one in found)
     return has_number or any(pattern.search(keyword) for pattern in (_DATE, _NUMBER, _MANY))
 

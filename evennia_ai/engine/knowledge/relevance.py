@@ -23,8 +23,8 @@ import regex
 
 from evennia_ai.engine.knowledge.pages.page import Page
 from evennia_ai.engine.text.word_forms import Languages, stems_of
-from evennia_ai.engine.text.words import neighbours_of, pairs_of
-from evennia_ai.engine.text.words import words_of as spaced_words
+from evennia_ai.engine.text.words import indexed_pairs, query_pairs
+from evennia_ai.engine.text.words import split_words as spaced_words
 
 MOST_QUERY_WORDS: Final = 32
 """Words of a query that are searched: the first ones, without duplicates."""
@@ -48,7 +48,7 @@ _NO_PLURALS: Final = ("ss", "us", "is")
 def index_text(text: str) -> str:
     """Return the words of a text as databases store them, separated by blanks."""
     folded = _folded(text[: 2 * MOST_INDEXED_CHARACTERS])
-    joined = " ".join(chain(_words(folded), pairs_of(folded)))
+    joined = " ".join(chain(_words(folded), indexed_pairs(folded)))
     if len(joined) <= MOST_INDEXED_CHARACTERS:
         return joined
     return joined[:MOST_INDEXED_CHARACTERS].rpartition(" ")[0]
@@ -67,7 +67,7 @@ def query_weights(query: str, languages: Languages = ()) -> dict[str, float]:
     """
     query = query[:MOST_QUERY_CHARACTERS]
     folded = _folded(query)
-    words = dict.fromkeys(chain(_words(folded), neighbours_of(folded)), 1.0)
+    words = dict.fromkeys(chain(_words(folded), query_pairs(folded)), 1.0)
     asked = dict(islice(words.items(), MOST_QUERY_WORDS))
     for written in dict.fromkeys(_accented_words(query)) if languages else ():
         stems = _stems(written, languages)

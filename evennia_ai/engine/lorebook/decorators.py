@@ -15,12 +15,12 @@ from itertools import islice
 from typing import Final
 
 from evennia_ai.engine.foreign.documents import few, one_line
-from evennia_ai.engine.text.normal_form import BLANKS, LINE_ENDS
+from evennia_ai.engine.text.normal_form import BLANK_CHARACTERS, LINE_END_CHARACTERS
 
 # Name and values of one decorator that counts.
 Decorator = tuple[str, tuple[str, ...]]
 
-_LINE: Final = re.compile(rf"[^{LINE_ENDS}]*(?:\r\n|[{LINE_ENDS}]|\Z)")
+_LINE: Final = re.compile(rf"[^{LINE_END_CHARACTERS}]*(?:\r\n|[{LINE_END_CHARACTERS}]|\Z)")
 _DECORATOR: Final = re.compile(r"@@(@?)(?:([A-Za-z_]+)(?:[ \t]+(.*))?)?")
 _WHOLE: Final = re.compile(r"-?[0-9]+")
 _LARGEST: Final = 10**18
@@ -83,7 +83,7 @@ def read_decorators(content: str, *, absent: Absent = _NONE_ABSENT) -> Decorated
     if not has_decorators(content):
         return Decorated((), content)
     lines, text = head_lines(content)
-    chains = list(_chains(line for written in lines if (line := written.strip(BLANKS))))
+    chains = list(_chains(line for written in lines if (line := written.strip(BLANK_CHARACTERS))))
     if absent:
         chains = [[_without(line, absent) for line in chain] for chain in chains]
     chosen, notices = _chosen(chains, overruled=frozenset())
@@ -107,7 +107,7 @@ def whole_number(text: str) -> int:
 
 def has_decorators(content: str) -> bool:
     """True if the content begins with a line of `@@`, after blanks and unseen characters."""
-    return content.lstrip(BLANKS).startswith("@@")
+    return content.lstrip(BLANK_CHARACTERS).startswith("@@")
 
 
 def head_lines(content: str) -> tuple[list[str], str]:
@@ -117,7 +117,7 @@ def head_lines(content: str) -> tuple[list[str], str]:
     while at < len(content):
         found = _LINE.match(content, at)
         assert found is not None  # the pattern matches the empty line too
-        line = found[0].strip(BLANKS)
+        line = found[0].strip(BLANK_CHARACTERS)
         if line and not line.startswith("@@"):
             break
         lines.append(found[0])
@@ -276,8 +276,8 @@ def with_value(content: str, name: str, value: str) -> str:
     lines, rest = head_lines(content)
     for at in islice(_candidates(lines, content, name), MAX_TRIES):
         written = lines[at]
-        mark = "@@@" if written.lstrip(BLANKS).startswith("@@@") else "@@"
-        end = written[len(written.rstrip(LINE_ENDS)) :]
+        mark = "@@@" if written.lstrip(BLANK_CHARACTERS).startswith("@@@") else "@@"
+        end = written[len(written.rstrip(LINE_END_CHARACTERS)) :]
         changed = "".join([*lines[:at], f"{mark}{name} {value}{end}", *lines[at + 1 :], rest])
         if read_decorators(changed).value(name) == value:
             return changed
@@ -310,7 +310,7 @@ def _one_less(content: str, name: str) -> str:
 def _candidates(lines: Sequence[str], content: str, name: str) -> Iterator[int]:
     """Where the line may stand that says the decorator of this name that counts."""
     counting = [found for found in read_decorators(content).decorators if found[0] == name][:1]
-    alone = ("@@" + line.strip(BLANKS).lstrip("@") for line in lines)
+    alone = ("@@" + line.strip(BLANK_CHARACTERS).lstrip("@") for line in lines)
     return (at for at, line in enumerate(alone) if name in line and _says(line, counting))
 
 
@@ -321,8 +321,8 @@ def _says(line: str, counting: Sequence[object]) -> bool:
 def _end(lines: Sequence[str], at: int) -> int:
     """Where what goes with the line at `at` ends."""
     end = at + 1
-    if lines[at].lstrip(BLANKS).startswith("@@@"):
+    if lines[at].lstrip(BLANK_CHARACTERS).startswith("@@@"):
         return end
-    while end < len(lines) and (lines[end].strip(BLANKS) or "@@@").startswith("@@@"):
+    while end < len(lines) and (lines[end].strip(BLANK_CHARACTERS) or "@@@").startswith("@@@"):
         end += 1
     return end

@@ -23,7 +23,7 @@ import regex
 from evennia_ai.engine.prompt.components import is_plain_int
 from evennia_ai.engine.prompt.memo import KeptMemo, Memo, Slot
 from evennia_ai.engine.text.word_forms import Languages, stems_of
-from evennia_ai.engine.text.words import COMMON_WORDS, neighbours_of, unspaced_runs, words_of
+from evennia_ai.engine.text.words import COMMON_WORDS, query_pairs, split_words, unspaced_runs
 
 STEM: Final = 6
 """Letters of a word that are compared: few enough for "remember" and "remembrance" to match."""
@@ -39,9 +39,9 @@ def comparison_words(text: str, languages: Languages = ()) -> frozenset[str]:
     In scripts without blanks, each pair of neighbouring characters is a word.
     """
     folded = unicodedata.normalize("NFKC", text).casefold()
-    telling = (word for word in words_of(folded) if word not in COMMON_WORDS)
+    telling = (word for word in split_words(folded) if word not in COMMON_WORDS)
     words = chain.from_iterable(_stems(word, languages) for word in telling)
-    return frozenset(chain(words, neighbours_of(folded)))
+    return frozenset(chain(words, query_pairs(folded)))
 
 
 def wording_of(text: str) -> tuple[str, ...]:

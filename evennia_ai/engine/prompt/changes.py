@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from typing import Final, Literal
 
 from evennia_ai.engine.prompt.report import Report, fates, number_of
-from evennia_ai.engine.text.differences import differences
+from evennia_ai.engine.text.differences import diff_texts
 
 How = Literal["came", "went", "changed"]
 MOST_LINES: Final = 40
@@ -42,7 +42,7 @@ def changes(older: Report, newer: Report) -> list[Change]:
             found.append(_change(item, "came", reasons, _bounded(text.splitlines())))
         elif text != before[item]:
             found.append(
-                _change(item, "changed", reasons, _bounded(list(differences(before[item], text))))
+                _change(item, "changed", reasons, _bounded(list(diff_texts(before[item], text))))
             )
     found += [_change(item, "went", reasons, ()) for item in before if item not in now]
     return found

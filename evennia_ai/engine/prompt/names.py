@@ -10,7 +10,7 @@ from collections.abc import Mapping
 from functools import lru_cache
 from typing import Final
 
-from evennia_ai.engine.text.words import letters_folded
+from evennia_ai.engine.text.words import fold_letters
 
 MOST_CHARACTERS: Final = 44
 """Characters of a name in a label; with the longest mark it fits every provider's field."""
@@ -119,7 +119,7 @@ def _latin(name: str) -> str:
     """A name in small letters, with those of ours for all that look like them."""
     if name.isascii():
         return name.lower()
-    return letters_folded(unicodedata.normalize("NFKC", name).translate(_CAPITALS))
+    return fold_letters(unicodedata.normalize("NFKC", name).translate(_CAPITALS))
 
 
 def is_word_of_the_game(name: str) -> bool:

@@ -15,20 +15,20 @@ from itertools import chain
 from typing import Final, Literal
 
 OTHER_ROLES: Final = ("user", "human", "system", "developer", "gpt4 correct user")
-"""The roles of others in plain labels: a model that writes `User:` goes on as a player."""
+"""Roles of others in plain labels. A model that writes `User:` continues as a player."""
 
 OWN_ROLES: Final = ("assistant", "ai", "gpt4 correct assistant")
-"""The roles of the model itself in plain labels."""
+"""Roles of the model itself in plain labels."""
 
 OTHER_ROLES_IN_LINE: Final = ("USER", "HUMAN", "SYSTEM", "DEVELOPER", "GPT4 Correct User")
 OWN_ROLES_IN_LINE: Final = ("ASSISTANT", "GPT4 Correct Assistant")
-"""The same roles as they follow each other on one line, spelt like this: Vicuna's template."""
+"""Role labels in the middle of a line, in exactly this case: Vicuna's template."""
 
 OTHER_HEADINGS: Final = ("instruction", "input")
-"""The headings (`### Instruction:`) under which Alpaca's heirs put what others write."""
+"""Headings for the messages of others (`### Instruction:`), from Alpaca's template."""
 
 OWN_HEADINGS: Final = ("response",)
-"""The headings under which they put what the model writes."""
+"""Headings for the messages of the model, from Alpaca's template."""
 
 # Roles inside special tokens or after them.
 _OTHER: Final = (
@@ -43,17 +43,17 @@ class Family:
 
     name: str
     tokens: tuple[str, ...] = ()
-    """Special tokens: a tokenizer reads each as one, wherever it is written."""
+    """Special tokens. A tokenizer reads each as one token wherever it is written."""
     heads: tuple[str, ...] = ()
-    """Special tokens that begin a message; the name of its role follows them."""
+    """Special tokens that begin a message. The name of its role follows."""
     others: tuple[str, ...] = ()
-    """Marks that by themselves begin a message of another role than the model's."""
+    """Marks that begin a message of another role without a name after them."""
     call_begins: tuple[str, ...] = ()
-    """Marks that begin calls of tools, one call, or a part of one."""
+    """Marks that begin tool calls, one call, or a part of one."""
     call_ends: tuple[str, ...] = ()
-    """Marks that end what those begin, and tags around what tools returned."""
+    """Marks that end tool calls, and tags around tool results."""
     answers: tuple[str, ...] = ()
-    """Tags around the text that the reader is meant to see."""
+    """Tags around the text for the reader."""
     switches: tuple[str, ...] = ()
     """Words that switch reasoning on or off."""
 
@@ -202,9 +202,9 @@ FAMILIES: Final = (
 )
 
 THOUGHT_WORDS: Final = r"(?:think|thinking|thought|thoughts|reason|reasoning|reflection)"
-"""The words that name reasoning in tags, code fences and preambles."""
+"""Words for reasoning in tags, code fences and preambles."""
 
-THOUGHTS: Final = (
+THOUGHT_MARKS: Final = (
     rf"<(?P<angle>/?)(?:\w{{1,12}}:|longcat_)?(?:{THOUGHT_WORDS}|analysis|scratchpad"
     r"|(?:inner_|internal_)?monologue)(?:[ \t]{1,3}\w{1,20}=[^<>\n]{0,80})?[ \t]{0,3}>"
     rf"|\[(?P<square>/?){THOUGHT_WORDS}\]"
@@ -214,40 +214,40 @@ THOUGHTS: Final = (
     r"|(?P<end><\|(?:end_thinking|end_of_thought|think_end|/think(?:ing)?|inner_suffix)\|>"
     r"|<channel\|>|<unused95>)"
 )
-"""The marks around reasoning. One closes if a group of it is "/" or if it is `end`."""
+"""The marks around reasoning. A mark closes if one of its groups is "/" or if it is `end`."""
 
 
-BEGINS: Final = r"(?=<(?!<)|<</?SYS|[\[\]◁/])"
-"""A look-ahead for the first characters of a mark: it spares most places the long alternatives."""
+MARK_START: Final = r"(?=<(?!<)|<</?SYS|[\[\]◁/])"
+"""A look-ahead for the first characters of a mark. It keeps the long alternatives rare."""
 
 Kind = Literal["tokens", "heads", "others", "call_begins", "call_ends", "answers", "switches"]
 """A field of `Family`."""
 
 
-def patterns(*kinds: Kind) -> str:
-    """Return one regular expression for the marks of these kinds of all families."""
+def mark_pattern(*kinds: Kind) -> str:
+    """Return one regular expression for all marks of these kinds."""
     found = chain.from_iterable(getattr(family, kind) for family in FAMILIES for kind in kinds)
     return "|".join(found)
 
 
-_HEADS: Final = rf"(?:{patterns('heads')})\s{{0,4}}"
+_HEADS: Final = rf"(?:{mark_pattern('heads')})\s{{0,4}}"
 
-ROLES: Final = (
-    rf"(?P<other>{patterns('others')}|{_HEADS}(?!{_OWN}\b)\w{{1,20}})"
+ROLE_MARKS: Final = (
+    rf"(?P<other>{mark_pattern('others')}|{_HEADS}(?!{_OWN}\b)\w{{1,20}})"
     rf"|(?P<own>{_HEADS}(?:{_OWN}\b)?)"
 )
-"""The marks that begin a message: of another role (`other`), or of the model's (`own`)."""
+"""The marks that begin a message: of another role (`other`), or of the model (`own`)."""
 
 
 _LOOK_ALIKE: Final = str.maketrans("<>[]◁▷", "‹›()‹›")
 _OTHER_SLASH: Final = "∕"
 
 
-def made_harmless(marks: re.Pattern[str], text: str) -> str:
-    """Return `text` with other brackets in all these marks: people can still read them.
+def neutralize_marks(marks: re.Pattern[str], text: str) -> str:
+    """Replace the brackets of all marks by similar ones, so that no server obeys them.
 
-    A mark that is made harmless may complete another one around it. Nobody writes that by accident,
-    so all brackets of such a text are changed.
+    People can still read the marks. A neutralized mark may complete another one around it. Nobody
+    writes that by accident, so then all brackets of the text are replaced.
     """
     changed, count = marks.subn(_look_alike, text)
     return changed.translate(_LOOK_ALIKE) if count and marks.search(changed) else changed

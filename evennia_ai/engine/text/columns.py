@@ -1,8 +1,8 @@
-"""Text in columns: what a terminal or a game client shows of text that nobody vouches for.
+r"""Text in columns: untrusted text made safe for a terminal or a game client.
 
-Control characters, lone surrogates, unseen letters and marks that turn the direction of writing are
-shown as escapes such as `\\x1b`; wide characters count two columns, and no letter has more than a
-few accents, which take none.
+Control characters, lone surrogates, invisible letters and marks that reverse the writing direction
+become escapes such as `\x1b`. Wide characters count two columns. Accents count none, and a letter
+keeps only a few of them.
 """
 
 import re
@@ -11,7 +11,7 @@ from collections.abc import Iterable, Iterator
 from typing import Final
 
 WIDTH: Final = 78
-"""Columns of a line where nobody says otherwise."""
+"""The default number of columns of a line."""
 
 _HOSTILE: Final = re.compile(
     "[\x00-\x1f\x7f-\x9f\u00ad\u034f\u061c\u115f\u1160\u17b4\u17b5\u180e\u200b\u200e\u200f\u2028-\u202e"
@@ -21,12 +21,12 @@ _MARK: Final = (
     "[\u0300-\u036f\u0483-\u0489\u0591-\u05bd\u0610-\u061a\u064b-\u065f\u06d6-\u06ed\u0e31\u0e34-\u0e3a\u0e47-\u0e4e"
     "\u1ab0-\u1aff\u1dc0-\u1dff\u20d0-\u20ff\ufe00-\ufe0f\ufe20-\ufe2f]"
 )
-# More accents on one letter than any writing has.
+# Hostile text piles more accents on a letter than any script uses.
 _PILED: Final = re.compile(f"({_MARK}{{6}})({_MARK}+)")
 
 
 def visible(text: str) -> str:
-    """`text` on one line, with every character that could act on a terminal as an escape."""
+    """Return the text on one line, with an escape for each character that acts on a terminal."""
     plain = _HOSTILE.sub(lambda found: _escaped(found[0]), text)
     if plain.isascii():
         return plain
@@ -34,12 +34,12 @@ def visible(text: str) -> str:
 
 
 def columns(text: str) -> int:
-    """How many columns `text` takes."""
+    """Return the number of columns that a text takes."""
     return len(text) if text.isascii() else sum(_width(character) for character in text)
 
 
 def clipped(text: str, limit: int) -> str:
-    """`text` in at most `limit` columns, with `...` where something was cut."""
+    """Return the text cut to at most `limit` columns, with `...` at a cut."""
     if columns(text) <= limit:
         return text
     end = "..."[: max(limit, 0)]
@@ -47,19 +47,19 @@ def clipped(text: str, limit: int) -> str:
 
 
 def first_line(text: str) -> str:
-    """The first line of `text` that says something, made visible."""
+    """Return the first line of the text that is not blank, made visible."""
     line = next((line for line in text.splitlines() if line.strip()), "")
     return visible(line.strip())
 
 
 def wrapped(text: str, limit: int) -> list[str]:
-    """The lines of `text`, made visible and broken at words; at least one line."""
+    """Return the lines of the text, made visible and wrapped at words; at least one line."""
     lines = [piece for line in text.splitlines() for piece in _broken(visible(line), limit)]
     return lines or [""]
 
 
 def hanging(line: str, limit: int = WIDTH) -> list[str]:
-    """One line, made visible and broken at words; what follows stands four columns further in."""
+    """Return one line, made visible and wrapped at words; its continuations are indented."""
     shown = visible(line)
     if columns(shown) <= limit:
         return [shown]
@@ -71,7 +71,7 @@ def hanging(line: str, limit: int = WIDTH) -> list[str]:
 
 
 def comma_lines(items: Iterable[str], limit: int) -> list[str]:
-    """`items` with commas, in lines that break between items only, where these are not too long."""
+    """Join items with commas in lines that break only between items."""
     lines = [""]
     for item in items:
         longer = f"{lines[-1]}, {item}" if lines[-1] else item
@@ -84,7 +84,7 @@ def comma_lines(items: Iterable[str], limit: int) -> list[str]:
 
 
 def padded(text: str, limit: int) -> str:
-    """`text` in exactly `limit` columns."""
+    """Return the text cut or padded to exactly `limit` columns."""
     short = clipped(text, limit)
     return short + " " * (limit - columns(short))
 
@@ -103,7 +103,7 @@ def _broken(line: str, limit: int) -> Iterator[str]:
 
 
 def _fitting(text: str, limit: int, *, start: int = 0) -> int:
-    """Where what stands from `start` on fills `limit` columns; the end where all of it fits."""
+    """Return the index at which the text from `start` on fills `limit` columns."""
     if text.isascii():
         return min(len(text), start + max(limit, 0))
     taken = 0

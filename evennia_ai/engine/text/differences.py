@@ -1,7 +1,7 @@
-"""What is different in two texts, sentence by sentence, as a unified diff shows it.
+"""Differences between two texts, sentence by sentence, in the form of a unified diff.
 
-Authors write long paragraphs in one line: compared line by line one word would show all of it
-twice. So a line is taken apart where a sentence ends.
+Authors write long paragraphs on one line. Compared by lines, one changed word would show the whole
+paragraph twice. So lines are split into sentences.
 """
 
 import json
@@ -15,13 +15,13 @@ from evennia_ai.engine.text.columns import WIDTH, visible, wrapped
 _SENTENCE: Final = re.compile(r"(?<=[.!?…。！？])\s+")
 
 
-def differences(before: str, after: str, *, width: int = WIDTH) -> Iterator[str]:
-    """Lines of at most `width` columns: `- ` what is gone, `+ ` what is new, `  ` beside it.
+def diff_texts(before: str, after: str, *, width: int = WIDTH) -> Iterator[str]:
+    """Yield the lines of a diff: `- ` for removed, `+ ` for added, two blanks for context.
 
-    Nothing where the texts are the same; `  ...` where more of both stands between two changes.
+    `  ...` marks a gap between two changes. Equal texts have no lines.
     """
     compared = list(unified_diff(_sentences(before), _sentences(after), lineterm="", n=1))
-    for line in compared[3:]:  # behind what would name two files, and where the first change is
+    for line in compared[3:]:  # skip the two file names and the first position
         if line.startswith("@@"):
             yield "  ..."
             continue
@@ -29,19 +29,19 @@ def differences(before: str, after: str, *, width: int = WIDTH) -> Iterator[str]
             yield f"{line[0]} {piece}".rstrip()
 
 
-def members_differing(
+def diff_members(
     before: Mapping[str, Any], after: Mapping[str, Any], *, of: str = ""
 ) -> Iterator[str]:
-    """What is different in two values, member by member; `of` stands before each name."""
+    """Yield the diff of two values, member by member. `of` is put before each name."""
     for name in dict.fromkeys((*after, *before)):
         was, now = before.get(name), after.get(name)
         if was != now:
             yield visible(f"{of}{name}:")
-            yield from differences(as_text(was), as_text(now))
+            yield from diff_texts(render_value(was), render_value(now))
 
 
-def as_text(value: Any) -> str:
-    """A value of JSON as authors read it: a text as it is, a list of texts one to a line."""
+def render_value(value: Any) -> str:
+    """Render a JSON value for authors: a text unchanged, a list of texts with one text per line."""
     if value is None or (isinstance(value, list) and all(isinstance(one, str) for one in value)):
         return "\n".join(value or ())
     return value if isinstance(value, str) else json.dumps(value, ensure_ascii=False, indent=1)

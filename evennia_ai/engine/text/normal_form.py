@@ -1,9 +1,9 @@
-"""The normal form in which keys and texts are compared: what people read as equal is equal.
+"""The normal form in which keys and texts are compared: texts that people read as equal are equal.
 
-Letters are composed (Unicode NFC), so that an accent is one character or two alike. The signs that
-phones, word processors and models write for an apostrophe, a hyphen and a blank are ours. Unseen
-characters inside words go. Underscores at the edge of a word are emphasis, and blanks here; inside
-a word (`snake_case`) they are letters.
+Letters are composed (Unicode NFC), so that one character equals a letter with its accent. The
+apostrophes, hyphens and blanks of phones, word processors and models become ASCII. Invisible
+characters inside words are removed. Underscores at the edge of a word are emphasis and become
+blanks. Inside a word (`snake_case`) they are letters.
 """
 
 import re
@@ -16,23 +16,23 @@ _SIGNS: Final = {
     **dict.fromkeys(map(ord, "\u00a0\u2007\u202f"), " "),
 }
 UNSEEN: Final = "\u00ad\u200b\u2060\ufeff"
-"""Soft hyphen, blank without width, joiner of words, mark of the byte order."""
+"""Soft hyphen, zero width space, word joiner, byte order mark."""
 _UNSEEN: Final = re.compile(f"[{UNSEEN}]")
-BLANKS: Final = (
+BLANK_CHARACTERS: Final = (
     " \t\n\r\v\f\x1c\x1d\x1e\x1f\x85\xa0\u1680\u2028\u2029\u202f\u205f\u3000"
     f"{''.join(map(chr, range(0x2000, 0x2010)))}{UNSEEN}"
 )
-"""What nobody sees at the edges of a line: blanks of all kinds, and unseen characters."""
-LINE_ENDS: Final = "\n\r\v\f\x1c\x1d\x1e\x85\u2028\u2029"
+"""Characters that are invisible at the edges of a line: all blanks, and `UNSEEN`."""
+LINE_END_CHARACTERS: Final = "\n\r\v\f\x1c\x1d\x1e\x85\u2028\u2029"
 """The characters that end a line, as `str.splitlines` has them."""
 _ODD: Final = re.compile(f"[{UNSEEN}{''.join(map(chr, _SIGNS))}]")
 _MEANT: Final = {**_SIGNS, **dict.fromkeys(map(ord, UNSEEN))}
 _EMPHASIS: Final = re.compile(r"(?<!\w)_+(?=[^\s_])|(?<=[^\s_])_+(?!\w)")
-_LOOKED_BACK: Final = 4  # characters that one behind them may be composed with
+_LOOKED_BACK: Final = 4  # a character is composed with one of so many before it
 
 
 def normal_form(text: str) -> str:
-    """Return the text as it is compared, its case kept: itself, if nothing of it differs."""
+    """Return the text for comparison, its case unchanged. The same object if nothing changes."""
     if not text.isascii():
         if _ODD.search(text):
             text = text.translate(_MEANT)
@@ -40,10 +40,10 @@ def normal_form(text: str) -> str:
     return _EMPHASIS.sub(lambda found: " " * len(found[0]), text) if "_" in text else text
 
 
-def normal_places(text: str) -> tuple[int, ...] | None:
-    """Return where each character of the normal form stands in the text, and where the text ends.
+def normal_positions(text: str) -> tuple[int, ...] | None:
+    """Return the index in the text of each character of the normal form, and the text's length.
 
-    None if all stand where they stood. A character made of several stands at the first of them.
+    None if all indices are the same. A character composed of several has the index of the first.
     """
     if text.isascii():
         return None
@@ -62,7 +62,7 @@ def normal_places(text: str) -> tuple[int, ...] | None:
 
 
 def _is_composed(seen: list[tuple[int, str]], begin: int, at: int) -> bool:
-    """True if the character at `at` is one letter with those before it, from `begin` on."""
+    """True if the character at `at` forms one letter with those before it, from `begin` on."""
     one = seen[at][1]
     if one.isascii():
         return False

@@ -1,9 +1,9 @@
-"""Word forms: what a word shares with its other forms, as *wolves* does with *wolf*.
+"""Word forms: the stem that a word shares with its other forms, as *wolves* with *wolf*.
 
-Stems are those of the Snowball project (Porter, 2001), by its package `snowballstemmer`. What its
-rules cannot know stands in the tables here: words that change within, and what forms of one word
-keep apart though a rule would bring them together. A stem is no word and is never shown. Scripts
-without blanks between words have no stems: there, two characters at a time are looked for.
+Stems are those of the Snowball project (Porter, 2001), from the package `snowballstemmer`. The
+tables here have what its rules cannot know: words that change inside, and forms that a rule would
+wrongly bring together. A stem is not a word and is never shown. Scripts without blanks between
+words have no stems; there, two characters at a time are searched.
 """
 
 import re
@@ -14,7 +14,7 @@ from typing import Any, Final
 import snowballstemmer
 
 Languages = tuple[str, ...]
-"""Codes of languages (ISO 639-1); those of one script are all tried with a word of it."""
+"""Codes of languages (ISO 639-1). All of a word's script are tried with it."""
 
 _SCRIPTS: Final = MappingProxyType(
     {
@@ -25,35 +25,35 @@ _SCRIPTS: Final = MappingProxyType(
 )
 
 
-def _listed(words: str) -> dict[str, str]:
+def _word_table(words: str) -> dict[str, str]:
     return dict(pair.split() for pair in words.split(","))
 
 
 _ALGORITHMS: Final = MappingProxyType(
     {
-        "latin": _listed(
+        "latin": _word_table(
             "ca catalan, da danish, de german, en english, eo esperanto, es spanish, et estonian,"
             "eu basque, fi finnish, fr french, ga irish, hu hungarian, id indonesian, it italian,"
             "lt lithuanian, nl dutch, no norwegian, pt portuguese, ro romanian, sv swedish,"
             "tr turkish"
         ),
-        "greek": _listed("el greek"),
-        "cyrillic": _listed("ru russian"),
+        "greek": _word_table("el greek"),
+        "cyrillic": _word_table("ru russian"),
     }
 )
 LANGUAGES: Final = tuple(sorted(code for codes in _ALGORITHMS.values() for code in codes))
-"""The codes of all languages whose forms are known."""
+"""The codes of all languages with stems."""
 
-# Forms that no rule finds, each with the one that is stemmed instead.
+# Irregular forms, each with the form that is stemmed instead.
 _IRREGULAR: Final = {
-    "en": _listed(
+    "en": _word_table(
         "women woman, children child, feet foot, teeth tooth, geese goose, mice mouse, lice louse,"
         "oxen ox, people person, knives knife, wives wife, midwives midwife, lives life,"
         "leaves leaf, loaves loaf, thieves thief, halves half, calves calf, dwarves dwarf,"
         "scarves scarf, wharves wharf, hooves hoof, sheaves sheaf, shelves shelf, elves elf"
     ),
-    "es": _listed("mujer mujeres"),
-    "fr": _listed(
+    "es": _word_table("mujer mujeres"),
+    "fr": _word_table(
         "yeux oeil, cieux ciel, travaux travail, vitraux vitrail, coraux corail, baux bail,"
         "soupiraux soupirail, messieurs monsieur, mesdames madame"
     ),
@@ -62,10 +62,10 @@ _IRREGULAR: Final = {
         **{f"люд{end}": "человек" for end in ("и", "ей", "ям", "ьми", "ях")},
         **{f"дет{end}": "ребёнок" for end in ("и", "ей", "ям", "ьми", "ях")},
         **{f"д{end}": "день" for end in ("ни", "ня", "ней", "ням", "нями", "нях", "нём")},
-        **_listed("башен башня, окон окно"),
+        **_word_table("башен башня, окон окно"),
     },
 }
-# How words begin to be stemmed, and what a stem loses besides: by language, pattern and text.
+# Replacements in a word before it is stemmed, and in its stem, by language.
 _BEFORE: Final = {
     "en": ((re.compile("wolves$"), "wolf"), (re.compile(r"(?<!o)men$"), "man")),
     "es": (
@@ -83,10 +83,10 @@ _AFTER: Final = {
 
 
 def stems_of(word: str, languages: Languages) -> tuple[str, ...]:
-    """The stems of a word in small letters in those of the languages that have its script.
+    """Return the stems of a lower-case word in those of the languages that have its script.
 
-    In the order of the languages, each stem once; none where no language has the script. Accents
-    stay: what they say is lost on a word that was folded before.
+    They are in the order of the languages, without duplicates. Keep the accents of the word:
+    without them it may be another one.
     """
     script = next((name for name, letters in _SCRIPTS.items() if letters.fullmatch(word)), "")
     known = _ALGORITHMS.get(script, {})

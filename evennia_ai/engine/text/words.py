@@ -1,13 +1,14 @@
-"""Words and letters: where a text has edges, which words stand in it, what a sign is read as.
+"""Words and letters: the words of a text, the edges of words, and the letter that a sign stands
+for.
 
 A word is a run of letters, digits, underscores and combining marks. Scripts without blanks between
-words (Chinese, Japanese, Korean, Thai, ...) have no such edges, so keys in them are found anywhere.
-SillyTavern knows ASCII letters, digits and the underscore alone; both ways are here. `SCRIPTS` is
-the one table of such scripts; who compares texts word by word chooses from it.
+words (Chinese, Japanese, Korean, Thai and others) have no edges of words, so keys in them are found
+anywhere. SillyTavern knows only ASCII letters, digits and the underscore; both ways are here.
+`SCRIPTS` is the only table of such scripts; each comparison by words chooses from it.
 
-`letters_folded` gives one letter for all the signs that people read as it: upper and lower case,
-accents, small capitals, letters of other alphabets that look like ours, in boxes, circles and
-flags, turned upside down, of mathematics, in full width, in Braille; unseen ones go.
+`fold_letters` replaces every sign that people read as a letter by that letter: upper and lower
+case, accents, small capitals, look-alikes of other alphabets, letters in boxes, circles and flags,
+turned upside down, mathematical, of full width, in Braille. Invisible signs are removed.
 """
 
 import re
@@ -47,29 +48,28 @@ SCRIPTS: Final[Mapping[Script, tuple[tuple[int, int], ...]]] = MappingProxyType(
 )
 """First and last code points of scripts that put no blanks between words.
 
-Korean has blanks, but its particles cling to the words: where keys are looked for, it is as if it
-had none.
+Korean has blanks, but its particles are attached to words. So keys are searched as if it had none.
 """
 
 
-def letters_of(*scripts: Script) -> str:
-    """What stands in the brackets of a pattern for a character of these scripts."""
+def script_ranges(*scripts: Script) -> str:
+    """Return the characters of these scripts for the brackets of a pattern."""
     ranges = (one for script in scripts for one in SCRIPTS[script])
     return "".join(f"{chr(first)}-{chr(last)}" for first, last in ranges)
 
 
-def words_and_signs(*scripts: Script) -> re.Pattern[str]:
-    """Matches each word of a text; in these scripts each letter is one."""
-    signs = letters_of(*scripts)
+def word_pattern(*scripts: Script) -> re.Pattern[str]:
+    """Return a pattern for the words of a text; in these scripts each letter is a word."""
+    signs = script_ranges(*scripts)
     return re.compile(f"(?=\\w)[{signs}]|[^\\W_{signs}]+")
 
 
 _UNSPACED: Final = tuple(one for ranges in SCRIPTS.values() for one in ranges)
-_RANGES: Final = letters_of(*SCRIPTS)
+_RANGES: Final = script_ranges(*SCRIPTS)
 _RUN: Final = re.compile(f"[^\\W{_RANGES}]+")
-_SIGNS: Final = words_and_signs("thai", "burmese", "khmer", "han", "kana")
+_SIGNS: Final = word_pattern("thai", "burmese", "khmer", "han", "kana")
 _UNSPACED_RUN: Final = re.compile(f"[{_RANGES}]+")
-# Everything that is no part of an ASCII word becomes a blank: by far the fastest way to split.
+# Replacing everything outside ASCII words by a blank is by far the fastest way to split.
 _BLANKED: Final = "".join(c if c.isalnum() or c == "_" else " " for c in map(chr, range(128)))
 
 COMMON_WORDS: Final = frozenset(
@@ -81,15 +81,15 @@ COMMON_WORDS: Final = frozenset(
     with would you your
     """.split()  # noqa: SIM905 - a list of seventy lines says no more
 )
-"""The commonest words of English; in other languages their shortness tells as much."""
+"""The commonest words of English. In other languages common words are known by their length."""
 
-# Whether a character makes one word with its neighbours.
-InWord = Callable[[str], bool]
+# True if a character forms one word with its neighbours.
+InWordCheck = Callable[[str], bool]
 
 
 @lru_cache(maxsize=4096)
-def in_word(char: str) -> bool:
-    """Whether a character makes one word with its neighbours, in any script that has blanks."""
+def is_in_word(char: str) -> bool:
+    """True if a character forms one word with its neighbours, in any script with blanks."""
     if char.isascii():
         return char.isalnum() or char == "_"
     if not (char.isalnum() or unicodedata.category(char).startswith("M")):
@@ -98,41 +98,41 @@ def in_word(char: str) -> bool:
     return not any(first <= code <= last for first, last in _UNSPACED)
 
 
-def in_ascii_word(char: str) -> bool:
-    """The same where a word has ASCII characters only."""
+def is_in_ascii_word(char: str) -> bool:
+    """True if a character is an ASCII letter, a digit or an underscore."""
     return char.isascii() and (char.isalnum() or char == "_")
 
 
-def words_of(text: str) -> list[str]:
-    """The words of `text`; combining marks part them here, in keys and texts alike."""
+def split_words(text: str) -> list[str]:
+    """Return the words of a text. Combining marks separate words here, in keys and texts alike."""
     if text.isascii():
         return text.translate(_BLANKED).split()
     return _RUN.findall(text)
 
 
-def ascii_words_of(text: str) -> list[str]:
-    """The runs of ASCII letters, digits and underscores."""
+def split_ascii_words(text: str) -> list[str]:
+    """Return the runs of ASCII letters, digits and underscores."""
     if not text.isascii():
-        text = text.encode("ascii", "replace").decode("ascii")  # one `?` a character: a blank
+        text = text.encode("ascii", "replace").decode("ascii")  # each becomes `?`, a blank below
     return text.translate(_BLANKED).split()
 
 
-def signs_of(text: str) -> list[str]:
-    """The words of `text` in their order, whatever their case and width.
+def split_signs(text: str) -> list[str]:
+    """Return the words of a text in order, folded in case and width.
 
-    In scripts without blanks each character is one, so that a phrase in them is found as well;
+    In scripts without blanks each character is a word, so that phrases in them are found too.
     Korean has blanks.
     """
     return _SIGNS.findall(unicodedata.normalize("NFKC", text).casefold())
 
 
-def phrase_of(text: str) -> str:
-    """Those words with a blank around each: one phrase is in another as a text is."""
-    return f" {' '.join(signs_of(text))} "
+def make_phrase(text: str) -> str:
+    """Return the words of a text with a blank around each, so that `in` finds whole words."""
+    return f" {' '.join(split_signs(text))} "
 
 
-def pairs_of(text: str) -> list[str]:
-    """Each two neighbours, and each one alone, in the runs of scripts without blanks."""
+def indexed_pairs(text: str) -> list[str]:
+    """Return each pair of neighbours and each character in runs of scripts without blanks."""
     pairs: list[str] = []
     for run in unspaced_runs(text):
         pairs += map("".join, pairwise(run))
@@ -140,8 +140,8 @@ def pairs_of(text: str) -> list[str]:
     return pairs
 
 
-def neighbours_of(text: str) -> list[str]:
-    """The same for what is looked for: one alone only where it has no neighbour."""
+def query_pairs(text: str) -> list[str]:
+    """Return each pair of neighbours, or a single character without one, in such runs."""
     pairs: list[str] = []
     for run in unspaced_runs(text):
         pairs += map("".join, pairwise(run)) if len(run) > 1 else run
@@ -149,25 +149,26 @@ def neighbours_of(text: str) -> list[str]:
 
 
 def unspaced_runs(text: str) -> list[str]:
-    """The runs of characters that belong to scripts without blanks between words."""
+    """Return the runs of characters of scripts without blanks between words."""
     return [] if text.isascii() else _UNSPACED_RUN.findall(text)
 
 
-class Edges:
-    """The places of a text where a word may begin; worked out when first asked for.
+class WordStarts:
+    """The indices of a text at which a word may start, computed on first use.
 
-    They let a search leave a long word at once, so hostile keys and texts cost no more than others.
+    A search uses them to leave a long word at once, so hostile keys and texts cost no more than
+    others.
     """
 
     __slots__ = ("_in_word", "_starts", "_text")
 
-    def __init__(self, text: str, in_word: InWord) -> None:
+    def __init__(self, text: str, in_word: InWordCheck) -> None:
         self._text = text
         self._in_word = in_word
         self._starts: list[int] | None = None
 
     def after(self, at: int) -> int:
-        """The next place behind `at`, the length of the text where there is none."""
+        """Return the next index after `at`, or the length of the text."""
         if self._starts is None:
             words = [self._in_word(char) for char in self._text]
             self._starts = [i for i in range(1, len(words)) if not (words[i - 1] and words[i])]
@@ -175,29 +176,29 @@ class Edges:
         return self._starts[next_one] if next_one < len(self._starts) else len(self._text)
 
 
-def first_whole(key: str, text: str, edges: Edges) -> int:
-    """Index of the first place where `key` stands as a whole word, -1 where there is none."""
+def find_whole_word(key: str, text: str, edges: WordStarts) -> int:
+    """Return the first index at which `key` is a whole word, or -1."""
     at = text.find(key)
-    while at >= 0 and not _stands_alone(text, at, at + len(key)):
+    while at >= 0 and not _is_whole_word(text, at, at + len(key)):
         at = text.find(key, edges.after(at))
     return at
 
 
-def first_bounded(key: str, text: str) -> int:
-    """The same for ASCII words: no part of one may stand on either side, whatever the key is."""
+def find_ascii_word(key: str, text: str) -> int:
+    """Return the first index of `key` without a part of an ASCII word on either side, or -1."""
     at = text.find(key)
     while at >= 0:
         end = at + len(key)
-        left = at == 0 or not in_ascii_word(text[at - 1])
-        if left and (end == len(text) or not in_ascii_word(text[end])):
+        left = at == 0 or not is_in_ascii_word(text[at - 1])
+        if left and (end == len(text) or not is_in_ascii_word(text[end])):
             return at
         at = text.find(key, at + 1)
     return -1
 
 
-def _stands_alone(text: str, start: int, end: int) -> bool:
-    runs_on_left = start > 0 and in_word(text[start - 1]) and in_word(text[start])
-    runs_on_right = end < len(text) and in_word(text[end - 1]) and in_word(text[end])
+def _is_whole_word(text: str, start: int, end: int) -> bool:
+    runs_on_left = start > 0 and is_in_word(text[start - 1]) and is_in_word(text[start])
+    runs_on_right = end < len(text) and is_in_word(text[end - 1]) and is_in_word(text[end])
     return not (runs_on_left or runs_on_right)
 
 
@@ -216,7 +217,7 @@ _LOOK_ALIKES: Final = dict(
         strict=True,
     )
 )
-# Letters of flags, in circles, in squares, and the unseen ones that mark a flag's region.
+# Letters of flags, in circles, in squares, and the invisible ones for the region of a flag.
 _IN_BOXES: Final = {
     chr(first + place): letter
     for first in (0x1F1E6, 0x1F150, 0x1F170, 0x1F130, 0xE0041, 0xE0061)
@@ -235,13 +236,13 @@ _NAMED: Final = re.compile(
     r"LATIN (?:LETTER )?(?:SMALL |CAPITAL |LETTER |TURNED |REVERSED |INVERTED |SIDEWAYS |OPEN "
     r"|SCRIPT |INSULAR |DOTLESS |CLOSED |BARRED |BOTTOM HALF |TOP HALF )*([A-Z])(?: WITH .*)?"
 )
-# Where Unicode keeps letters of ours in another form that it does not take apart itself.
+# Blocks of Latin letters in other forms, which Unicode does not decompose.
 _BLOCKS: Final = ((0x00C0, 0x0250), (0x0250, 0x02B0), (0x1D00, 0x1DC0), (0x2C60, 0x2C80))
 _MORE_BLOCKS: Final = ((0xA720, 0xA800), (0xAB30, 0xAB70))
 
 
-def letters_folded(text: str) -> str:
-    """`text` as it is compared: one case, no accents, nothing unseen, Latin for its look-alikes."""
+def fold_letters(text: str) -> str:
+    """Return a text for comparison: one case, no accents, no invisible signs, Latin look-alikes."""
     if text.isascii():
         plain = "".join(one for one in text if one.isprintable() or one in _KEPT).casefold()
         return _APOSTROPHE.sub("", plain)
@@ -258,13 +259,13 @@ def letters_folded(text: str) -> str:
 
 @lru_cache(maxsize=1)
 def _boxes() -> dict[int, str]:
-    """What Unicode would drop or write out before its letter is known."""
+    """Return letters for signs that the normalisation would drop or spell out."""
     return {ord(one): letter for one, letter in (_IN_BOXES | _BRAILLE).items()}
 
 
 @lru_cache(maxsize=1)
 def _letters() -> dict[int, str]:
-    """The letter of ours for each sign that is one in another form."""
+    """Return the letter for each sign that is a form of it."""
     named = {
         code: found[1].lower()
         for first, end in (*_BLOCKS, *_MORE_BLOCKS)
@@ -275,5 +276,5 @@ def _letters() -> dict[int, str]:
 
 
 def _digit(one: str) -> str:
-    """A digit of any script as one of ours; other characters as they are."""
+    """Return a digit of any script as an ASCII digit, and other characters unchanged."""
     return one if one.isascii() or not one.isdecimal() else str(unicodedata.decimal(one))

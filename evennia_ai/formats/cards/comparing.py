@@ -5,7 +5,7 @@ from collections.abc import Iterator, Mapping
 from typing import Any, Final
 
 from evennia_ai.engine.text.columns import visible
-from evennia_ai.engine.text.differences import as_text, differences
+from evennia_ai.engine.text.differences import diff_texts, render_value
 from evennia_ai.formats.lorebooks.editing.comparing import LONGEST_COMPARED, book_differences
 
 _EMPTY: Final[tuple[object, ...]] = ("", [], {}, None)
@@ -42,7 +42,7 @@ def card_differences(older: str, newer: str) -> Iterator[str]:
             of_book = book_differences(was or None, now or None)
         if of_book is None:
             yield f"{visible(field)}:"
-            yield from differences(as_text(was), as_text(now))
+            yield from diff_texts(render_value(was), render_value(now))
         else:
             yield "its book:"
             yield from of_book

@@ -12,7 +12,7 @@ from typing import Any, Final
 
 from evennia_ai.engine.lorebook.entry import MAX_KEY
 from evennia_ai.engine.lorebook.scan.regex.pattern import is_delimited
-from evennia_ai.engine.text.words import in_word
+from evennia_ai.engine.text.words import is_in_word
 from evennia_ai.formats.lorebooks.entry_fields import V3_POSITIONS
 from evennia_ai.formats.lorebooks.values import (
     USUAL_ORDER,
@@ -147,4 +147,4 @@ def _as_pattern(piece: str) -> str:
 
 def _has_edge(char: str) -> bool:
     """Whether a word may end at the character: not where a script puts no blanks between words."""
-    return char == "?" or in_word(char)
+    return char == "?" or is_in_word(char)

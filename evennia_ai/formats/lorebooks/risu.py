@@ -22,7 +22,7 @@ from evennia_ai.engine.lorebook.decorators import (
     read_decorators,
 )
 from evennia_ai.engine.lorebook.scan.regex.pattern import delimited
-from evennia_ai.engine.text.normal_form import BLANKS
+from evennia_ai.engine.text.normal_form import BLANK_CHARACTERS
 from evennia_ai.formats.lorebooks.values import (
     USUAL_ORDER,
     Flag,
@@ -75,7 +75,7 @@ def _chains(lines: Sequence[str]) -> Iterator[list[str]]:
     """Each line with its fallbacks and the blank lines under it."""
     chain: list[str] = []
     for line in lines:
-        stripped = line.strip(BLANKS)
+        stripped = line.strip(BLANK_CHARACTERS)
         if chain and stripped and not stripped.startswith("@@@"):
             yield chain
             chain = []
@@ -86,7 +86,7 @@ def _chains(lines: Sequence[str]) -> Iterator[list[str]]:
 
 def _counting(chain: Sequence[str]) -> tuple[str, str, Any] | None:
     """Name, field and value of the line that counts, None where it is none of RisuAI's own."""
-    lines = [stripped for line in chain if (stripped := line.strip(BLANKS))]
+    lines = [stripped for line in chain if (stripped := line.strip(BLANK_CHARACTERS))]
     if lines and lines[0].startswith("@@@"):
         lines = lines[1:]  # a fallback of nothing
     for line in lines:

@@ -13,7 +13,7 @@ from collections.abc import Callable, Collection, Mapping
 from dataclasses import dataclass, field, replace
 from typing import Any, Final
 
-from evennia_ai.engine.text.words import words_of
+from evennia_ai.engine.text.words import split_words
 
 Kind = str
 """What sort of thing was perceived: one of the words below, or a game's own."""
@@ -210,7 +210,7 @@ class _Spoken:
 
     def is_echoed_by(self, text: str) -> bool:
         """True if one of both texts has all words of the other in a row."""
-        both = (words_of(self.text.casefold()), words_of(text.casefold()))
+        both = (split_words(self.text.casefold()), split_words(text.casefold()))
         longer, shorter = sorted(both, key=len, reverse=True)
         return (
             len(shorter) >= _SHORTEST_ECHO and f" {' '.join(shorter)} " in f" {' '.join(longer)} "

@@ -10,12 +10,12 @@ from collections.abc import Callable
 from typing import Final, Literal
 
 from evennia_ai.engine.text.chat_markup import (
-    BEGINS,
-    ROLES,
+    MARK_START,
+    ROLE_MARKS,
+    THOUGHT_MARKS,
     THOUGHT_WORDS,
-    THOUGHTS,
-    made_harmless,
-    patterns,
+    mark_pattern,
+    neutralize_marks,
 )
 
 LateEnd = Literal["hides_all_before", "hides_nothing"]
@@ -30,15 +30,16 @@ _CHANNELS: Final = (
 )
 _FENCES: Final = rf"^[ \t]{{0,8}}```[ \t]{{0,8}}(?P<fence>{THOUGHT_WORDS}|analysis)\b"
 
-_TAG: Final = re.compile(THOUGHTS, re.IGNORECASE)
+_TAG: Final = re.compile(THOUGHT_MARKS, re.IGNORECASE)
 _CHANNEL: Final = re.compile(_CHANNELS, re.IGNORECASE)
-_ROLE: Final = re.compile(ROLES, re.IGNORECASE)
+_ROLE: Final = re.compile(ROLE_MARKS, re.IGNORECASE)
 _MARK: Final = re.compile(
-    rf"{BEGINS}(?:{THOUGHTS}|{_CHANNELS}|{ROLES})|{_FENCES}", re.IGNORECASE | re.MULTILINE
+    rf"{MARK_START}(?:{THOUGHT_MARKS}|{_CHANNELS}|{ROLE_MARKS})|{_FENCES}",
+    re.IGNORECASE | re.MULTILINE,
 )
 _FENCE: Final = re.compile(r"^[ \t]{0,8}```", re.MULTILINE)
 _OTHER_MARK: Final = re.compile(
-    rf"{BEGINS}(?:{patterns('tokens', 'call_begins', 'call_ends', 'answers', 'switches')}"
+    rf"{MARK_START}(?:{mark_pattern('tokens', 'call_begins', 'call_ends', 'answers', 'switches')}"
     rf"|<{THOUGHT_WORDS}\s?/>)",
     re.IGNORECASE,
 )
@@ -46,7 +47,7 @@ _OTHER_MARK: Final = re.compile(
 _UNFINISHED_TAG: Final = re.compile(r"(?:<[^<>\n]{0,160}|\[/?\w{0,12}|◁/?\w{0,6})\Z")
 # Where a text stops being plain: at any mark, or at what may become one of those that have no "<".
 _PLAIN_ENDS: Final = re.compile(
-    rf"[<◁`{{\x1b]|\[/?{THOUGHT_WORDS}\]|(?=[\[\]/])(?:{patterns('tokens', 'switches')})"
+    rf"[<◁`{{\x1b]|\[/?{THOUGHT_WORDS}\]|(?=[\[\]/])(?:{mark_pattern('tokens', 'switches')})"
     r"|\(\s{0,8}(?:\w{1,40}\s{0,8}=|[)\"'])"  # a call written as in Python
     r"|(?P<unfinished>"
     r"(?:\[[^\[\]\n]{0,64}|\]~?!?b?|/\w{0,8}|\(\s{0,8}\w{0,40}\s{0,8})\Z)",
@@ -103,7 +104,7 @@ def without_marks(text: str) -> str:
     """Return the text without the control marks of chat formats."""
     said, count = _OTHER_MARK.subn("", text)
     # What is taken out may leave a new mark, written around it on purpose.
-    return made_harmless(_OTHER_MARK, said) if count else said
+    return neutralize_marks(_OTHER_MARK, said) if count else said
 
 
 def takes_another_role(text: str) -> bool:

@@ -16,7 +16,7 @@ from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import Any, Final
 
-from evennia_ai.engine.text.chat_markup import BEGINS, patterns
+from evennia_ai.engine.text.chat_markup import MARK_START, mark_pattern
 from evennia_ai.services.llm.call_forms import (
     ARGUMENTS,
     NAME,
@@ -43,7 +43,7 @@ _FENCE: Final = r"^[ \t]{0,8}```[ \t]{0,8}"
 
 _BEGIN: Final = re.compile(
     rf"(?P<fence>{_FENCE}(?:tool_code|tool_calls?|tool_use|function_calls?)\b)"
-    rf"|{BEGINS}(?P<mark>{patterns('call_begins')})"
+    rf"|{MARK_START}(?P<mark>{mark_pattern('call_begins')})"
     rf"|(?P<json>(?:{_FENCE}\w{{0,12}}\s{{0,8}})?(?:\[\s{{0,8}})?"
     rf"\{{\s{{0,8}}[\"'](?:{_KEYS})[\"']\s{{0,8}}:)"
     rf"|(?P<list>\[\s{{0,8}}{_PYTHON})"
@@ -51,12 +51,12 @@ _BEGIN: Final = re.compile(
     rf"|(?P<colon>\bcall:{NAME}\{{)",
     re.IGNORECASE | re.MULTILINE,
 )
-_BEGIN_MARK: Final = re.compile(f"{BEGINS}(?:{patterns('call_begins')})", re.IGNORECASE)
-_END_MARK: Final = re.compile(f"{BEGINS}(?:{patterns('call_ends')})", re.IGNORECASE)
+_BEGIN_MARK: Final = re.compile(f"{MARK_START}(?:{mark_pattern('call_begins')})", re.IGNORECASE)
+_END_MARK: Final = re.compile(f"{MARK_START}(?:{mark_pattern('call_ends')})", re.IGNORECASE)
 _OPENED_FENCE: Final = re.compile(rf"{_FENCE}\w{{0,12}}\s{{0,8}}")
 _END_FENCE: Final = re.compile(rf"{_FENCE}$", re.MULTILINE)
 _BETWEEN: Final = re.compile(
-    rf"\[CALL_ID\][\w-]{{0,40}}|{BEGINS}(?:{patterns('tokens')})|[\s,;\[\]]+|```\w{{0,12}}",
+    rf"\[CALL_ID\][\w-]{{0,40}}|{MARK_START}(?:{mark_pattern('tokens')})|[\s,;\[\]]+|```\w{{0,12}}",
     re.IGNORECASE,
 )
 _NAME_IN_MARK: Final = re.compile(

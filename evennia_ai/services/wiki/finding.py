@@ -26,7 +26,7 @@ from evennia_ai.engine.knowledge.relevance import (
     score_page,
 )
 from evennia_ai.engine.text.word_forms import Languages
-from evennia_ai.engine.text.words import unspaced_runs, words_of
+from evennia_ai.engine.text.words import split_words, unspaced_runs
 from evennia_ai.services.wiki.client import (
     MOST_TITLES,
     WikiClient,
@@ -250,7 +250,7 @@ def _words_there(query: str, languages: Languages) -> dict[str, dict[str, float]
     finds longer forms, is ours.
     """
     plain = normalize("NFC", query[:MOST_QUERY_CHARACTERS]).casefold().replace("_", " ")
-    forms = {word: _form(word, languages) for word in words_of(plain)}
+    forms = {word: _form(word, languages) for word in split_words(plain)}
     forms |= {run: f"{run}*" for run in unspaced_runs(plain)}
     ours = {form: query_weights(word, languages) for word, form in forms.items()}
     known = [form for form in ours if ours[form]]

@@ -3,7 +3,7 @@
 from collections.abc import Iterable
 from typing import Any, Final
 
-from evennia_ai.engine.text.differences import differences
+from evennia_ai.engine.text.differences import diff_texts
 
 _WIDTH: Final = 100
 _HOW: Final = {"- ": "gone", "-": "gone", "+ ": "new", "+": "new", "  ": "same", "": "same"}
@@ -12,7 +12,7 @@ MOST_LINES: Final = 400
 
 def difference(before: str, after: str) -> list[dict[str, Any]]:
     """The lines that are gone and new, with one beside them; nothing where nothing changed."""
-    return as_values(differences(before, after, width=_WIDTH))
+    return as_values(diff_texts(before, after, width=_WIDTH))
 
 
 def as_values(lines: Iterable[str]) -> list[dict[str, Any]]:

@@ -1,4 +1,4 @@
-"""What of a stranger's text reaches a screen, and how many columns it takes there."""
+"""Untrusted text on a screen: escapes, columns, wrapping."""
 
 import pytest
 
@@ -28,34 +28,34 @@ from evennia_ai.engine.text.columns import (
         ("\u2764\ufe0f", "\u2764\ufe0f"),
     ],
 )
-def test_what_acts_or_is_not_seen_is_an_escape(text, shown):
+def test_control_and_invisible_characters_are_escaped(text, shown):
     assert visible(text) == shown
 
 
-def test_no_letter_has_more_accents_than_writing_has():
+def test_piled_accents_are_cut():
     assert visible("q" + "\u0301" * 9_000) == "q" + "\u0301" * 6 + "(8994 marks more)"
     assert visible("o\u0302\u0301 q\u0323\u0307") == "o\u0302\u0301 q\u0323\u0307"
 
 
-def test_a_wide_letter_takes_two_columns_and_an_accent_none():
+def test_columns_count_wide_letters_twice_and_accents_not():
     assert (columns("ab"), columns("水"), columns("e\u0301")) == (2, 2, 1)
 
 
-def test_a_text_is_cut_to_columns_not_to_letters():
+def test_text_is_clipped_by_columns():
     assert clipped("水水水水", 7) == "水水..."
     assert padded("水", 4) == "水  "
 
 
-def test_a_long_text_is_broken_at_words():
+def test_long_text_is_wrapped_at_words():
     assert wrapped("one two three", 7) == ["one two", "three"]
     assert wrapped("", 7) == [""]
 
 
-def test_what_hangs_stands_further_in_and_loses_no_word() -> None:
+def test_hanging_lines_are_indented_and_lose_no_word() -> None:
     assert hanging("  one two three four", 14) == ["  one two", "      three", "      four"]
     assert hanging("  one", 14) == ["  one"]
     assert hanging("", 14) == [""]
 
 
-def test_the_first_line_is_the_first_that_says_something():
+def test_first_line_skips_blank_lines():
     assert first_line("\n  \n said \nmore") == "said"

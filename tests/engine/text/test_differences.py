@@ -1,12 +1,12 @@
-"""What is different in two texts, sentence by sentence."""
+"""Differences between two texts, sentence by sentence."""
 
-from evennia_ai.engine.text.differences import differences
+from evennia_ai.engine.text.differences import diff_texts
 
 
-def test_one_sentence_of_a_paragraph_is_told_with_those_beside_it():
+def test_diff_shows_a_changed_sentence_with_its_neighbours():
     before = "One. Two. Three. Four. Five."
     after = "One. Two. Trois. Four. Five."
-    assert list(differences(before, after)) == [
+    assert list(diff_texts(before, after)) == [
         "  Two.",
         "- Three.",
         "+ Trois.",
@@ -14,25 +14,25 @@ def test_one_sentence_of_a_paragraph_is_told_with_those_beside_it():
     ]
 
 
-def test_between_two_changes_is_told_that_there_is_more():
-    told = list(differences("One. Two. Three. Four. Five.", "1. Two. Three. Four. 5."))
+def test_diff_marks_a_gap_between_changes():
+    told = list(diff_texts("One. Two. Three. Four. Five.", "1. Two. Three. Four. 5."))
     assert told == ["- One.", "+ 1.", "  Two.", "  ...", "  Four.", "- Five.", "+ 5."]
 
 
-def test_the_same_text_tells_nothing():
-    assert list(differences("One.\nTwo.", "One.\nTwo.")) == []
+def test_diff_is_empty_for_equal_texts():
+    assert list(diff_texts("One.\nTwo.", "One.\nTwo.")) == []
 
 
-def test_from_nothing_all_is_new_and_lines_are_as_wide_as_wanted():
-    assert list(differences("", "A word or two more.", width=12)) == [
+def test_diff_from_nothing_adds_all_within_the_width():
+    assert list(diff_texts("", "A word or two more.", width=12)) == [
         "+ A word or",
         "+ two more.",
     ]
 
 
-def test_text_that_looks_like_a_diff_is_told_as_it_is():
-    assert list(differences("-- a\n@@ b", "-- c\n@@ d")) == ["- -- a", "- @@ b", "+ -- c", "+ @@ d"]
+def test_diff_keeps_text_that_looks_like_a_diff():
+    assert list(diff_texts("-- a\n@@ b", "-- c\n@@ d")) == ["- -- a", "- @@ b", "+ -- c", "+ @@ d"]
 
 
-def test_what_could_act_on_a_terminal_is_told_as_an_escape():
-    assert "+ \\x1b[2J" in list(differences("", "\x1b[2J"))
+def test_diff_escapes_control_characters():
+    assert "+ \\x1b[2J" in list(diff_texts("", "\x1b[2J"))

@@ -1,4 +1,4 @@
-"""Forms of words: which are found by each other, in pages and in memories, and which are not."""
+"""Word forms that find each other in pages and memories."""
 
 import pytest
 
@@ -103,36 +103,36 @@ def is_recalled(asked: str, text: str, code: str) -> bool:
 
 
 @pytest.mark.parametrize(("code", "asked", "text"), pairs(FORMS))
-def test_a_word_is_found_in_another_form(code: str, asked: str, text: str) -> None:
+def test_word_is_found_in_another_form(code: str, asked: str, text: str) -> None:
     assert is_found(asked, text, code)
 
 
 @pytest.mark.parametrize(("code", "asked", "text"), pairs(FORMS))
-def test_a_memory_is_recalled_by_another_form(code: str, asked: str, text: str) -> None:
+def test_memory_is_recalled_by_another_form(code: str, asked: str, text: str) -> None:
     assert is_recalled(asked, text, code)
 
 
 @pytest.mark.parametrize(("code", "asked", "text"), pairs(OTHERS))
-def test_another_word_is_not_found(code: str, asked: str, text: str) -> None:
+def test_other_word_is_not_found(code: str, asked: str, text: str) -> None:
     assert not is_found(asked, text, code)
     assert not is_recalled(asked, text, code)
 
 
 @pytest.mark.parametrize(("code", "asked", "text"), pairs(MISSED))
-def test_forms_that_no_ending_shows_are_not_known(code: str, asked: str, text: str) -> None:
+def test_unknown_irregular_forms_are_not_found(code: str, asked: str, text: str) -> None:
     assert not is_found(asked, text, code)
 
 
 @pytest.mark.parametrize(("code", "asked", "text"), pairs(CONFUSED))
-def test_words_of_one_stem_are_taken_for_forms_of_one(code: str, asked: str, text: str) -> None:
+def test_different_words_with_one_stem_match(code: str, asked: str, text: str) -> None:
     assert is_found(asked, text, code)
 
 
-def test_there_are_ten_pairs_of_each_language() -> None:
+def test_each_language_has_ten_pairs() -> None:
     assert min(len(told.split(",")) for told in FORMS.values()) >= 10
 
 
-def test_the_form_itself_counts_more_than_another_one_of_the_word() -> None:
+def test_same_form_scores_higher_than_another() -> None:
     asked = query_weights("crossings", ("en",))
     pages = [index_page(a_page(text), ("en",)) for text in ("crossings", "crossed", "boats")]
     itself, other, none = (score_page(words, dict(asked)) for words in pages)
@@ -140,29 +140,29 @@ def test_the_form_itself_counts_more_than_another_one_of_the_word() -> None:
     assert other / itself == pytest.approx(0.6, abs=0.03)
 
 
-def test_a_word_of_a_page_counts_alike_whether_its_stem_is_another_word() -> None:
+def test_score_does_not_depend_on_the_stem_being_a_word() -> None:
     asked = query_weights("wolf crossing", ("en",))
     pages = [index_page(a_page(text), ("en",)) for text in ("wolf", "crossing")]
     one, other = (score_page(words, dict(asked)) for words in pages)
     assert other / one == pytest.approx(1, abs=0.07)
 
 
-def test_of_several_languages_a_form_counts_for_each() -> None:
+def test_word_form_is_found_in_each_of_several_languages() -> None:
     both = query_weights("Häusern", ("de", "en"))
     assert both == {"hausern": 0.4, "haus": 1.0}
 
 
-def test_a_word_has_stems_in_languages_of_its_script_alone() -> None:
+def test_stems_are_only_of_languages_of_the_script() -> None:
     assert stems_of("волков", ("en", "de", "ru")) == ("волк",)
     assert stems_of("wolves", ("ru",)) == stems_of("狼群", ("en", "ru")) == ()
 
 
-def test_accents_say_what_a_word_is_before_they_are_dropped() -> None:
+def test_stems_use_the_accents_of_a_word() -> None:
     assert is_found("Häusern", "Haus", "de")
     assert not is_found("Häusern", "Haus", "en")
 
 
 @pytest.mark.parametrize("code", LANGUAGES)
-def test_each_language_that_can_be_set_has_stems(code: str) -> None:
+def test_every_language_has_stems(code: str) -> None:
     word = {"el": "πόλεις", "ru": "городов"}.get(code, "dragon")
     assert len(stems_of(word, (code,))) == 1

@@ -1,15 +1,15 @@
-"""Words of a text, and the one table of scripts without blanks between them."""
+"""Words of a text, and the table of scripts without blanks."""
 
 import pytest
 
 from evennia_ai.engine.text.words import (
     SCRIPTS,
     Script,
-    neighbours_of,
-    pairs_of,
-    phrase_of,
-    signs_of,
-    words_and_signs,
+    indexed_pairs,
+    make_phrase,
+    query_pairs,
+    split_signs,
+    word_pattern,
 )
 
 SAID: dict[Script, str] = {
@@ -22,25 +22,25 @@ SAID: dict[Script, str] = {
 }
 
 
-def test_every_script_of_the_table_has_a_case() -> None:
+def test_every_script_has_a_case() -> None:
     assert SAID.keys() == SCRIPTS.keys()
 
 
 @pytest.mark.parametrize("script", SAID)
-def test_in_the_scripts_that_are_named_each_letter_is_a_word(script: Script) -> None:
+def test_each_letter_is_a_word_in_the_named_scripts(script: Script) -> None:
     said = f"Oren_s {SAID[script]}, 12"
-    assert words_and_signs(script).findall(said) == ["Oren", "s", *SAID[script], "12"]
+    assert word_pattern(script).findall(said) == ["Oren", "s", *SAID[script], "12"]
 
 
 @pytest.mark.parametrize("script", SAID)
-def test_in_the_others_a_run_of_letters_is_one(script: Script) -> None:
+def test_run_of_letters_is_a_word_in_other_scripts(script: Script) -> None:
     others = [one for one in SAID if one != script]
-    assert words_and_signs(*others).findall(f"a {SAID[script]}。") == ["a", SAID[script]]
+    assert word_pattern(*others).findall(f"a {SAID[script]}。") == ["a", SAID[script]]
 
 
-def test_what_is_looked_for_has_one_alone_only_where_it_has_no_neighbour() -> None:
-    assert pairs_of("渡船夫 и 水") == ["渡船", "船夫", "渡", "船", "夫", "水"]
-    assert neighbours_of("渡船夫 и 水") == ["渡船", "船夫", "水"]
+def test_query_pairs_have_single_characters_only_without_neighbours() -> None:
+    assert indexed_pairs("渡船夫 и 水") == ["渡船", "船夫", "渡", "船", "夫", "水"]
+    assert query_pairs("渡船夫 и 水") == ["渡船", "船夫", "水"]
 
 
 @pytest.mark.parametrize(
@@ -56,10 +56,10 @@ def test_what_is_looked_for_has_one_alone_only_where_it_has_no_neighbour() -> No
         ("", []),
     ],
 )
-def test_words_are_runs_of_letters_whatever_their_case_and_width(text, words):
-    assert signs_of(text) == words
+def test_words_are_folded_in_case_and_width(text, words):
+    assert split_signs(text) == words
 
 
-def test_a_phrase_is_in_another_by_whole_words():
-    assert phrase_of("Turn into!") in phrase_of("now turn, into prose")
-    assert phrase_of("turn in") not in phrase_of("now turn into prose")
+def test_phrase_contains_another_by_whole_words():
+    assert make_phrase("Turn into!") in make_phrase("now turn, into prose")
+    assert make_phrase("turn in") not in make_phrase("now turn into prose")

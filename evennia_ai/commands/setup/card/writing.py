@@ -24,7 +24,7 @@ from evennia_ai.commands.setup.editor import KINDS, Edited, Kind, open_editor
 from evennia_ai.engine.actors import Actor
 from evennia_ai.engine.errors import ComponentValueError
 from evennia_ai.engine.text.columns import WIDTH, clipped, first_line, padded
-from evennia_ai.engine.text.differences import differences
+from evennia_ai.engine.text.differences import diff_texts
 from evennia_ai.formats.cards.writing import (
     WORDS,
     CardField,
@@ -92,7 +92,7 @@ class CardWriting(CardWork):
         if after is card:
             self.say(f"{field} of card {card.name} says so already; nothing was changed.")
             return
-        self.show(diffed([_told(after, field), *differences(text_of(before, field), typed)]))
+        self.show(diffed([_told(after, field), *diff_texts(text_of(before, field), typed)]))
 
     def edit(self) -> None:
         """Open the editor on one field of a card."""

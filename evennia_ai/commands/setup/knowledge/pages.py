@@ -34,7 +34,7 @@ from evennia_ai.engine.knowledge.restricted.hinting import (
 )
 from evennia_ai.engine.knowledge.restricted.leaks import find_leak, protect_texts
 from evennia_ai.engine.text.columns import hanging
-from evennia_ai.engine.text.differences import differences
+from evennia_ai.engine.text.differences import diff_texts
 from evennia_ai.npc.mind.viewers import allows
 from evennia_ai.store.core.copies import refuse_copy
 from evennia_ai.store.knowledge import pages as store
@@ -127,7 +127,7 @@ class KnowledgePages(StrictCommand):
             raise CommandError(
                 f"You may not see what revision {number} changed: its lock hides it."
             )
-        told = list(differences(_text(before), write_page(then))) or ["Nothing is different."]
+        told = list(diff_texts(_text(before), write_page(then))) or ["Nothing is different."]
         self.show([*hanging(f"{info.key}/{name}, what revision {number} changed:"), *diffed(told)])
 
     def revert(self) -> Run:
@@ -146,7 +146,7 @@ class KnowledgePages(StrictCommand):
         self, info: BaseInfo, was: Page | None, back: Page, number: int
     ) -> Generator[str, Any, None]:
         name = back.name
-        changes = list(differences(_text(was), write_page(back)))
+        changes = list(diff_texts(_text(was), write_page(back)))
         what = f"{info.key}/{name}"
         if not (yield from self.goes_back(what, number, changes=changes)):
             return

@@ -14,7 +14,7 @@ from evennia_ai.commands.folder import PRESETS, bytes_of, new_file
 from evennia_ai.engine.errors import FormatError
 from evennia_ai.engine.foreign.documents import Progress
 from evennia_ai.engine.prompt.components import NO_GRANTS, Grants, PromptComponent
-from evennia_ai.engine.text.differences import members_differing
+from evennia_ai.engine.text.differences import diff_members
 from evennia_ai.formats.presets.export import exported, kept_text
 from evennia_ai.formats.presets.mapping import preset_components
 from evennia_ai.formats.presets.preset import Preset
@@ -68,9 +68,9 @@ def _reported(source: str, preset: Preset, grants: Grants) -> ReadPreset:
 
 def preset_differences(before: Preset | None, after: Preset) -> Iterator[str]:
     """What is different in a preset, prompt by prompt, then in the other members of its file."""
-    yield from members_differing(_said(before) if before else {}, _said(after))
+    yield from diff_members(_said(before) if before else {}, _said(after))
     if before is not None:
-        yield from members_differing(_others(before), _others(after))
+        yield from diff_members(_others(before), _others(after))
 
 
 def written(

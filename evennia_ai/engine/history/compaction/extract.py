@@ -19,7 +19,7 @@ from evennia_ai.engine.prompt.messages import Message
 from evennia_ai.engine.prompt.names import bounded
 from evennia_ai.engine.prompt.time_line import without_time_line
 from evennia_ai.engine.prompt.tokens import TokenCounter
-from evennia_ai.engine.text.words import pairs_of, words_of
+from evennia_ai.engine.text.words import indexed_pairs, split_words
 
 NAME_CHARACTERS: Final = 64
 
@@ -223,8 +223,8 @@ def _capped(text: str) -> str:
 def _telling_words(text: str) -> frozenset[str]:
     """Words of three letters and more, and pairs of letters where a script has no blanks."""
     folded = text.casefold()
-    long = [word for word in words_of(folded) if len(word) > 2]
-    return frozenset(long) | {pair for pair in pairs_of(folded) if len(pair) == 2}
+    long = [word for word in split_words(folded) if len(word) > 2]
+    return frozenset(long) | {pair for pair in indexed_pairs(folded) if len(pair) == 2}
 
 
 def _scores(sentences: Sequence[_Sentence]) -> list[int]:

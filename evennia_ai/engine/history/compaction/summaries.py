@@ -31,7 +31,7 @@ from evennia_ai.engine.history.records import NewRecord, Record, RecordKind
 from evennia_ai.engine.history.role_markup import role_markup
 from evennia_ai.engine.prompt.messages import Message
 from evennia_ai.engine.prompt.tokens import TokenCounter
-from evennia_ai.engine.text.words import words_and_signs
+from evennia_ai.engine.text.words import word_pattern
 
 REQUEST_TOKENS: Final = 50_000
 """How long a request for a summary may be unless the caller says otherwise."""
@@ -65,7 +65,7 @@ _SHOWN_CHARACTERS: Final = (16_000, 8_000, 4_000, 2_000, 1_000, 500, 250, 120)
 
 # Words that are copied in this order are copied; fewer stand in many texts.
 _RUN: Final = 4
-_WORD: Final = words_and_signs("thai", "kana", "han", "hangul")
+_WORD: Final = word_pattern("thai", "kana", "han", "hangul")
 _BLANKS: Final = re.compile(r"[^\S\n]+")
 _LINES_APART: Final = re.compile(r"\n(?: ?\n){2,}")
 _NUMBERED: Final = re.compile(r"\n|(?=\[\d+\])")

@@ -14,7 +14,7 @@ from typing import Any, Final, Literal, get_args
 
 from evennia_ai.engine.errors import EvenniaAIError
 from evennia_ai.engine.knowledge.pages.page import Page, PageName, TitleError, page_name
-from evennia_ai.engine.text.words import COMMON_WORDS, signs_of
+from evennia_ai.engine.text.words import COMMON_WORDS, split_signs
 
 Bypass = Literal["never", "read_only", "always"]
 BYPASSES: Final[tuple[Bypass, ...]] = get_args(Bypass)
@@ -179,7 +179,7 @@ def parse_lines(value: Any) -> tuple[str, ...]:
 def parse_phrases(value: Any) -> tuple[str, ...]:
     """Parse a list of texts that each have a word, because tasks are searched for their words."""
     found = parse_lines(value)
-    if not all(signs_of(one) for one in found):
+    if not all(split_signs(one) for one in found):
         raise ConfigValueError("a list of texts with at least one word each")
     return found
 
@@ -206,7 +206,7 @@ PARSERS: Final[Mapping[str, Callable[[Any], Any]]] = {
     "core_instructions": parse_page_names,
     "query_starters": parse_phrases,
     "generative_keywords": parse_phrases,
-    "stop_words": lambda value: frozenset(signs_of(" ".join(parse_lines(value)))),
+    "stop_words": lambda value: frozenset(split_signs(" ".join(parse_lines(value)))),
     "max_depth": partial(parse_int, least=0, most=20),
     "fully_resolve": parse_bool,
     "most_entities": partial(parse_int, least=0, most=50),

@@ -22,7 +22,7 @@ from evennia_ai.engine.knowledge.assembly.requests import (
     page_names,
 )
 from evennia_ai.engine.knowledge.pages.page import Page, PageName
-from evennia_ai.engine.text.words import phrase_of
+from evennia_ai.engine.text.words import make_phrase
 
 
 def default_pages(pages: Sequence[Page]) -> list[Page]:
@@ -32,7 +32,7 @@ def default_pages(pages: Sequence[Page]) -> list[Page]:
 
 def pages_for_task(pages: Sequence[Page], task: str, task_type: TaskType) -> list[Page]:
     """Return the pages for this task by its type and their tags, by priority."""
-    said = phrase_of(task)
+    said = make_phrase(task)
     return _by_priority(
         one for one in pages if _is_of_type(one, task_type.key) and _matches_tags(one, said)
     )
@@ -67,7 +67,7 @@ def _matches_tags(page: Page, said: str) -> bool:
     """True if the page has no tags of its own, or the task names one of them."""
     kind = page.meta.fields.get("type")  # pages are tagged with their type too
     special = [tag for tag in page.meta.tags if tag != kind]
-    return not special or any(phrase_of(tag) in said for tag in special)
+    return not special or any(make_phrase(tag) in said for tag in special)
 
 
 MOST_PAGES: Final = 200

@@ -25,7 +25,7 @@ from evennia_ai.engine.knowledge.assembly.requests import LoreTask
 from evennia_ai.engine.knowledge.pages.page import Page, PageName
 from evennia_ai.engine.knowledge.settings import Placement
 from evennia_ai.engine.prompt.tokens import TokenCounter
-from evennia_ai.engine.text.words import signs_of
+from evennia_ai.engine.text.words import split_signs
 
 Bucket = Literal["instructions", "encyclopedia", "sources", "talk", "wikipedia"]
 BUCKETS: Final[tuple[Bucket, ...]] = get_args(Bucket)
@@ -270,7 +270,7 @@ def task_word_share(
 
 
 def _content_words(text: str, stop_words: Collection[str]) -> list[str]:
-    return [word for word in signs_of(text) if word not in stop_words]
+    return [word for word in split_signs(text) if word not in stop_words]
 
 
 DROP_ORDER: Final[tuple[Bucket, ...]] = ("wikipedia", "talk", "sources", "encyclopedia")

@@ -32,7 +32,7 @@ from evennia_ai.engine.knowledge.assembly.requests import (
 )
 from evennia_ai.engine.knowledge.pages.page import PageName, TitleError, page_name
 from evennia_ai.engine.prompt.messages import Message
-from evennia_ai.engine.text.words import phrase_of
+from evennia_ai.engine.text.words import make_phrase
 
 
 def is_obviously_query(task: str, *, rules: AssemblyRules) -> bool:
@@ -41,9 +41,9 @@ def is_obviously_query(task: str, *, rules: AssemblyRules) -> bool:
     Case, punctuation and the width of letters make no difference. Words count only as a whole:
     "showcase" does not start like "show".
     """
-    said = phrase_of(task)
-    starts = any(said.startswith(phrase_of(one)) for one in rules.query_starters if one.strip())
-    return starts and not any(phrase_of(one) in said for one in rules.generative_keywords)
+    said = make_phrase(task)
+    starts = any(said.startswith(make_phrase(one)) for one in rules.query_starters if one.strip())
+    return starts and not any(make_phrase(one) in said for one in rules.generative_keywords)
 
 
 ORIGIN: Final = "planner"
@@ -201,7 +201,7 @@ def names_in_task(task: str, rules: AssemblyRules) -> tuple[PageName, ...]:
     # Words that are capitalised because they open a sentence are no names. "The" is different: it
     # is part of many titles.
     words = (*rules.query_starters, *rules.generative_keywords, *(rules.stop_words - {"the"}))
-    openers = frozenset(map(phrase_of, words))
+    openers = frozenset(map(make_phrase, words))
     found = (
         match[1] or match[2] or _without_openers(match[3], openers)
         for match in _NAMED.finditer(task[:MOST_OF_A_TASK])
@@ -211,7 +211,7 @@ def names_in_task(task: str, rules: AssemblyRules) -> tuple[PageName, ...]:
 
 def _without_openers(name: str, openers: frozenset[str]) -> str:
     words = _POSSESSIVE.sub("", name).split()
-    while words and phrase_of(words[0]) in openers:
+    while words and make_phrase(words[0]) in openers:
         words.pop(0)
     return "" if words == ["The"] else " ".join(words)
 

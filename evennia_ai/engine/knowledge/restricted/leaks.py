@@ -28,7 +28,7 @@ from evennia_ai.engine.knowledge.restricted.numbers import (
     parse_number_word,
 )
 from evennia_ai.engine.knowledge.restricted.readings import decode_readings, squeeze_letters
-from evennia_ai.engine.text.words import letters_folded, letters_of
+from evennia_ai.engine.text.words import fold_letters, script_ranges
 
 PASSAGE_WORDS: Final = 8
 """Words in a row that are a passage."""
@@ -44,7 +44,7 @@ LETTERS_OF_NAME: Final = 7
 
 LeakKind = Literal["", "words", "letters", "number", "title", "term", "opaque"]
 
-_SIGNS: Final = letters_of("kana", "han", "hangul")
+_SIGNS: Final = script_ranges("kana", "han", "hangul")
 _WORD: Final = re.compile(rf"\d+|(?=\w)[{_SIGNS}]|[^\W\d_{_SIGNS}]+")
 _SENTENCE_END: Final = re.compile(r"[.!?;:\n\u3002]+")
 _OPAQUE: Final = re.compile(r"[A-Za-z0-9+/=_-]{40,}")
@@ -114,15 +114,15 @@ def protect_texts(
     letters: set[str] = set()
     numbers: list[Numbers] = []
     for text in texts:
-        plain = letters_folded(text)
+        plain = fold_letters(text)
         for way in (plain, squeeze_letters(plain)):
             passages.update(_passages(way))
             telling.update(_telling_runs(way))
             letters.update(_windows(_steps(_letters(_words(way)))))
         numbers.append(numbers_in_text(join_spelled_letters(plain)))
-    numbers += [numbers_in_text(join_spelled_letters(letters_folded(term))) for term in terms]
-    known = set(_words(letters_folded(told)))
-    named = {tuple(_words(letters_folded(title))) for title in titles}
+    numbers += [numbers_in_text(join_spelled_letters(fold_letters(term))) for term in terms]
+    known = set(_words(fold_letters(told)))
+    named = {tuple(_words(fold_letters(title))) for title in titles}
     return Protected(
         passages=frozenset(passages),
         telling=frozenset(telling),
@@ -133,7 +133,7 @@ def protect_texts(
             counted=frozenset(pair for some in numbers for pair in some.counted),
         ),
         titles=frozenset(name for name in named if name and not known.issuperset(name)),
-        terms=frozenset(name for term in terms if (name := tuple(_words(letters_folded(term))))),
+        terms=frozenset(name for term in terms if (name := tuple(_words(fold_letters(term))))),
         vocabulary=frozenset(word for run in (*passages, *telling) for word in run),
     )
 

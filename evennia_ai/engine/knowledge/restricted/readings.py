@@ -18,7 +18,7 @@ from itertools import islice
 from string import ascii_lowercase
 from typing import Final
 
-from evennia_ai.engine.text.words import letters_folded
+from evennia_ai.engine.text.words import fold_letters
 
 MOST_READINGS: Final = 24
 SHORTEST_READING: Final = 6
@@ -48,7 +48,7 @@ _MOST_ALONE: Final = 8
 
 def decode_readings(text: str) -> Iterator[str]:
     """Yield the folded text and its other readings, without duplicates."""
-    plain = letters_folded(text)
+    plain = fold_letters(text)
     found = dict.fromkeys(islice(_all_readings(text, plain), MOST_READINGS))
     yield from found
 
@@ -61,10 +61,10 @@ def _all_readings(text: str, plain: str) -> Iterator[str]:
     if 3 * len(_DOUBLED.findall(plain)) > sum(map(str.isalpha, plain)):
         yield _DOUBLED.sub(r"\1", plain)
     if not _TURNED.isdisjoint(text):
-        yield letters_folded(text.lower().translate(_UPRIGHT))
+        yield fold_letters(text.lower().translate(_UPRIGHT))
     seen = _visible(text)
     for decoded in _decode_runs(seen):
-        yield letters_folded(decoded)
+        yield fold_letters(decoded)
 
 
 def _visible(text: str) -> str:

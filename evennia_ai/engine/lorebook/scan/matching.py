@@ -14,7 +14,7 @@ from typing import Final, NamedTuple
 
 from evennia_ai.engine.lorebook.scan.regex.pattern import TEXT_STEPS, Pattern, search_patterns
 from evennia_ai.engine.lorebook.scan.shelves import Key, Shelves
-from evennia_ai.engine.text.normal_form import normal_form, normal_places
+from evennia_ai.engine.text.normal_form import normal_form, normal_positions
 
 _MOST_KNOWN: Final = 8192
 MOST_CHARACTERS: Final = 2_000_000
@@ -94,7 +94,7 @@ def searchable(content: str, *, name: str | None = None, fold: Fold = str.casefo
     is_plain = written.isascii() and "_" not in written  # most are
     cased = written if is_plain else normal_form(written)
     folded = fold(cased)
-    places_cased = places_folded = None if cased is written else normal_places(written)
+    places_cased = places_folded = None if cased is written else normal_positions(written)
     if len(folded) != len(cased):  # one more for the end
         origin = range(len(cased) + 1) if places_cased is None else places_cased
         folds = (origin[at] for at, char in enumerate(cased) for _ in fold(char))

@@ -13,13 +13,13 @@ from itertools import compress, pairwise
 from typing import Final, Literal, NamedTuple, TypeVar
 
 from evennia_ai.engine.text.words import (
-    Edges,
-    ascii_words_of,
-    first_bounded,
-    first_whole,
-    in_word,
-    pairs_of,
-    words_of,
+    WordStarts,
+    find_ascii_word,
+    find_whole_word,
+    indexed_pairs,
+    is_in_word,
+    split_ascii_words,
+    split_words,
 )
 
 # As a whole word of any script; bounded by what is no part of an ASCII word; anywhere.
@@ -90,7 +90,7 @@ class Shelves:
             for there in index.keys() & words(split):
                 for needle, number, how in index[there]:
                     if needle in haystack:
-                        edges = edges or Edges(haystack, in_word)
+                        edges = edges or WordStarts(haystack, is_in_word)
                         at = _FIRST[how](needle, haystack, edges)
                         if at >= 0:
                             yield number, at, at + len(needle)
@@ -118,13 +118,13 @@ def _shelf(text: str, how: How) -> tuple[Split, str]:
     for blanks, around in _BLANKS.items():
         if blank := _blank_of(text, around):
             return blanks, blank
-    pairs = pairs_of(text)
-    return (pairs_of, pairs[0]) if pairs else (_starts, text[:2])
+    pairs = indexed_pairs(text)
+    return (indexed_pairs, pairs[0]) if pairs else (_starts, text[:2])
 
 
 _WHOLE: Final[Mapping[How, Callable[[str], list[str]]]] = {
-    "word": words_of,
-    "ascii": ascii_words_of,
+    "word": split_words,
+    "ascii": split_ascii_words,
 }
 
 
@@ -156,8 +156,8 @@ def _starts(text: str) -> Iterator[str]:
 # Phrases are listed under the first of these that they have.
 _BLANKS: Final[Mapping[Split, int]] = {partial(_blanks, around=n): n for n in (3, 1)}
 
-_FIRST: Final[Mapping[How, Callable[[str, str, Edges], int]]] = {
-    "word": first_whole,
-    "ascii": lambda key, text, _: first_bounded(key, text),
+_FIRST: Final[Mapping[How, Callable[[str, str, WordStarts], int]]] = {
+    "word": find_whole_word,
+    "ascii": lambda key, text, _: find_ascii_word(key, text),
     "part": lambda key, text, _: text.find(key),
 }

@@ -10,7 +10,7 @@ from typing import Any, Final, NamedTuple
 from evennia_ai.engine.errors import FormatError
 from evennia_ai.engine.lorebook.entry import LoreEntry
 from evennia_ai.engine.text.columns import visible
-from evennia_ai.engine.text.differences import members_differing
+from evennia_ai.engine.text.differences import diff_members
 from evennia_ai.formats.lorebooks.books import in_order, read_book, unwrapped
 from evennia_ai.formats.lorebooks.editing.typed import (
     TOLD_APART,
@@ -49,7 +49,7 @@ def book_differences(
     before, after = _read(older), _read(newer)
     if before is None or after is None:
         return None
-    lines = list(members_differing(before.members, after.members, of="book "))
+    lines = list(diff_members(before.members, after.members, of="book "))
     for uid in dict.fromkeys((*after.entries, *before.entries)):
         if sees(uid):
             lines += _entry_differing(uid, before.entries.get(uid), after.entries.get(uid))
@@ -73,9 +73,9 @@ def _entry_differing(
         was, now = (
             {name: said for name, said in told.items() if name not in unsaid} for told in (was, now)
         )
-    lines = list(members_differing(was, now, of=label))
+    lines = list(diff_members(was, now, of=label))
     if not lines and before and after:  # what another program keeps in it, as the file says it
-        lines = list(members_differing(before[1], after[1], of=label))
+        lines = list(diff_members(before[1], after[1], of=label))
     yield from lines
 
 

@@ -21,7 +21,7 @@ from evennia_ai.engine.lorebook.scan.regex.pattern import Refused, is_delimited,
 from evennia_ai.engine.prompt.dice import Dice
 from evennia_ai.engine.prompt.tokens import TokenCounter
 from evennia_ai.engine.text.normal_form import normal_form
-from evennia_ai.engine.text.words import words_of
+from evennia_ai.engine.text.words import split_words
 
 NO_DICE: Final = Dice(turn="", conversation="")
 _MOST_SEARCHES: Final = 300_000
@@ -154,7 +154,7 @@ class Evidence:
         """How often each word stands in the texts."""
         words: Counter[str] = Counter()
         for entry in self._enabled:
-            words.update(words_of(normal_form(entry.template.source).casefold()))
+            words.update(split_words(normal_form(entry.template.source).casefold()))
         return words
 
     @cached_property

@@ -18,7 +18,7 @@ from evennia_ai.engine.prompt.settled import unsettled_sentence
 from evennia_ai.engine.prompt.templates.unknown import unknown_macros
 from evennia_ai.engine.prompt.tokens import ESTIMATE, TokenCounter
 from evennia_ai.engine.text.normal_form import normal_form
-from evennia_ai.engine.text.words import in_word
+from evennia_ai.engine.text.words import is_in_word
 from evennia_ai.formats.lorebooks.editing.lint_evidence import Evidence, evidence_of
 from evennia_ai.formats.lorebooks.editing.without_effect import (
     extensions_asked,
@@ -248,7 +248,7 @@ def _common(entry: LoreEntry, evidence: Evidence) -> Iterator[str]:
             yield "a blank key is found in every text"
         elif number == NEVER:
             continue
-        elif len(text) <= _SHORT_LETTERS and all(c.isalpha() and in_word(c) for c in text):
+        elif len(text) <= _SHORT_LETTERS and all(c.isalpha() and is_in_word(c) for c in text):
             yield f"{shown} has {len(text)} letter{'s' * (len(text) > 1)}"
         elif spread := evidence.spread(number, entry.index):
             yield f"{shown} stands in {spread[0]} of the {spread[1]} other entries"

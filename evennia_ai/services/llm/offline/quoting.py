@@ -12,7 +12,7 @@ from math import inf
 from typing import Final
 
 from evennia_ai.engine.prompt.time_line import without_time_line
-from evennia_ai.engine.text.words import letters_of
+from evennia_ai.engine.text.words import script_ranges
 from evennia_ai.services.llm.chat import ChatRequest, Passage
 from evennia_ai.services.llm.offline.asked import COMMON_WORDS, VAGUE_WORDS, Asked, Kind
 from evennia_ai.services.llm.offline.first_person import first_person, pronoun_of
@@ -24,7 +24,7 @@ MOST_HEARD: Final = 6
 """Of so many of the newest messages it is looked who said what."""
 
 _WORD: Final = re.compile(r"[^\W_]+")
-_CJK: Final = re.compile(f"[{letters_of('kana', 'han', 'hangul')}]{{2,}}")
+_CJK: Final = re.compile(f"[{script_ranges('kana', 'han', 'hangul')}]{{2,}}")
 _MACRO: Final = re.compile(r"\{\{([^{}]*)\}\}|<(?:user|char|bot)>", re.IGNORECASE)
 _TAG: Final = re.compile(r"</?[A-Za-z][\w.-]*(?:\s[^<>]*)?/?>")
 _HEADING: Final = re.compile(r"#{1,6}\s|={2,}|@@|-{3,}|\*{3,}|```")

@@ -24,7 +24,7 @@ from evennia_ai.engine.knowledge.assembly.requests import (
 )
 from evennia_ai.engine.knowledge.pages.markup import read_page
 from evennia_ai.engine.knowledge.pages.page import Hit, Page, PageName, page_name
-from evennia_ai.engine.text.words import COMMON_WORDS, signs_of
+from evennia_ai.engine.text.words import COMMON_WORDS, split_signs
 
 WIKI = Path(__file__).parent / "wiki.yaml"
 Answer = Callable[[Request], Any]
@@ -100,9 +100,9 @@ class AnswersFrom:
         return None
 
     def _hits(self, query: str, namespaces: Collection[str]) -> list[Hit | Hidden]:
-        wanted = set(signs_of(query)) - COMMON_WORDS
+        wanted = set(split_signs(query)) - COMMON_WORDS
         scored = [
-            (len(wanted & set(signs_of(f"{page.name.title} {page.body}"))), page)
+            (len(wanted & set(split_signs(f"{page.name.title} {page.body}"))), page)
             for page in self.pages
             if page.name.namespace in namespaces
         ]

@@ -7,8 +7,8 @@ from hypothesis import strategies as st
 from evennia_ai.engine.lorebook.scan import matching
 from evennia_ai.engine.lorebook.scan.matching import KeyTable, searchable
 from evennia_ai.engine.lorebook.scan.shelves import Key, Shelves
-from evennia_ai.engine.text.normal_form import normal_form, normal_places
-from evennia_ai.engine.text.words import first_bounded
+from evennia_ai.engine.text.normal_form import normal_form, normal_positions
+from evennia_ai.engine.text.words import find_ascii_word
 from tests.effort import little_work
 
 
@@ -108,7 +108,7 @@ WRITTEN = (
 
 @given(st.text(WRITTEN, max_size=25))
 def test_places_of_the_normal_form_lead_back_to_the_text(text):
-    form, places = normal_form(text), normal_places(text)
+    form, places = normal_form(text), normal_positions(text)
     if places is None:
         assert len(form) == len(text)
         return
@@ -180,7 +180,7 @@ def test_a_line_that_several_heard_is_scanned_once():
     ],
 )
 def test_bounded_by_ascii_words_a_key_wants_something_else_on_both_sides(key, text, at):
-    assert first_bounded(key, text) == at
+    assert find_ascii_word(key, text) == at
     hits = KeyTable([(0, Key(key, False, "ascii"))]).hits(searchable(text))
     assert (0 in hits) == (at >= 0)
 
