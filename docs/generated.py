@@ -15,7 +15,7 @@ from dataclasses import fields as fields_of
 from itertools import pairwise
 from typing import Any, Final
 
-from evennia_ai.engine.foreign.fields import door, wanted_in_data
+from evennia_ai.engine.foreign.fields import describe_in_data, strict_model
 from evennia_ai.engine.prompt.components import (
     ALLOWS,
     PLUGGABLE_IDS,
@@ -116,11 +116,11 @@ def _scenario_keys() -> str:
 
 def _fields(form: type) -> str:
     """Return the table of a dataclass's fields: what each must be, its default, its text."""
-    docs, known = field_docs(form), door(form).model_fields
+    docs, known = field_docs(form), strict_model(form).model_fields
     rows = [
         (
             f"`{one.name}`",
-            wanted_in_data(known[one.name], None),
+            describe_in_data(known[one.name], None),
             _default(one),
             docs.get(one.name, ""),
         )

@@ -8,7 +8,7 @@ from typing import Any, Final
 from evennia_ai.cli.output import FINDING, said_of, write_file, write_json, write_lines
 from evennia_ai.cli.terminal import shown_progress
 from evennia_ai.engine.errors import FormatError
-from evennia_ai.engine.foreign.documents import Finding, says_loss
+from evennia_ai.engine.foreign.documents import Finding, is_loss
 from evennia_ai.engine.lorebook.rules import ActivationRules
 from evennia_ai.engine.prompt.components import NO_GRANTS, Grants
 from evennia_ai.engine.text.columns import WIDTH, visible, wrapped
@@ -48,7 +48,7 @@ def lint(path: Path) -> int:
     book = character_book(found.card, grants=NO_GRANTS)
     of_book = lints(book, source=found.card.character_book) if book else ()
     findings = [
-        *(Finding(notice, says_loss(notice)) for notice in found.notices),
+        *(Finding(notice, is_loss(notice)) for notice in found.notices),
         *(Finding(each) for each in extensions_of(found.card)),
         *(
             Finding(f"lorebook: {each}", each.is_error)

@@ -8,7 +8,7 @@ from typing import Any, BinaryIO, Final, NamedTuple
 from evennia_ai.cli.output import is_terminal, refusal, refuse, write_json, write_lines
 from evennia_ai.engine.errors import EvenniaAIError, FormatError
 from evennia_ai.engine.execution_request import ExecutionRequest
-from evennia_ai.engine.foreign.documents import MAX_BYTES, decoded, json_values
+from evennia_ai.engine.foreign.documents import MAX_BYTES, decode_text, read_json
 from evennia_ai.engine.history.turn.sending import storable_messages
 from evennia_ai.engine.lorebook.book import names_of
 from evennia_ai.engine.prompt.messages import digest
@@ -99,8 +99,8 @@ def _answer(line: bytes | None, number: int) -> Any:
     try:
         if line is None:
             raise FormatError("scenario", f"{where}: is longer than {MAX_BYTES} bytes")
-        text = decoded(line, kind="scenario", where=where)
-        return run_scenario(json_values(text, kind="scenario", where=where))
+        text = decode_text(line, kind="scenario", where=where)
+        return run_scenario(read_json(text, kind="scenario", where=where))
     except (EvenniaAIError, RecursionError) as error:
         return refusal(error)
 

@@ -16,7 +16,7 @@ from rich.progress import Progress as Bar
 from rich.table import Table
 from rich.text import Text
 
-from evennia_ai.engine.foreign.documents import Progress, silent
+from evennia_ai.engine.foreign.documents import Progress, ignore_progress
 from evennia_ai.engine.prompt.report import Report, ReportMessage, broken_words, fates, shares
 from evennia_ai.engine.prompt.trace import Verdict
 from evennia_ai.engine.text.columns import first_line, visible
@@ -152,7 +152,7 @@ class PatientBar:
 def shown_progress() -> Iterator[Progress]:
     """Where progress is told to while the body runs: a bar on standard error, or nowhere."""
     if not sys.stderr.isatty():
-        yield silent
+        yield ignore_progress
         return
     bar = PatientBar(Console(stderr=True))
     try:

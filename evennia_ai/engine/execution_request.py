@@ -17,7 +17,7 @@ from pydantic_core import PydanticSerializationError
 from evennia_ai.engine.compose import Composition, compose_with_lore
 from evennia_ai.engine.errors import EvenniaAIError, FormatError
 from evennia_ai.engine.foreign.documents import one_line
-from evennia_ai.engine.foreign.fields import as_format_error
+from evennia_ai.engine.foreign.fields import to_format_error
 from evennia_ai.engine.inputs import Inputs
 from evennia_ai.engine.prompt.messages import Message, ToolSpec
 from evennia_ai.engine.prompt.tokens import ESTIMATE, TokenCounter
@@ -120,7 +120,7 @@ class ExecutionRequest:
             _check_version(_Versioned.model_validate_json(text).version, where=where)
             sent = _Sent.model_validate_json(text, context={"counters": counters})
         except ValidationError as error:
-            problem = as_format_error(error, kind=KIND, where="").message.lstrip(".: ")
+            problem = to_format_error(error, kind=KIND, where="").message.lstrip(".: ")
             raise FormatError(KIND, f"{where}: {problem}; {_ANEW}") from error
         except FormatError:
             raise

@@ -10,7 +10,7 @@ from collections.abc import Callable, Mapping
 from typing import Any, Final, Literal, NamedTuple
 
 from evennia_ai.engine.errors import FormatError
-from evennia_ai.engine.foreign.documents import decoded, parse_json
+from evennia_ai.engine.foreign.documents import decode_text, parse_json
 
 Use = Literal["card", "book", "preset", "chat"]
 """What of this package reads a file."""
@@ -259,7 +259,7 @@ def json_of_file(content: bytes, *, wanted: Use, where: str) -> tuple[Any, tuple
     FormatError: it is no JSON in UTF-8; it says what it is instead where that is known.
     """
     try:
-        return parse_json(decoded(content, kind=wanted, where=where), kind=wanted, where=where)
+        return parse_json(decode_text(content, kind=wanted, where=where), kind=wanted, where=where)
     except FormatError as error:
         if told := told_of_file(content, wanted=wanted):
             raise FormatError(wanted, f"{where}: {told}") from error

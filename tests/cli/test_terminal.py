@@ -6,7 +6,7 @@ import sys
 from rich.console import Console
 
 from evennia_ai.cli.terminal import PATIENCE_SECONDS, PatientBar, shown_progress
-from evennia_ai.engine.foreign.documents import silent
+from evennia_ai.engine.foreign.documents import ignore_progress
 
 
 class Clock:
@@ -48,4 +48,4 @@ def test_slow_work_shows_what_is_done_and_how_much() -> None:
 def test_a_pipe_gets_nothing(monkeypatch) -> None:
     monkeypatch.setattr(sys, "stderr", io.StringIO())
     with shown_progress() as progress:
-        assert progress is silent
+        assert progress is ignore_progress

@@ -54,7 +54,7 @@ from evennia_ai.commands.turn_shown import (
     turn_lines,
     why_lines,
 )
-from evennia_ai.engine.foreign.fields import near
+from evennia_ai.engine.foreign.fields import suggest_name
 from evennia_ai.engine.text.columns import hanging, visible
 from evennia_ai.npc.model_calls.examining import examined
 from evennia_ai.npc.runtime import runtime
@@ -336,7 +336,7 @@ class CmdAI(ControlSwitches, OperatingSwitches, BranchSwitches, FileSwitches):
         if name:
             profiles = {one.profile.name: one for one in live.models.accesses()}
             if name not in profiles:
-                meant = near(name, profiles) or "."
+                meant = suggest_name(name, profiles) or "."
                 raise CommandError(f"There is no profile '{name}'{meant} ai/profile lists them.")
             access = profiles[name]
         done = Deferred.fromCoroutine(examined(live.calls, access))

@@ -12,7 +12,7 @@ from typing import Any, Final
 
 from evennia_ai.commands.base import CommandError
 from evennia_ai.engine.actors import Actor
-from evennia_ai.engine.foreign.fields import near
+from evennia_ai.engine.foreign.fields import suggest_name
 from evennia_ai.engine.text.columns import hanging
 from evennia_ai.npc.floor.addressing import HeardVerdict
 from evennia_ai.npc.npc_settings import SettingChange, changed, given_to, settings_of
@@ -173,7 +173,7 @@ def _row(name: str) -> Row:
     if name in _ELSEWHERE:
         raise CommandError(f"For that type {_ELSEWHERE[name]}. Nothing was changed.")
     names = [row.name for row in ROWS]
-    meant = near(name, names) or f"; there are {', '.join(names)}."
+    meant = suggest_name(name, names) or f"; there are {', '.join(names)}."
     raise CommandError(f"There is no setting '{name}'{meant} Nothing was changed.")
 
 
@@ -319,7 +319,7 @@ def mode_set(npc: NPC, typed: str, *, by: Actor) -> str:
     """Have an NPC listen as it was typed; what is told."""
     mode = typed.strip().lower()
     if mode not in MODES:
-        meant = near(mode, MODES) or f"; there are {', '.join(MODES)}"
+        meant = suggest_name(mode, MODES) or f"; there are {', '.join(MODES)}"
         end = "" if meant.endswith("?") else "."
         raise CommandError(f"There is no mode '{mode}'{meant}{end} Nothing was changed.")
     before = settings_of(npc).mode

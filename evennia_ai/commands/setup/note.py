@@ -16,7 +16,7 @@ from evennia_ai.commands.screens import diffed
 from evennia_ai.commands.setup.editor import KINDS, Edited, Kind, open_editor
 from evennia_ai.commands.setup.note_shown import in_words, labelled, listed
 from evennia_ai.engine.actors import Actor
-from evennia_ai.engine.foreign.fields import near
+from evennia_ai.engine.foreign.fields import suggest_name
 from evennia_ai.engine.prompt.components import (
     PLUGGABLE_IDS,
     depth_in_words,
@@ -290,7 +290,8 @@ def _place_typed(typed: str) -> str:
     known = {*PLUGGABLE_IDS, *(component.key for component in registry())}
     if words[1] not in known:
         raise CommandError(
-            f"There is no component '{clipped(visible(words[1]), 40)}'{near(words[1], known)}."
+            f"There is no component '{clipped(visible(words[1]), 40)}'"
+            f"{suggest_name(words[1], known)}."
             " `component` lists them. Nothing was changed."
         )
     return " ".join(words)

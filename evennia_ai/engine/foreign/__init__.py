@@ -1,1 +1,1 @@
-"""Foreign data at the door: strict JSON and YAML, limits that a hostile file meets first."""
+"""Foreign data: strict JSON and YAML, and the limits that stop a hostile file first."""

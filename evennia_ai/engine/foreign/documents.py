@@ -1,10 +1,9 @@
-"""Documents at the door: the text of a file -> plain values, as strict JSON or safe YAML.
+"""Foreign documents: the text of a file becomes plain values, read as strict JSON or safe YAML.
 
-Refused is what would pass in silence otherwise: keys that come twice, numbers that are none,
-nesting without end, half characters, and YAML's aliases, which a small file can multiply into a
-huge one. What passed is made of plain JSON values, nests at most `MAX_NESTING` deep, and has finite
-numbers of an ordinary size. Whoever reads for long tells its progress: what is done now, and how
-much of it.
+Everything that other readers accept silently is refused: duplicate keys, NaN and infinity, endless
+nesting, lone surrogates, and YAML aliases, with which a small file can become a huge one. Accepted
+values are plain JSON values, nested at most `MAX_NESTING` deep, with finite numbers of ordinary
+size. A long reading reports its progress: its current task and how much of it is done.
 """
 
 import json
@@ -25,14 +24,14 @@ MAX_NESTING: Final = 64
 MAX_NUMBER: Final = 2**63
 MAX_TEXT: Final = 20_000_000
 MAX_ENTRIES: Final = 100_000
-"""Entries of a lorebook, in a file of its own or in a card's."""
+"""Entries of a lorebook, in its own file or in a card."""
 MAX_LINE: Final = 300
 MAX_NOTICES: Final = 20
-# Members written twice that are named; of the others there is a count.
-MAX_TWICE: Final = 10
+# Duplicate members that are named. Further ones are only counted.
+MAX_DUPLICATES: Final = 10
 
 _Item = TypeVar("_Item")
-# A list of which one wrong item is told: a million errors would take a gigabyte.
+# Only the first wrong item of a list is reported: a million errors would take a gigabyte.
 ListOf = Annotated[list[_Item], Field(fail_fast=True)]
 
 _LONE_SURROGATE: Final = re.compile("[\ud800-\udfff]")
@@ -42,17 +41,23 @@ _NESTED: Final = (dict, list)
 
 
 def parse_json(text: str, *, kind: str, where: str) -> tuple[Any, tuple[str, ...]]:
-    """The value that `text` holds as strict JSON, and notices of the members written twice.
+    """Parse strict JSON. Returns the value and a notice for each duplicate member.
 
-    FormatError: the text is no JSON, or is over a limit; it names line and column where it can.
+    Args:
+        text: The JSON text.
+        kind: The kind of the file for errors, such as "card".
+        where: The name of the file for errors.
+
+    Raises:
+        FormatError: It is not JSON or exceeds a limit. Names line and column where possible.
     """
     if len(text) > MAX_TEXT:
         raise FormatError(kind, f"{where}: more than {MAX_TEXT} characters; make it smaller")
-    twice = _Twice()
+    duplicates = _Duplicates()
     try:
         value = json.loads(
             text.removeprefix("\ufeff"),
-            object_pairs_hook=twice.members,
+            object_pairs_hook=duplicates.make_object,
             parse_constant=_refuse_constant,
         )
     except json.JSONDecodeError as error:
@@ -63,36 +68,33 @@ def parse_json(text: str, *, kind: str, where: str) -> tuple[Any, tuple[str, ...
         raise FormatError(kind, _too_deep(where)) from error
     except ValueError as error:  # NaN, Infinity, or a number with thousands of digits
         raise FormatError(kind, f"{where}: no valid JSON ({one_line(str(error))})") from error
-    _check_levels(value, distinct=list, kind=kind, where=where)  # JSON shares nothing
-    return value, twice.notices()
+    _check_levels(value, distinct=list, kind=kind, where=where)  # JSON has no shared values
+    return value, duplicates.notices()
 
 
-class _Twice:
-    """Members that are there twice in one object: a few names, and how many others."""
+class _Duplicates:
+    """Members that are there twice in one object: some names, and the number of the others."""
 
     def __init__(self) -> None:
         self._names: dict[str, None] = {}
         self._others = 0
 
-    def members(self, pairs: list[tuple[str, Any]]) -> dict[str, Any]:
-        """The object of these members; the last of a name counts."""
+    def make_object(self, pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+        """Return the object of these members, with the last value of each name."""
         made = dict(pairs)
         if len(made) != len(pairs):
             times = Counter(name for name, _ in pairs)
-            self._note(name for name in made if times[name] > 1)
+            for name in made:
+                if times[name] == 1 or name in self._names:
+                    continue
+                if len(self._names) < MAX_DUPLICATES:
+                    self._names[name] = None
+                else:
+                    self._others += 1
         return made
 
-    def _note(self, names: Iterable[str]) -> None:
-        for name in names:
-            if name in self._names:
-                continue
-            if len(self._names) < MAX_TWICE:
-                self._names[name] = None
-            else:
-                self._others += 1
-
     def notices(self) -> tuple[str, ...]:
-        """What to say of them."""
+        """Return a notice for each name, and one for the others."""
         named = [
             f"member '{one_line(name)}' is there twice; the last counts" for name in self._names
         ]
@@ -101,10 +103,10 @@ class _Twice:
 
 
 def check_plain(value: Any, *, kind: str, where: str) -> None:
-    """FormatError where `value` is not made of JSON's own types within the limits.
+    """Raise FormatError if a value is not made of JSON types within the limits.
 
-    Lists and objects that are shared are looked at once for each depth they stand at, so that a
-    file of aliases costs no more than it is long; one that holds itself is too deep.
+    Shared lists and objects are checked once per depth, so a file of aliases costs no more than its
+    length. A value that contains itself is too deep.
     """
     _check_levels(value, distinct=_each_once, kind=kind, where=where)
 
@@ -112,7 +114,7 @@ def check_plain(value: Any, *, kind: str, where: str) -> None:
 def _check_levels(
     value: Any, *, distinct: Callable[[list[Any]], list[Any]], kind: str, where: str
 ) -> None:
-    """Check a value level by level; `distinct` says which lists and objects of one to look into."""
+    """Check a value level by level. `distinct` picks the lists and objects to look into."""
     nested = _checked([value], kind=kind, where=where)
     for _ in range(MAX_NESTING):
         items = (_inside(each, kind=kind, where=where) for each in distinct(nested))
@@ -122,7 +124,7 @@ def _check_levels(
 
 
 def _checked(items: Iterable[Any], *, kind: str, where: str) -> list[Any]:
-    """The lists and objects among the items; FormatError for what is no value of JSON."""
+    """Return the lists and objects among the items. Raises FormatError for a wrong item."""
     nested: list[Any] = []
     for item in items:
         if isinstance(item, str) and item.isascii():  # most are
@@ -139,7 +141,7 @@ def _each_once(nested: list[Any]) -> list[Any]:
 
 
 def one_line(text: str) -> str:
-    """`text` for a message: no control characters, at most `MAX_LINE` characters."""
+    """Return a text for a message: without control characters, at most `MAX_LINE` characters."""
     if len(text) <= MAX_LINE and text.isascii() and text.isprintable():  # most are
         return text
     shown = _CONTROL.sub(" ", _LONE_SURROGATE.sub("?", text))
@@ -147,7 +149,7 @@ def one_line(text: str) -> str:
 
 
 class Finding(NamedTuple):
-    """What a lint says of a file: an error if something of the file is lost or can never work."""
+    """A finding of a lint. It is an error if content of the file is lost or can never work."""
 
     text: str
     is_error: bool = False
@@ -156,27 +158,27 @@ class Finding(NamedTuple):
         return self.text
 
 
-# How the notices of readers say that something of a file does not count at all.
+# Phrases in notices of readers that mean that content of a file is lost.
 _LOSSES: Final = ("it is ignored", "left out", "never active", "cannot be read", "there twice")
 
 
-def says_loss(notice: str) -> bool:
-    """True if a reader's notice says that something of the file does not count.
+def is_loss(notice: str) -> bool:
+    """True if a reader's notice says that content of the file is lost.
 
-    Decorators that are not known are no loss: they are for other programs (Card V3).
+    Unknown decorators are no loss: they are for other programs (Card V3).
     """
     return "@@" not in notice and any(words in notice for words in _LOSSES)
 
 
-def few(notices: Iterable[str]) -> tuple[str, ...]:
-    """The notices, each once, at most `MAX_NOTICES` of them and how many more there were."""
+def limit_notices(notices: Iterable[str]) -> tuple[str, ...]:
+    """Return at most `MAX_NOTICES` different notices and a count of the others."""
     once = list(dict.fromkeys(notices))
     more = len(once) - MAX_NOTICES
     return tuple(once[:MAX_NOTICES]) + ((f"and {more} more like these",) if more > 0 else ())
 
 
 def _inside(nested: dict[Any, Any] | list[Any], *, kind: str, where: str) -> Iterable[Any]:
-    """What stands in a list or an object, names of members too."""
+    """Return the items of a list, or the names and values of an object."""
     if isinstance(nested, list):
         return nested
     if not all(isinstance(name, str) for name in nested):
@@ -210,8 +212,12 @@ _ODD_LINE_ENDS: Final = re.compile("[\r\x85\u2028\u2029]")
 _BOOLEAN: Final = re.compile(r"(?:true|True|TRUE|false|False|FALSE)$")
 
 
-def yaml_values(text: str, *, kind: str, where: str) -> Any:
-    """The values of one safe YAML document."""
+def read_yaml(text: str, *, kind: str, where: str) -> Any:
+    """Return the value of one safe YAML document.
+
+    Raises:
+        FormatError: It is not YAML, or a value is not allowed.
+    """
     import yaml
 
     try:
@@ -226,8 +232,8 @@ def yaml_values(text: str, *, kind: str, where: str) -> Any:
     return values
 
 
-def yaml_text(values: dict[str, Any]) -> str:
-    """Plain values as YAML for people, which `yaml_values` reads as the same values."""
+def write_yaml(values: dict[str, Any]) -> str:
+    """Return plain values as YAML for people, from which `read_yaml` reads the same values."""
     import yaml
 
     return str(
@@ -237,7 +243,7 @@ def yaml_text(values: dict[str, Any]) -> str:
 
 @cache
 def _dumper() -> Any:
-    """SafeDumper that keeps every line end as it is."""
+    """Return a SafeDumper that keeps every line end."""
     import yaml
 
     class Dumper(yaml.SafeDumper):
@@ -253,9 +259,9 @@ def _dumper() -> Any:
 
 @cache
 def _strict_loader() -> Any:
-    """SafeLoader that refuses aliases and keys that come twice.
+    """Return a SafeLoader that refuses aliases and duplicate keys.
 
-    Dates stay text, and so do `no`, `off` and the like: only `true` and `false` are booleans.
+    Dates stay text, and so do `no`, `off` and similar words. Only `true` and `false` are booleans.
     """
     import yaml
 
@@ -299,18 +305,21 @@ MAX_BYTES: Final = 32 * 1024 * 1024
 
 
 def read_document(path: Path, *, kind: str) -> Any:
-    """The values of a `.json` file, or of any other file as YAML; FormatError where it is neither.
+    """Read a `.json` file, or any other file as YAML.
 
-    `kind` says what the file was taken for: "scenario", "card", "book".
+    `kind` is the expected kind of the file for errors: "scenario", "card", "book".
+
+    Raises:
+        FormatError: The file cannot be read or is neither.
     """
     text = read_text(path, kind=kind)
     if path.suffix.lower() == ".json":
-        return json_values(text, kind=kind, where=str(path))
-    return yaml_values(text, kind=kind, where=str(path))
+        return read_json(text, kind=kind, where=str(path))
+    return read_yaml(text, kind=kind, where=str(path))
 
 
 def read_bytes(path: Path, *, kind: str) -> bytes:
-    """The bytes of a file; FormatError for one that cannot be read or is too large."""
+    """Read the bytes of a file. Raises FormatError if it is too large or cannot be read."""
     try:
         with path.open("rb") as file:  # a device has no size and may have no end
             content = file.read(MAX_BYTES + 1)
@@ -323,29 +332,29 @@ def read_bytes(path: Path, *, kind: str) -> bytes:
 
 
 def read_text(path: Path, *, kind: str) -> str:
-    """The text of a UTF-8 file, without its byte order mark."""
-    return decoded(read_bytes(path, kind=kind), kind=kind, where=str(path))
+    """Read a UTF-8 file without its byte order mark."""
+    return decode_text(read_bytes(path, kind=kind), kind=kind, where=str(path))
 
 
-def decoded(data: bytes, *, kind: str, where: str) -> str:
-    """`data` as UTF-8 text."""
+def decode_text(data: bytes, *, kind: str, where: str) -> str:
+    """Decode bytes as UTF-8. Raises FormatError if they are not."""
     try:
         return data.decode("utf-8-sig")
     except UnicodeDecodeError as error:
         raise FormatError(kind, f"{where}: is no UTF-8 text (byte {error.start})") from error
 
 
-def json_values(text: str, *, kind: str, where: str) -> Any:
-    """The values of strict JSON."""
-    values, twice = parse_json(text, kind=kind, where=where)
-    if twice:
-        raise FormatError(kind, f"{where}: {twice[0].partition(';')[0]}; leave one out")
+def read_json(text: str, *, kind: str, where: str) -> Any:
+    """Return the value of strict JSON. Raises FormatError also for a duplicate member."""
+    values, duplicates = parse_json(text, kind=kind, where=where)
+    if duplicates:
+        raise FormatError(kind, f"{where}: {duplicates[0].partition(';')[0]}; leave one out")
     return values
 
 
-# What is done ("assets"), how many of them are done, how many there are.
+# Called with the current task ("assets"), the number done, and the total.
 Progress = Callable[[str, int, int], None]
 
 
-def silent(what: str, done: int, total: int) -> None:
-    """Show nothing."""
+def ignore_progress(what: str, done: int, total: int) -> None:
+    """Do nothing: a progress function for callers without a display."""

@@ -1,8 +1,8 @@
-"""Fields of foreign values: declared once, on the dataclass that they become.
+"""Fields of foreign values, declared once, on the dataclass that they become.
 
-A field's type and bounds say what it may be (`Annotated[int, Field(ge=1)]`), and where they do not
-say it in words `Must` does. `read_fields` makes a value of a mapping that somebody wrote; what is
-made and changed inside the package is not looked at again.
+The type and the bounds of a field say which values it may have (`Annotated[int, Field(ge=1)]`). If
+they cannot say it in words, `Must` does. `read_fields` builds a dataclass from a mapping that
+somebody wrote. Values made and changed inside the package are not checked again.
 """
 
 import re
@@ -46,7 +46,7 @@ from evennia_ai.engine.errors import FormatError
 from evennia_ai.engine.foreign.documents import one_line
 
 UNBOUNDED: Final = 10**9
-"""A number that nobody reaches: as a bound it is not told."""
+"""A number that nobody reaches. As a bound it is not mentioned."""
 
 _STRICT: Final = ConfigDict(strict=True, allow_inf_nan=False, arbitrary_types_allowed=True)
 _REFUSED: Final = "refused"
@@ -57,12 +57,12 @@ _Model = TypeVar("_Model", bound=BaseModel)
 
 @dataclass(frozen=True, slots=True)
 class Must:
-    """What a field must be beyond its type, or where type and bounds do not say it in words."""
+    """A requirement on a field beyond its type, or its type and bounds in words."""
 
     wanted: str
-    """Ends the sentence "it must be ..."."""
+    """Completes the sentence "it must be ..."."""
     holds: Callable[[Any], bool] | None = None
-    """What is true of a value that is allowed; None where type and bounds say it."""
+    """True for allowed values; None if type and bounds are enough."""
 
     def __get_pydantic_core_schema__(
         self, source: Any, handler: GetCoreSchemaHandler
@@ -72,7 +72,7 @@ class Must:
 
     def _checked(self, value: Any) -> Any:
         if self.holds is not None and not self.holds(value):
-            raise refusal(f"must be {self.wanted}")
+            raise custom_error(f"must be {self.wanted}")
         return value
 
 
@@ -84,9 +84,9 @@ def plain_form(
     Assign it to `__get_pydantic_core_schema__` in the body of the class.
 
     Args:
-        form: Returns the type of what is written instead; asked when the class exists.
-        written: Makes such a value of an instance.
-        made: Makes the instance again.
+        form: Returns the type of the written value. Called when the class exists.
+        written: Returns the written value of an instance.
+        made: Returns the instance of a written value.
     """
 
     def schema(cls: type, source: Any, handler: GetCoreSchemaHandler) -> CoreSchema:
@@ -97,27 +97,27 @@ def plain_form(
     return classmethod(schema)
 
 
-def refusal(problem: str) -> PydanticCustomError:
-    """The error with which a validator says in our own words what is wrong."""
+def custom_error(problem: str) -> PydanticCustomError:
+    """Return an error with which a validator reports a problem in its own words."""
     return PydanticCustomError(_REFUSED, "{problem}", {"problem": problem})
 
 
-def own_words(error: ErrorDetails, *, shows_value: bool = False) -> str:
-    """What is wrong in our words, with "must be", and the value unless a validator said all."""
+def error_words(error: ErrorDetails, *, shows_value: bool = False) -> str:
+    """Return a problem with "must be", and the value unless a validator wrote the whole text."""
     words = error["msg"].removeprefix("Value error, ").replace("Input should be", "must be")
     is_ours = error["type"] in (_REFUSED, "value_error")
     return f"{words}, not {error['input']!r}" if shows_value and not is_ours else words
 
 
-def problems_in(error: ValidationError) -> list[tuple[str, str]]:
-    """The places that are wrong, "" for the whole, and what is wrong there in pydantic's words."""
+def list_problems(error: ValidationError) -> list[tuple[str, str]]:
+    """Return each wrong place, "" for the whole value, and the problem in pydantic's words."""
     return [
         (".".join(str(step)[:80] for step in one["loc"]), one["msg"].removeprefix("Value error, "))
         for one in error.errors(include_url=False, include_input=False, include_context=False)
     ]
 
 
-# pydantic's error type -> what was wanted, in our words.
+# pydantic's error type -> the requirement in our words.
 _WANTED: Final = {
     "bool_type": "must be true or false",
     "dataclass_type": "must be an object",
@@ -136,15 +136,15 @@ _WANTED: Final = {
 }
 
 
-def as_format_error(error: ValidationError, *, kind: str, where: str) -> FormatError:
-    """The first of pydantic's findings as one line that names the path."""
+def to_format_error(error: ValidationError, *, kind: str, where: str) -> FormatError:
+    """Return the first finding of pydantic as an error of one line that names the path."""
     found = error.errors(include_url=False, include_input=False)[0]
     path, wanted = place_and_problem(found)
     return FormatError(kind, f"{where}{path}: {wanted}", path=found["loc"], problem=wanted)
 
 
 def place_and_problem(found: ErrorDetails) -> tuple[str, str]:
-    """Return where pydantic found something wrong (`.tags[0]`), and what was wanted there."""
+    """Return the path of a finding of pydantic (`.tags[0]`) and the requirement there."""
     path = "".join(f"[{step}]" if isinstance(step, int) else f".{step}" for step in found["loc"])
     words = found["msg"].removeprefix("Value error, ").replace("Input should be", "must be")
     words = words.replace("String should", "must")
@@ -152,10 +152,10 @@ def place_and_problem(found: ErrorDetails) -> tuple[str, str]:
 
 
 def read_leniently(form: type[_Model], given: Mapping[str, Any]) -> tuple[_Model, dict[str, str]]:
-    """Read an object field by field: one that cannot be read is as if it were missing.
+    """Read an object field by field, leaving out each field that cannot be read.
 
-    Every field of `form` must have a default. Returns the value, and for each member that was left
-    out a sentence about it ("comment must be text: it is ignored") by the member's name.
+    Every field of `form` must have a default. Returns the value, and by name a sentence about each
+    member that was left out ("comment must be text: it is ignored").
     """
     try:
         return form.model_validate(given), {}
@@ -171,16 +171,16 @@ def read_leniently(form: type[_Model], given: Mapping[str, Any]) -> tuple[_Model
     return read, {**problems, **more}
 
 
-def near(wanted: object, known: Iterable[str]) -> str:
-    """'; did you mean x?' where one of the known names is like the wanted one, else ""."""
+def suggest_name(wanted: object, known: Iterable[str]) -> str:
+    """Return '; did you mean x?' if a known name is similar to the wanted one, or ""."""
     found = get_close_matches(str(wanted), list(known), n=1)
     return f"; did you mean {found[0]}?" if found else ""
 
 
-def door(form: type) -> type[BaseModel]:
-    """The strict model that checks a mapping before it becomes a dataclass of this form.
+def strict_model(form: type) -> type[BaseModel]:
+    """Return the strict model that checks a mapping before it becomes a dataclass.
 
-    A field that is a dataclass itself stands flat: its fields are written beside the others.
+    A field that is a dataclass is flattened: its fields are written next to the others.
     """
     return _model(form, "forbid")
 
@@ -196,7 +196,7 @@ def _model(form: Hashable, extra: Literal["forbid", "ignore"]) -> type[BaseModel
 
 
 def _flat(form: Any) -> Iterator[tuple[str, tuple[Any, Any]]]:
-    """The type and the default of each field, by its name."""
+    """Yield the type and the default of each field by its name."""
     hints = get_type_hints(form, include_extras=True)
     for one in fields(form):
         hint = hints[one.name]
@@ -212,13 +212,13 @@ def _flat(form: Any) -> Iterator[tuple[str, tuple[Any, Any]]]:
             yield one.name, (hint, default)
 
 
-def made_of(form: type[_Form], values: Mapping[str, Any]) -> _Form:
-    """The dataclass of checked values, those that stand flat in dataclasses of their own."""
+def build_dataclass(form: type[_Form], values: Mapping[str, Any]) -> _Form:
+    """Build a dataclass from checked values, including its flattened dataclasses."""
     inner = _inner(cast(Hashable, form))
     if not inner:
         return form(**values)
     parts: dict[str, Any] = {
-        name: made_of(kind, _named_in(kind, values)) for name, kind in inner.items()
+        name: build_dataclass(kind, _named_in(kind, values)) for name, kind in inner.items()
     }
     return form(**_named_in(form, values), **parts)
 
@@ -229,17 +229,17 @@ def _named_in(form: Any, values: Mapping[str, Any]) -> dict[str, Any]:
 
 @cache
 def _inner(form: Hashable) -> dict[str, type]:
-    """The fields that stand flat, by their names."""
+    """Return the flattened fields by name."""
     hints = get_type_hints(form, include_extras=True)
     kinds = {name: kind for name, kind in hints.items() if isinstance(kind, type)}
     return {name: kind for name, kind in kinds.items() if is_dataclass(kind)}
 
 
-def wanted_of(field: FieldInfo) -> str:
-    """What a field must be, as it ends the sentence "it must be ..."."""
-    for said in reversed(field.metadata):
-        if isinstance(said, Must):
-            return said.wanted
+def describe_field(field: FieldInfo) -> str:
+    """Return the requirement on a field, to complete "it must be ..."."""
+    for rule in reversed(field.metadata):
+        if isinstance(rule, Must):
+            return rule.wanted
     kind = field.annotation
     if get_origin(kind) is Literal:
         *others, last = (f'"{choice}"' for choice in get_args(kind))
@@ -249,11 +249,11 @@ def wanted_of(field: FieldInfo) -> str:
     return "text" if kind is str else _number(field.metadata)
 
 
-def wanted_in_data(field: FieldInfo, value: object) -> str:
-    """What a field must be instead of this value, as data of authors have it: `true`, not True."""
-    for said in reversed(field.metadata):
-        if isinstance(said, Must):
-            return said.wanted
+def describe_in_data(field: FieldInfo, value: object) -> str:
+    """Return the requirement on a field in the notation of authors' files: `true`, not True."""
+    for rule in reversed(field.metadata):
+        if isinstance(rule, Must):
+            return rule.wanted
     kind = _without_none(field.annotation)
     if get_origin(kind) is Literal:
         return "one of " + ", ".join(map(str, get_args(kind)))
@@ -272,10 +272,11 @@ def wanted_in_data(field: FieldInfo, value: object) -> str:
 Values = tuple[object, ...]
 
 
-def checker(form: type) -> tuple[Callable[[Any], Values], Callable[[Values], bool]]:
-    """The values of a dataclass of this form, and whether it can have them.
+def field_checker(form: type) -> tuple[Callable[[Any], Values], Callable[[Values], bool]]:
+    """Return a function for the values of a dataclass, and one that checks them.
 
-    Asked for every one made, so as one tuple: pydantic takes twice as long to ask for each field.
+    The check runs for every instance, so it takes one tuple: pydantic needs twice as long field by
+    field.
     """
     hints = get_type_hints(form, include_extras=True)
     names = [one.name for one in fields(form)]
@@ -284,25 +285,25 @@ def checker(form: type) -> tuple[Callable[[Any], Values], Callable[[Values], boo
     return attrgetter(*names), holds
 
 
-def wrong_in(value: object) -> tuple[str, str] | None:
-    """The first field of a dataclass with a value it cannot have, and what it must be."""
+def find_wrong_field(value: object) -> tuple[str, str] | None:
+    """Return the first field of a dataclass with a wrong value, and the requirement on it."""
     made = _model(cast(Hashable, type(value)), "ignore")
     try:
         made.model_validate(value, from_attributes=True)
     except ValidationError as error:
         name = str(error.errors(include_url=False)[0]["loc"][0])
-        return name, wanted_in_data(made.model_fields[name], getattr(value, name))
+        return name, describe_in_data(made.model_fields[name], getattr(value, name))
     return None
 
 
-def listed(_: object, known: Iterable[str]) -> str:
-    """What names there are."""
+def list_names(_: object, known: Iterable[str]) -> str:
+    """Return all known names, as the end of a sentence."""
     return f"; there are {', '.join(known)}"
 
 
-def near_or_listed(wanted: object, known: Iterable[str]) -> str:
-    """The known name that is like the wanted one, else all of them."""
-    return near(wanted, known) or listed(wanted, known)
+def suggest_or_list(wanted: object, known: Iterable[str]) -> str:
+    """Return the similar known name, or all known names."""
+    return suggest_name(wanted, known) or list_names(wanted, known)
 
 
 def read_fields(
@@ -311,44 +312,60 @@ def read_fields(
     *,
     where: str,
     what: str = "rule ",
-    hint: Callable[[object, Iterable[str]], str] = near,
+    hint: Callable[[object, Iterable[str]], str] = suggest_name,
 ) -> _Form:
-    """The value of a mapping somebody wrote; what it leaves out is as it is by default.
+    """Build a dataclass from a mapping that somebody wrote. Missing fields keep their defaults.
 
-    FormatError names the first field, in the order of the mapping, that cannot be. `what` is the
-    word for a field, `hint` says what may be meant instead of an unknown one.
+    Args:
+        form: The dataclass.
+        given: The mapping.
+        where: Its name for errors.
+        what: The word for a field in errors.
+        hint: Returns the end of the error about an unknown field.
+
+    Raises:
+        FormatError: Names the first wrong field in the order of the mapping.
     """
     if not isinstance(given, Mapping):
         raise FormatError("setting", f"{where}: must be a dictionary")
-    known = door(form).model_fields
+    known = strict_model(form).model_fields
     wrong: dict[str, ErrorDetails] = {}
     values: dict[str, Any] = {}
     try:
-        read = door(form).model_validate({one: given[one] for one in given if one in known})
+        read = strict_model(form).model_validate({one: given[one] for one in given if one in known})
         values = {name: getattr(read, name) for name in read.model_fields_set}
     except ValidationError as error:
         wrong = {str(one["loc"][0]): one for one in error.errors()}
     for name in given:
         if name not in known:
-            told = f"there is no {what}{name!r}{hint(name, known)}"
-            raise FormatError("setting", f"{where}: {told}", problem=told)
+            problem = f"there is no {what}{name!r}{hint(name, known)}"
+            raise FormatError("setting", f"{where}: {problem}", problem=problem)
         if name in wrong:
-            told = f"must be {wanted_of(known[name])}, not {wrong[name]['input']!r}"
-            raise FormatError("setting", f"{where}.{name}: {told}", path=(name,), problem=told)
-    return made_of(form, values)
+            problem = f"must be {describe_field(known[name])}, not {wrong[name]['input']!r}"
+            raise FormatError(
+                "setting", f"{where}.{name}: {problem}", path=(name,), problem=problem
+            )
+    return build_dataclass(form, values)
 
 
 def check_settings(
     form: type, data: object, *, kind: str, where: str, but: Iterable[str] = ()
 ) -> dict[str, Any]:
-    """What a mapping says of the fields of `form`, each checked; the values are as they were.
+    """Check the fields of `form` in a mapping, and return them unchanged.
 
-    `but` are fields that it may not name. FormatError: an unknown setting, or a value that it
-    cannot have.
+    Args:
+        form: The dataclass with the settings.
+        data: The mapping.
+        kind: The kind of the file for errors.
+        where: Its name for errors.
+        but: Fields that it may not name.
+
+    Raises:
+        FormatError: A setting is unknown or has a wrong value.
     """
     if not isinstance(data, Mapping):
         raise FormatError(kind, f"{where}: must be an object")
-    made = door(form)
+    made = strict_model(form)
     known = {name: one for name, one in made.model_fields.items() if name not in set(but)}
     unknown = [str(name) for name in data if name not in known]
     if unknown:
@@ -359,7 +376,7 @@ def check_settings(
     except ValidationError as error:
         wrong = {one["loc"][0] for one in error.errors(include_url=False)}
         name = next(name for name in data if name in wrong)
-        wanted, shown = wanted_in_data(known[name], data[name]), one_line(repr(data[name]))[:60]
+        wanted, shown = describe_in_data(known[name], data[name]), one_line(repr(data[name]))[:60]
         raise FormatError(kind, f"{where}.{name}: must be {wanted}, not {shown}") from error
     return dict(data)
 
@@ -375,7 +392,7 @@ def _number(bounds: Iterable[Any]) -> str:
 
 
 def _without_none(kind: Any) -> Any:
-    """`X` for `X | None`, where nothing may be written as well."""
+    """Return `X` for `X | None`."""
     kinds = [one for one in get_args(kind) if one is not NoneType]
     return kinds[0] if get_origin(kind) in (Union, UnionType) and len(kinds) == 1 else kind
 

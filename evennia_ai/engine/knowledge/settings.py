@@ -12,7 +12,7 @@ from typing import Annotated, Any, Final, Literal
 from pydantic import Field
 
 from evennia_ai.engine.errors import FormatError
-from evennia_ai.engine.foreign.fields import Must, listed, read_fields
+from evennia_ai.engine.foreign.fields import Must, list_names, read_fields
 
 Placement = Literal["prepend", "split"]
 
@@ -89,7 +89,7 @@ def read_search_budget(given: Any) -> tuple[SearchBudget, str]:
     if not isinstance(given, Mapping):
         return DEFAULT_SEARCH_BUDGET, f"must be a dictionary, not {given!r}"
     try:
-        made = read_fields(SearchBudget, given, where="", what="", hint=listed)
+        made = read_fields(SearchBudget, given, where="", what="", hint=list_names)
     except FormatError as error:
         return DEFAULT_SEARCH_BUDGET, " ".join(map(str, (*error.path, error.problem)))
     problem = _contradiction(made)

@@ -14,7 +14,7 @@ from dataclasses import dataclass, replace
 from itertools import islice
 from typing import Final
 
-from evennia_ai.engine.foreign.documents import few, one_line
+from evennia_ai.engine.foreign.documents import limit_notices, one_line
 from evennia_ai.engine.text.normal_form import BLANK_CHARACTERS, LINE_END_CHARACTERS
 
 # Name and values of one decorator that counts.
@@ -91,7 +91,7 @@ def read_decorators(content: str, *, absent: Absent = _NONE_ABSENT) -> Decorated
     if overruled:
         chosen, notices = _chosen(chains, overruled=overruled)
     decorators = tuple((line.name, line.values) for line in chosen)
-    return Decorated(decorators, text, few(notices))
+    return Decorated(decorators, text, limit_notices(notices))
 
 
 def _without(line: _Line, absent: Absent) -> _Line:

@@ -17,7 +17,7 @@ from typing import Annotated, Any, Final, Literal, get_args
 from pydantic import Field
 
 from evennia_ai.engine.errors import ComponentValueError
-from evennia_ai.engine.foreign.fields import Must, checker, wrong_in
+from evennia_ai.engine.foreign.fields import Must, field_checker, find_wrong_field
 from evennia_ai.engine.prompt.memo import typed_frozen
 from evennia_ai.engine.prompt.messages import DepthCounts, Role, Trust
 
@@ -93,7 +93,7 @@ class PromptComponent:
     """The store's revision number, 0 for a component that was never stored."""
 
     def __post_init__(self) -> None:
-        if not _are_allowed(_values(self)) and (wrong := wrong_in(self)):
+        if not _are_allowed(_values(self)) and (wrong := find_wrong_field(self)):
             field, wanted = wrong
             raise ComponentValueError(field, getattr(self, field), wanted)
         if self.scope.kind not in SCOPE_RANK:
@@ -120,7 +120,7 @@ class PromptComponent:
         return replace(self, **fields)
 
 
-_values, _are_allowed = checker(PromptComponent)
+_values, _are_allowed = field_checker(PromptComponent)
 
 
 def depth_in_words(depth: int | None) -> str:

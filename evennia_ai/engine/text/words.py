@@ -1,5 +1,4 @@
-"""Words and letters: the words of a text, the edges of words, and the letter that a sign stands
-for.
+"""Words and letters: the words of a text, their edges, and the letter that a sign stands for.
 
 A word is a run of letters, digits, underscores and combining marks. Scripts without blanks between
 words (Chinese, Japanese, Korean, Thai and others) have no edges of words, so keys in them are found

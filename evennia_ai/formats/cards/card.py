@@ -26,7 +26,7 @@ from pydantic_core import PydanticCustomError
 
 from evennia_ai.engine.errors import FormatError
 from evennia_ai.engine.foreign.documents import ListOf, check_plain, one_line, parse_json
-from evennia_ai.engine.foreign.fields import as_format_error, place_and_problem
+from evennia_ai.engine.foreign.fields import place_and_problem, to_format_error
 from evennia_ai.engine.prompt.components import MAX_CONTENT
 from evennia_ai.engine.prompt.dice import Dice
 from evennia_ai.engine.prompt.messages import Message, said
@@ -323,7 +323,7 @@ def _read(data: dict[str, Any], where: str, notices: list[str]) -> dict[str, Any
     try:
         return vars(_DATA.model_validate(data))
     except ValidationError as error:
-        raise as_format_error(error, kind="card", where=where) from error
+        raise to_format_error(error, kind="card", where=where) from error
 
 
 def _texts_in(read: Mapping[str, Any], where: str) -> Iterator[tuple[str, str]]:

@@ -20,7 +20,7 @@ from pydantic import Field
 
 from evennia_ai.engine.errors import FormatError
 from evennia_ai.engine.foreign.documents import MAX_ENTRIES, MAX_NESTING, one_line
-from evennia_ai.engine.foreign.fields import Must, wrong_in
+from evennia_ai.engine.foreign.fields import Must, find_wrong_field
 
 MIB: Final = 1024 * 1024
 RATIO_FROM: Final = MIB
@@ -56,7 +56,7 @@ class CardLimits:
     entries: Annotated[int, Field(ge=1, le=MAX_ENTRIES), Must(f"1 to {MAX_ENTRIES}")] = MAX_ENTRIES
 
     def __post_init__(self) -> None:
-        if wrong := wrong_in(self):
+        if wrong := find_wrong_field(self):
             name, wanted = wrong
             shown = getattr(self, name)
             raise FormatError("card", f"limit {name} must be {wanted}, not {shown}")

@@ -15,7 +15,7 @@ from pathlib import Path
 from typing import Any, Final, Literal
 
 from evennia_ai.engine.errors import FormatError
-from evennia_ai.engine.foreign.documents import Progress, few, one_line, silent
+from evennia_ai.engine.foreign.documents import Progress, ignore_progress, limit_notices, one_line
 from evennia_ai.formats.cards import charx, png
 from evennia_ai.formats.cards.card import Asset, Card, card_from_text
 from evennia_ai.formats.cards.limits import (
@@ -58,7 +58,7 @@ FileFinder = Callable[[str], bytes | None]
 
 
 def stored_assets(
-    assets: Sequence[Asset], *, beside: FileFinder | None, progress: Progress = silent
+    assets: Sequence[Asset], *, beside: FileFinder | None, progress: Progress = ignore_progress
 ) -> tuple[tuple[StoredAsset, ...], tuple[str, ...]]:
     """Each asset with its bytes, and the notices about those that cannot be had.
 
@@ -154,7 +154,10 @@ class CardImport:
 
 
 def load_card(
-    source: bytes | Path, *, limits: CardLimits = DEFAULT_LIMITS, progress: Progress = silent
+    source: bytes | Path,
+    *,
+    limits: CardLimits = DEFAULT_LIMITS,
+    progress: Progress = ignore_progress,
 ) -> CardImport:
     """The card in a file, or in a file's bytes; FormatError where there is none to be trusted."""
     progress("card file", 0, 1)
@@ -256,4 +259,4 @@ def _other_version(found: Pictured, card: Card) -> tuple[str, ...]:
 
 
 def _with_notices(card: Card, notices: tuple[str, ...]) -> Card:
-    return replace(card, notices=few((*notices, *card.notices)))
+    return replace(card, notices=limit_notices((*notices, *card.notices)))

@@ -14,7 +14,7 @@ from itertools import chain
 from typing import Any, Final, NoReturn
 
 from evennia_ai.engine.errors import FormatError
-from evennia_ai.engine.foreign.documents import decoded, one_line, parse_json
+from evennia_ai.engine.foreign.documents import decode_text, one_line, parse_json
 from evennia_ai.engine.history.records import canonical_json
 from evennia_ai.engine.text.columns import clipped
 
@@ -170,7 +170,7 @@ class _Lines:
 
     def _object(self, line: bytes) -> Mapping[str, Any]:
         where = f"{self._where}: line {self.number}"
-        told, twice = parse_json(decoded(line, kind=KIND, where=where), kind=KIND, where=where)
+        told, twice = parse_json(decode_text(line, kind=KIND, where=where), kind=KIND, where=where)
         if twice:
             self.refuse(f"{twice[0].partition(';')[0]}; leave one out")
         if not isinstance(told, dict):

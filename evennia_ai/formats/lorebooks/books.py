@@ -18,7 +18,7 @@ from typing import Any, Final, NamedTuple
 from pydantic import BaseModel, ConfigDict
 
 from evennia_ai.engine.errors import FormatError
-from evennia_ai.engine.foreign.documents import MAX_ENTRIES, check_plain, few, one_line
+from evennia_ai.engine.foreign.documents import MAX_ENTRIES, check_plain, limit_notices, one_line
 from evennia_ai.engine.foreign.fields import read_leniently
 from evennia_ai.engine.lorebook.book import (
     ATTACH_RANK,
@@ -163,7 +163,7 @@ def read_book(
         mode=own_mode if mode is None else mode,
         revision=revision,
         grants=grants,
-        notices=few([*doubts, *_book_notices(book), *read.notices, *notices]),
+        notices=limit_notices([*doubts, *_book_notices(book), *read.notices, *notices]),
     )
 
 

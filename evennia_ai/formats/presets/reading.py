@@ -14,8 +14,8 @@ from typing import Annotated, Any, Final
 from pydantic import Field
 
 from evennia_ai.engine.errors import FormatError
-from evennia_ai.engine.foreign.documents import check_plain, few, one_line
-from evennia_ai.engine.foreign.fields import Must, wrong_in
+from evennia_ai.engine.foreign.documents import check_plain, limit_notices, one_line
+from evennia_ai.engine.foreign.fields import Must, find_wrong_field
 from evennia_ai.engine.prompt.assembly import MAX_TEXT, Names
 from evennia_ai.engine.prompt.components import MAX_CONTENT, MAX_DEPTH, is_plain_int
 from evennia_ai.engine.prompt.messages import TEXT_ROLES, Role
@@ -64,7 +64,7 @@ class PresetLimits:
     """Characters of one prompt."""
 
     def __post_init__(self) -> None:
-        if wrong := wrong_in(self):
+        if wrong := find_wrong_field(self):
             raise ValueError(f"{wrong[0]}: must be {wrong[1]}")
         if self.content_characters > MAX_CONTENT:
             raise ValueError(f"content_characters: must be at most {MAX_CONTENT}, as components")
@@ -90,7 +90,7 @@ def read_preset(
         raise FormatError(KIND, f"preset: {problem}")
     source, secrets = without_secrets(source)
     if secrets:
-        notices.append(f"{SECRETS} and are not kept: {', '.join(few(secrets))}")
+        notices.append(f"{SECRETS} and are not kept: {', '.join(limit_notices(secrets))}")
     prompts = _prompts(source, notices, limits=limits)
     texts = _texts(source, notices)
     written = [(f"preset.prompts '{one_line(p.identifier)[:60]}'", p.content) for p in prompts]
@@ -105,7 +105,7 @@ def read_preset(
         quotes=_flag(source, "wrap_in_quotes", notices),
         source=source,
         secrets=secrets,
-        notices=few(notices),
+        notices=limit_notices(notices),
     )
 
 

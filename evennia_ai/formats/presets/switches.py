@@ -6,7 +6,7 @@ from typing import Final, NamedTuple
 
 from evennia_ai.engine.errors import FormatError
 from evennia_ai.engine.foreign.documents import one_line
-from evennia_ai.engine.foreign.fields import near
+from evennia_ai.engine.foreign.fields import suggest_name
 from evennia_ai.engine.prompt.messages import Role
 from evennia_ai.engine.prompt.tokens import ESTIMATE, TokenCounter
 from evennia_ai.engine.text.columns import WIDTH, clipped, visible
@@ -73,7 +73,7 @@ def meant(preset: Preset, wanted: str) -> PresetPrompt:
                 f"preset {preset.name}: {len(found)} prompts are called '{one_line(wanted)}'; name"
                 f" one by its identifier: {named}",
             )
-    hint = near(wanted, [one.name for one in prompts]) or "; list them first"
+    hint = suggest_name(wanted, [one.name for one in prompts]) or "; list them first"
     raise FormatError(KIND, f"preset {preset.name}: there is no prompt '{one_line(wanted)}'{hint}")
 
 

@@ -14,7 +14,7 @@ from typing import Annotated, Any, Final, Literal, TypeVar, cast
 from pydantic import AfterValidator, Field, TypeAdapter, ValidationError
 
 from evennia_ai.engine.errors import FormatError
-from evennia_ai.engine.foreign.fields import Must, door, made_of, wanted_in_data
+from evennia_ai.engine.foreign.fields import Must, build_dataclass, describe_in_data, strict_model
 from evennia_ai.engine.prompt.components import MAX_DEPTH
 
 KIND: Final = "scenario"
@@ -45,7 +45,7 @@ TextRole = Literal["system", "user", "assistant"]
 
 def read_row(form: type[_Row], row: object, *, path: str) -> _Row:
     """The row of this form at `path`, "" for the whole file; FormatError names what is wrong."""
-    made = door(form)
+    made = strict_model(form)
     try:
         read = made.model_validate(known_keys(row, path=path, known=made.model_fields))
     except ValidationError as error:
@@ -53,11 +53,11 @@ def read_row(form: type[_Row], row: object, *, path: str) -> _Row:
         name = str(first["loc"][0])
         if first["type"] == "missing":
             raise FormatError(KIND, f"{path}: the key '{name}' is missing") from error
-        wanted = wanted_in_data(made.model_fields[name], first["input"])
+        wanted = describe_in_data(made.model_fields[name], first["input"])
         if first["type"] in _NO_CHOICE and not isinstance(first["input"], str):
             wanted = "text"
         raise wrong(f"{path}.{name}" if path else name, first["input"], wanted) from error
-    return made_of(form, vars(read))
+    return build_dataclass(form, vars(read))
 
 
 def read_rows(form: type[_Row], rows: list[Any] | None, *, path: str) -> list[_Row]:
@@ -66,12 +66,12 @@ def read_rows(form: type[_Row], rows: list[Any] | None, *, path: str) -> list[_R
         read = _all_of(cast(Hashable, form)).validate_python(rows or [])
     except ValidationError:
         return [read_row(form, row, path=at) for at, row in listed(rows, path=path)]
-    return [made_of(form, vars(one)) for one in read]
+    return [build_dataclass(form, vars(one)) for one in read]
 
 
 @cache
 def _all_of(form: Hashable) -> TypeAdapter[list[Any]]:
-    kind: Any = GenericAlias(list, (door(cast(type, form)),))
+    kind: Any = GenericAlias(list, (strict_model(cast(type, form)),))
     return TypeAdapter(kind)
 
 

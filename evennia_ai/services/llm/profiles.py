@@ -20,7 +20,7 @@ from pydantic import AfterValidator, Field, ValidationError
 from pydantic_core import ErrorDetails
 
 from evennia_ai.engine.errors import EndpointError, FormatError
-from evennia_ai.engine.foreign.fields import door, near, own_words
+from evennia_ai.engine.foreign.fields import error_words, strict_model, suggest_name
 from evennia_ai.formats.presets.secrets import without_secrets
 from evennia_ai.services.llm.learned import NEEDED_FIELDS
 from evennia_ai.services.net.http import is_address
@@ -193,7 +193,9 @@ def is_open(address: str) -> bool:
 
 
 FIELDS: Final = tuple(
-    one.alias or name for name, one in door(ModelProfile).model_fields.items() if name != "name"
+    one.alias or name
+    for name, one in strict_model(ModelProfile).model_fields.items()
+    if name != "name"
 )
 """What a profile may say."""
 
@@ -274,7 +276,7 @@ def _read_profile(name: Any, fields: Any, *, where: str) -> Given:
     given = {field: fields[field] for field in FIELDS if fields.get(field) is not None}
     wrong: list[str] = []
     try:
-        read = door(ModelProfile).model_validate({**given, "name": name})
+        read = strict_model(ModelProfile).model_validate({**given, "name": name})
         given = read.model_dump(include={*given, "schema_"}, exclude_unset=True, by_alias=True)
     except ValidationError as error:
         wrong = [f"{where}{_in_words(one)}" for one in error.errors()]
@@ -287,20 +289,22 @@ def _read_profile(name: Any, fields: Any, *, where: str) -> Given:
 def _in_words(error: ErrorDetails) -> str:
     """What is wrong with one field, without the value where that might be a secret."""
     field = str(error["loc"][0])
-    return f".{field}: {own_words(error, shows_value=field not in _UNSHOWN)}"
+    return f".{field}: {error_words(error, shows_value=field not in _UNSHOWN)}"
 
 
 def _unknown(field: str) -> str:
     if "key" in field.lower():
         return f".{field}: a key never stands in settings; name its variable in api_key_env"
-    return f": there is no field {field!r}{near(field, FIELDS)}"
+    return f": there is no field {field!r}{suggest_name(field, FIELDS)}"
 
 
 def _role(role: Any, *, where: str) -> ModelRole:
     for known in MODEL_ROLES:
         if role == known:
             return known
-    raise FormatError("setting", f"{where}: there is no role {role!r}{near(role, MODEL_ROLES)}")
+    raise FormatError(
+        "setting", f"{where}: there is no role {role!r}{suggest_name(role, MODEL_ROLES)}"
+    )
 
 
 def _names(names: Any, *, where: str) -> tuple[str, ...]:

@@ -12,7 +12,7 @@ from typing import Annotated, Any, Final
 from pydantic import Field
 
 from evennia_ai.engine.errors import FormatError
-from evennia_ai.engine.foreign.fields import Must, near_or_listed, read_fields
+from evennia_ai.engine.foreign.fields import Must, read_fields, suggest_or_list
 
 MINUTE_SECONDS: Final = 60
 DAY_SECONDS: Final = 24 * 60 * 60
@@ -182,9 +182,9 @@ def read_quotas(given: Any, *, where: str) -> Quotas:
     made = Quotas()
     for scope, limits in given.items():
         if scope not in SCOPES:
-            told = f"there is no scope {scope!r}{near_or_listed(scope, SCOPES)}"
+            told = f"there is no scope {scope!r}{suggest_or_list(scope, SCOPES)}"
             raise FormatError("setting", f"{where}: {told}")
         place = f"{where}.{scope}"
-        read_fields(Quota, limits, where=place, what="limit ", hint=near_or_listed)
+        read_fields(Quota, limits, where=place, what="limit ", hint=suggest_or_list)
         made = replace(made, **{scope: replace(getattr(made, scope), **limits)})
     return made

@@ -18,7 +18,7 @@ from pydantic import BaseModel, ValidationError
 from twisted.internet.defer import Deferred, maybeDeferred
 
 from evennia_ai.engine.errors import FormatError, ModelRubbish
-from evennia_ai.engine.foreign.fields import problems_in
+from evennia_ai.engine.foreign.fields import list_problems
 from evennia_ai.services.llm.chat import AnswerSchema, ChatMessage, ChatReply
 from evennia_ai.services.llm.reasoning import without_reasoning
 
@@ -303,7 +303,7 @@ def _canonical(schema: Mapping[str, Any]) -> str:
 
 def _why_unfit(error: ValidationError) -> str:
     """What is wrong with an answer, for the model that wrote it."""
-    found = problems_in(error)
+    found = list_problems(error)
     told = [f"{where or 'the object'}: {words[:200]}" for where, words in found[:TOLD_PROBLEMS]]
     more = f"; and {len(found) - TOLD_PROBLEMS} more" if len(found) > TOLD_PROBLEMS else ""
     return "; ".join(told) + more

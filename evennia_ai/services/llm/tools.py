@@ -20,7 +20,7 @@ from typing import Annotated, Any, Final
 from pydantic import AliasChoices, BaseModel, ConfigDict, Field, ValidationError
 
 from evennia_ai.engine.errors import ModelRubbish
-from evennia_ai.engine.foreign.fields import problems_in
+from evennia_ai.engine.foreign.fields import list_problems
 from evennia_ai.engine.prompt.memo import Slot
 from evennia_ai.engine.prompt.messages import ToolCall, ToolSpec
 from evennia_ai.services.llm.call_forms import ARGUMENTS, NAMES, Call, Offered, calls_in, known_name
@@ -337,7 +337,7 @@ def _answers(found: JsonObjects, offered: Offered, model: str) -> list[_Answer]:
                 acts = [_Act(tool=name, arguments=arguments) for name, arguments in calls]
                 answers.append(_Answer(acts=acts))
     except ValidationError as error:
-        where, words = problems_in(error)[0]
+        where, words = list_problems(error)[0]
         raise ModelRubbish(model, f"its answer has not the form: {where}: {words}") from None
     if found.objects and not answers and not found.around:
         raise ModelRubbish(model, "its JSON object has neither 'say' nor 'acts'")

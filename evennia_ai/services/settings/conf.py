@@ -21,7 +21,7 @@ from pydantic import ValidationError
 from pydantic_core import ErrorDetails
 
 from evennia_ai.engine.errors import EvenniaAIError
-from evennia_ai.engine.foreign.fields import door, near
+from evennia_ai.engine.foreign.fields import strict_model, suggest_name
 from evennia_ai.engine.knowledge.settings import read_search_budget
 from evennia_ai.services.llm.profiles import (
     ANTHROPIC_KEY,
@@ -89,7 +89,7 @@ def _read() -> Conf | list[Problem]:
     given = {field: _value(setting) for field, setting in SETTINGS.items()}
     game_folder = Path(getattr(settings, "GAME_DIR", ".")).absolute()
     try:
-        read = door(Conf).model_validate(
+        read = strict_model(Conf).model_validate(
             {"game_folder": game_folder, **given}, context={"environment": os.environ}
         )
     except ValidationError as error:
@@ -319,7 +319,7 @@ def _unknown_profiles(
                 where = f"{PREFIX}MODEL_ROLES[{role!r}]"
                 yield Problem(
                     id="E028",
-                    message=f"{where}: there is no profile {name!r}{near(name, profiles)}.",
+                    message=f"{where}: there is no profile {name!r}{suggest_name(name, profiles)}.",
                     hint=f"The profiles of {PREFIX}PROFILES are: {', '.join(profiles)}.",
                 )
 

@@ -13,7 +13,7 @@ from typing import Annotated, Any, Final
 
 from pydantic import Field
 
-from evennia_ai.engine.foreign.fields import UNBOUNDED, door, wanted_of
+from evennia_ai.engine.foreign.fields import UNBOUNDED, describe_field, strict_model
 from evennia_ai.engine.history.compaction.planning import CompactionSettings, read_compaction
 from evennia_ai.engine.knowledge.settings import LorekeeperSettings, read_lorekeeper_settings
 from evennia_ai.engine.lorebook.rules import ActivationRules
@@ -442,8 +442,8 @@ class Conf:
 
 
 SETTINGS: Final[Mapping[str, Setting]] = {
-    field: replace(said, name=said.name or field, wanted=said.wanted or wanted_of(one))
-    for field, one in door(Conf).model_fields.items()
+    field: replace(said, name=said.name or field, wanted=said.wanted or describe_field(one))
+    for field, one in strict_model(Conf).model_fields.items()
     for said in one.metadata
     if isinstance(said, Setting)
 }

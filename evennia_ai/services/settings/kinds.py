@@ -13,7 +13,7 @@ from typing import Annotated, Any, Final, Literal, Protocol, TypeVar
 from pydantic import Field, PlainValidator, ValidationInfo
 
 from evennia_ai.engine.errors import FormatError
-from evennia_ai.engine.foreign.fields import UNBOUNDED, Must, listed, read_fields, refusal
+from evennia_ai.engine.foreign.fields import UNBOUNDED, Must, custom_error, list_names, read_fields
 from evennia_ai.engine.knowledge.settings import SearchBudget, read_search_budget
 from evennia_ai.engine.lorebook.rules import ActivationRules, read_rules
 from evennia_ai.engine.prompt.assembly import read_assembly
@@ -105,7 +105,7 @@ def read_by(read: Reader[object], *, name: str = "") -> PlainValidator:
         try:
             return read(given, where=where)
         except FormatError as error:
-            raise refusal(error.message) from error
+            raise custom_error(error.message) from error
 
     return PlainValidator(validator)
 
@@ -128,7 +128,7 @@ def _list_of(is_one: Callable[[object], bool]) -> PlainValidator:
     def validator(value: Any) -> tuple[str, ...]:
         if isinstance(value, list | tuple) and all(is_one(one) for one in value):
             return tuple(value)
-        raise refusal("must be a list")
+        raise custom_error("must be a list")
 
     return PlainValidator(validator)
 
@@ -138,20 +138,20 @@ def _folder(value: Any, info: ValidationInfo) -> Path:
     if isinstance(value, str | Path) and str(value):
         folder: Path = info.data["game_folder"] / value
         return folder
-    raise refusal("must be a folder")
+    raise custom_error("must be a folder")
 
 
 def _log_mode(value: Any) -> LogMode:
     if isinstance(value, bool | str) and value in _LOG_MODES:
         return _LOG_MODES[value]
-    raise refusal("must be a mode")
+    raise custom_error("must be a mode")
 
 
 def _budget(given: Any) -> SearchBudget:
     """The budget; one that contradicts itself is not used, which is a doubt alone."""
     if isinstance(given, Mapping):
         return read_search_budget(given)[0]
-    raise refusal("must be a dictionary")
+    raise custom_error("must be a dictionary")
 
 
 WholeNumber = Annotated[int, Field(ge=0, le=UNBOUNDED)]
@@ -225,7 +225,7 @@ class _WrittenTracing:
 
 def read_tracing(given: Any, *, where: str) -> Tracing:
     """Where traces go; FormatError names what cannot be set."""
-    read = read_fields(_WrittenTracing, given, where=where, what="", hint=listed)
+    read = read_fields(_WrittenTracing, given, where=where, what="", hint=list_names)
     return Tracing(to=read.to, with_content=read.content)
 
 
@@ -240,7 +240,7 @@ def _sites(given: Any, info: ValidationInfo) -> dict[str, Site]:
     try:
         wikis = read_wikis(given, where=f"{PREFIX}KNOWLEDGE_WIKIS")
     except FormatError as error:
-        raise refusal(error.message) from error
+        raise custom_error(error.message) from error
     return {
         key: site_of(key, said, password=SecretText(environment.get(said["password_env"], "")))
         for key, said in wikis.items()
@@ -250,10 +250,10 @@ def _sites(given: Any, info: ValidationInfo) -> dict[str, Site]:
 def _languages(given: Any) -> Languages:
     """Codes of languages, each once."""
     if not isinstance(given, list | tuple) or not all(isinstance(code, str) for code in given):
-        raise refusal("must be a list of codes of languages")
+        raise custom_error("must be a list of codes of languages")
     unknown = [code for code in given if code not in LANGUAGES]
     if unknown:
-        raise refusal(f"{unknown[0]!r} is none of {', '.join(LANGUAGES)}")
+        raise custom_error(f"{unknown[0]!r} is none of {', '.join(LANGUAGES)}")
     return tuple(dict.fromkeys(given))
 
 

@@ -11,7 +11,7 @@ from typing import Annotated, Any, Final, Literal, get_args
 from pydantic import AfterValidator, BaseModel, Field, ValidationError
 from pydantic_core import ErrorDetails
 
-from evennia_ai.engine.foreign.fields import door, near, own_words
+from evennia_ai.engine.foreign.fields import error_words, strict_model, suggest_name
 from evennia_ai.services.llm.profiles import ModelProfile
 from evennia_ai.services.llm.quotas import LIMITS
 from evennia_ai.services.settings.conf import SettingError, conf
@@ -26,7 +26,7 @@ MODES: Final[tuple[Mode, ...]] = get_args(Mode)
 def _known_profile(value: str) -> str:
     profiles = conf().profiles
     if value and value not in profiles:
-        raise ValueError(f"there is no profile {value!r}{near(value, profiles)}")
+        raise ValueError(f"there is no profile {value!r}{suggest_name(value, profiles)}")
     return value
 
 
@@ -45,7 +45,7 @@ def _one_line(value: str) -> str:
 def _known_limits(value: dict[str, int]) -> dict[str, int]:
     for name in value:
         if name not in LIMITS:
-            meant = near(name, LIMITS) or f"; they are {', '.join(LIMITS)}"
+            meant = suggest_name(name, LIMITS) or f"; they are {', '.join(LIMITS)}"
             raise ValueError(f"there is no limit {name!r}{meant}")
     return value
 
@@ -120,7 +120,7 @@ def judged(values: Mapping[str, Any], *, who: str) -> dict[str, Any]:
 def read_settings(values: Mapping[str, Any]) -> tuple[NPCSettings, tuple[str, ...]]:
     """What stored values say, and what of them cannot be."""
     good, problems = usable(values)
-    return NPCSettings(**dict(door(NPCSettings).model_validate(good))), tuple(problems)
+    return NPCSettings(**dict(strict_model(NPCSettings).model_validate(good))), tuple(problems)
 
 
 def usable(values: Mapping[str, Any]) -> tuple[dict[str, Any], list[str]]:
@@ -142,7 +142,7 @@ def usable(values: Mapping[str, Any]) -> tuple[dict[str, Any], list[str]]:
 def _checked(values: Mapping[str, Any]) -> tuple[BaseModel | None, list[tuple[str, str]]]:
     """The values read, or the names of those that cannot be, each with what is wrong."""
     try:
-        read = door(NPCSettings).model_validate(dict(values))
+        read = strict_model(NPCSettings).model_validate(dict(values))
     except ValidationError as error:
         return None, [(str(one["loc"][0]), _in_words(one)) for one in error.errors()]
     given = dict(read)
@@ -160,5 +160,5 @@ def _checked(values: Mapping[str, Any]) -> tuple[BaseModel | None, list[tuple[st
 def _in_words(error: ErrorDetails) -> str:
     name = str(error["loc"][0])
     if error["type"] == "extra_forbidden":
-        return f"there is no setting {name!r}{near(name, NAMES)}"
-    return f"{name}: {own_words(error, shows_value=True)}"
+        return f"there is no setting {name!r}{suggest_name(name, NAMES)}"
+    return f"{name}: {error_words(error, shows_value=True)}"

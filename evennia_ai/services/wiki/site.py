@@ -14,7 +14,7 @@ from pydantic import AfterValidator, Field, ValidationError
 from pydantic_core import ErrorDetails
 
 from evennia_ai.engine.errors import FormatError
-from evennia_ai.engine.foreign.fields import door, near, own_words
+from evennia_ai.engine.foreign.fields import error_words, strict_model, suggest_name
 from evennia_ai.engine.knowledge.pages.page import Namespace
 from evennia_ai.services.net.http import is_address
 from evennia_ai.services.net.secrets import SecretText
@@ -87,7 +87,7 @@ Wikis = Mapping[str, Mapping[str, Any]]
 """The wikis of the settings: their fields by the keys of the knowledge bases they are."""
 
 _NOT_SAID: Final = frozenset({"key", "password"})
-_FIELDS: Final = tuple(name for name in door(Site).model_fields if name not in _NOT_SAID)
+_FIELDS: Final = tuple(name for name in strict_model(Site).model_fields if name not in _NOT_SAID)
 
 
 def read_wikis(given: Any, *, where: str) -> Wikis:
@@ -116,7 +116,11 @@ def _read_wiki(key: Any, fields: Any, *, where: str) -> Mapping[str, Any]:
     given = {name: fields[name] for name in _FIELDS if name in fields}
     wrong: list[str] = []
     try:
-        read = door(Site).model_validate({**given, "key": key}).model_dump(include=set(_FIELDS))
+        read = (
+            strict_model(Site)
+            .model_validate({**given, "key": key})
+            .model_dump(include=set(_FIELDS))
+        )
     except ValidationError as error:
         wrong = [f"{where}{_in_words(one)}" for one in error.errors()]
     wrong += [f"{where}{_unknown(str(name))}" for name in fields if name not in _FIELDS]
@@ -132,10 +136,10 @@ def _in_words(error: ErrorDetails) -> str:
     place = ".".join(str(part) for part in error["loc"])
     if error["type"] == "missing":
         return f".{place}: is missing: the wiki's address, which ends in api.php"
-    return f".{place}: {own_words(error)}"
+    return f".{place}: {error_words(error)}"
 
 
 def _unknown(name: str) -> str:
     if "pass" in name.lower():
         return f".{name}: a password never stands in settings; see password_env"
-    return f": there is no field {name!r}{near(name, _FIELDS)}"
+    return f": there is no field {name!r}{suggest_name(name, _FIELDS)}"

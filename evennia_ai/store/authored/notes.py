@@ -17,7 +17,7 @@ from evennia_ai.engine.errors import (
     NotStoredError,
     StoreError,
 )
-from evennia_ai.engine.foreign.fields import Must, checker, wrong_in
+from evennia_ai.engine.foreign.fields import Must, field_checker, find_wrong_field
 from evennia_ai.engine.history.records import canonical_json, storable
 from evennia_ai.engine.prompt.components import DEFAULT_ORDER, MAX_CONTENT, MAX_DEPTH, Order
 from evennia_ai.engine.prompt.messages import Role
@@ -75,12 +75,12 @@ class StoredNote:
     revision: int = 0
 
     def __post_init__(self) -> None:
-        if not _are_allowed(_values(self)) and (wrong := wrong_in(self)):
+        if not _are_allowed(_values(self)) and (wrong := find_wrong_field(self)):
             field, wanted = wrong
             raise ComponentValueError(f"the note's {field}", getattr(self, field), wanted)
 
 
-_values, _are_allowed = checker(StoredNote)
+_values, _are_allowed = field_checker(StoredNote)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

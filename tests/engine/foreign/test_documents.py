@@ -1,4 +1,4 @@
-"""Files of scenarios: what YAML could hide or multiply, files without end."""
+"""Documents: hidden features of YAML, and endless files."""
 
 from pathlib import Path
 
@@ -6,7 +6,7 @@ import pytest
 
 from evennia_ai.engine.errors import FormatError
 from evennia_ai.engine.foreign import documents
-from evennia_ai.engine.foreign.documents import read_document, yaml_values
+from evennia_ai.engine.foreign.documents import read_document, read_yaml
 from tests.effort import little_work
 
 
@@ -26,20 +26,20 @@ from tests.effort import little_work
         ("[" * 3000, "is nested too deeply"),
     ],
 )
-def test_what_yaml_could_hide_is_refused_in_words(text: str, problem: str) -> None:
+def test_hidden_yaml_features_are_refused(text: str, problem: str) -> None:
     with pytest.raises(FormatError) as caught:
-        yaml_values(text, kind="scenario", where="f.yaml")
+        read_yaml(text, kind="scenario", where="f.yaml")
     assert problem in caught.value.message
 
 
-def test_a_key_that_comes_twice_among_many_is_found_in_linear_time() -> None:
+def test_duplicate_key_is_found_in_linear_time() -> None:
     text = "".join(f"a{n}: 1\n" for n in range(5000)) + "a4999: 2"
     with little_work(3):
         with pytest.raises(FormatError, match="key 'a4999' is there twice in the block of line 1"):
-            yaml_values(text, kind="scenario", where="f.yaml")
+            read_yaml(text, kind="scenario", where="f.yaml")
 
 
-def test_a_device_without_end_is_no_file(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_endless_device_is_refused(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(documents, "MAX_BYTES", 1000)
     with pytest.raises(FormatError, match="/dev/zero: the file is larger than 1000 bytes"):
         read_document(Path("/dev/zero"), kind="scenario")

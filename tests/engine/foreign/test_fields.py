@@ -1,4 +1,4 @@
-"""Fields of foreign values: read from a mapping by the types and bounds at their dataclass."""
+"""Fields of foreign values, read by the types and bounds of their dataclass."""
 
 from dataclasses import dataclass, field, replace
 from typing import Annotated, Any, Literal
@@ -7,7 +7,13 @@ import pytest
 from pydantic import Field
 
 from evennia_ai.engine.errors import FormatError
-from evennia_ai.engine.foreign.fields import Must, door, read_fields, wanted_in_data, wrong_in
+from evennia_ai.engine.foreign.fields import (
+    Must,
+    describe_in_data,
+    find_wrong_field,
+    read_fields,
+    strict_model,
+)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -29,11 +35,11 @@ def read(given: Any) -> Ferry:
     return read_fields(Ferry, given, where="FERRY")
 
 
-def test_what_is_left_out_is_as_it_is_by_default() -> None:
+def test_missing_fields_keep_their_defaults() -> None:
     assert read({}) == Ferry()
 
 
-def test_a_dataclass_inside_stands_flat() -> None:
+def test_inner_dataclass_is_flattened() -> None:
     assert read({"oars": 4, "colour": "white"}) == Ferry(oars=4, sails=Sails(colour="white"))
 
 
@@ -55,24 +61,24 @@ def test_a_dataclass_inside_stands_flat() -> None:
         ({"name": None}, "FERRY.name: must be the name of a boat, not None"),
     ],
 )
-def test_err_the_message_names_the_field_and_what_it_must_be(given: Any, told: str) -> None:
+def test_err_error_names_the_field_and_its_requirement(given: Any, told: str) -> None:
     with pytest.raises(FormatError) as raised:
         read(given)
     assert raised.value.message == told
 
 
-def test_the_first_wrong_field_in_the_order_of_the_mapping_is_told() -> None:
+def test_error_names_the_first_wrong_field() -> None:
     with pytest.raises(FormatError, match=r"FERRY\.seats"):
         read({"seats": 0, "oars": -1, "keel": 1})
 
 
-def test_what_is_made_inside_the_package_is_not_looked_at() -> None:
+def test_values_made_in_code_are_not_checked() -> None:
     assert replace(Ferry(), oars=-1).oars == -1
 
 
-def test_a_dataclass_that_checks_itself_is_told_its_first_wrong_field() -> None:
-    assert wrong_in(Sails(area=7)) is None
-    assert wrong_in(Sails(area=0)) == ("area", "a whole number from 1 to 200")
+def test_find_wrong_field_returns_the_first() -> None:
+    assert find_wrong_field(Sails(area=7)) is None
+    assert find_wrong_field(Sails(area=0)) == ("area", "a whole number from 1 to 200")
 
 
 @pytest.mark.parametrize(
@@ -89,9 +95,9 @@ def test_a_dataclass_that_checks_itself_is_told_its_first_wrong_field() -> None:
         (Annotated[int, Field(ge=0, le=10**9)], 10**10, "a whole number, 0 or more, at most 10"),
     ],
 )
-def test_authors_are_told_in_the_words_of_their_files(kind: Any, value: Any, wanted: str) -> None:
+def test_requirement_is_in_the_notation_of_the_file(kind: Any, value: Any, wanted: str) -> None:
     @dataclass(frozen=True)
     class Form:
         member: kind  # type: ignore[valid-type]
 
-    assert wanted_in_data(door(Form).model_fields["member"], value).startswith(wanted)
+    assert describe_in_data(strict_model(Form).model_fields["member"], value).startswith(wanted)

@@ -1,4 +1,4 @@
-"""What a file is, whoever offered it as what."""
+"""The kind of a file is recognised whichever reader gets it."""
 
 import json
 import struct
@@ -65,7 +65,7 @@ READERS = {
 
 
 @pytest.mark.parametrize(("value", "name"), KINDS)
-def test_a_file_is_called_what_it_is_by_every_reader_that_refuses_it(value, name):
+def test_every_reader_names_the_kind_of_a_refused_file(value, name):
     kind = kind_of(value)
     assert kind is not None
     assert kind.name == name
@@ -103,7 +103,7 @@ def a_picture(*chunks: tuple[bytes, bytes]) -> bytes:
         ),
     ],
 )
-def test_a_file_that_is_no_json_is_called_what_it_is(content, name):
+def test_kind_is_named_of_a_file_that_is_not_json(content, name):
     kind = kind_of_file(content)
     assert kind is not None
     assert kind.name == name
@@ -115,5 +115,5 @@ def test_a_file_that_is_no_json_is_called_what_it_is(content, name):
     "content",
     [b"", b"{", b"null", b"[]", b"{}", b"[1]", b"\xff\xfe", b"a: b", b"[" * 9999, b"{\n}{"],
 )
-def test_of_what_nobody_knows_nothing_is_said(content):
+def test_kind_is_empty_of_an_unknown_file(content):
     assert kind_of_file(content) is None

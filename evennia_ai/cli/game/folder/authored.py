@@ -11,7 +11,7 @@ from evennia_ai.cli.game.folder.judged import Judged, left_out
 from evennia_ai.cli.game.folder.places import FolderFile
 from evennia_ai.engine.actors import Actor
 from evennia_ai.engine.errors import ComponentValueError, EvenniaAIError, FormatError
-from evennia_ai.engine.foreign.documents import decoded, read_bytes
+from evennia_ai.engine.foreign.documents import decode_text, read_bytes
 from evennia_ai.engine.lorebook.book import Lorebook
 from evennia_ai.engine.lorebook.same_book import has_same_content, linked_world
 from evennia_ai.engine.text.columns import clipped
@@ -145,7 +145,7 @@ def _text_of(file: FolderFile, conf: Conf) -> str:
     if len(content) > most * _BYTES_PER_CHARACTER:
         problem = f"it has {len(content)} bytes; EVENNIA_AI_MAX_SOURCE_CHARACTERS is {most}"
         raise FormatError("book", problem)
-    return decoded(content, kind="book", where=file.path.name)
+    return decode_text(content, kind="book", where=file.path.name)
 
 
 def _book_name(stem: str) -> str:

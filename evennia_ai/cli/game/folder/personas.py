@@ -12,7 +12,7 @@ from evennia_ai.cli.game.folder.authored import Taking
 from evennia_ai.cli.game.folder.judged import Judged, left_out
 from evennia_ai.cli.game.folder.places import FolderFile
 from evennia_ai.engine.errors import FormatError
-from evennia_ai.engine.foreign.documents import decoded, json_values, one_line, read_bytes
+from evennia_ai.engine.foreign.documents import decode_text, one_line, read_bytes, read_json
 from evennia_ai.engine.prompt.personas import MOST_DEPTH, USUAL_DEPTH, Persona, PersonaPlace
 from evennia_ai.store.authored.personas import persona_of, set_persona
 
@@ -40,8 +40,8 @@ _NOT_KEPT: Final = {
 
 def judged_personas(file: FolderFile, taking: Taking) -> Iterator[Judged]:
     """Each persona of the settings; nothing else in them is looked at."""
-    told = json_values(
-        decoded(read_bytes(file.path, kind="settings"), kind="settings", where=file.where),
+    told = read_json(
+        decode_text(read_bytes(file.path, kind="settings"), kind="settings", where=file.where),
         kind="settings",
         where=file.where,
     )

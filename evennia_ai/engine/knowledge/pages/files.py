@@ -19,7 +19,7 @@ from typing import Any, Final
 import yaml
 
 from evennia_ai.engine.errors import EvenniaAIError, FormatError
-from evennia_ai.engine.foreign.documents import yaml_values
+from evennia_ai.engine.foreign.documents import read_yaml
 from evennia_ai.engine.knowledge.pages.markup import (
     MAX_TEXT,
     MarkupError,
@@ -319,7 +319,7 @@ def _base(info: BaseInfo, text: str, *, keeps_key: bool) -> BaseInfo:
 
 def _mapping(source: str) -> dict[str, Any]:
     try:
-        values = yaml_values(source, kind="page", where="the file")
+        values = read_yaml(source, kind="page", where="the file")
     except FormatError as error:
         raise _FileError(error.message) from error
     if not isinstance(values, dict):

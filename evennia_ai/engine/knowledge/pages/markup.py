@@ -17,7 +17,7 @@ from collections.abc import Iterator, Mapping
 from typing import Any, Final, NamedTuple
 
 from evennia_ai.engine.errors import EvenniaAIError, FormatError
-from evennia_ai.engine.foreign.documents import parse_json, yaml_text, yaml_values
+from evennia_ai.engine.foreign.documents import parse_json, read_yaml, write_yaml
 from evennia_ai.engine.knowledge.pages.page import (
     KNOWN_FIELDS,
     LIST_FIELDS,
@@ -227,7 +227,7 @@ def _front_matter(text: str) -> MetadataBlock | None:
         raise MarkupError(f"the front matter is never closed; {wanted}", line=1)
     source = _sized(text[opening.end() : closing.start()], line=1)
     try:
-        values = yaml_values(f"\n{source}", kind="page", where="front matter")
+        values = read_yaml(f"\n{source}", kind="page", where="front matter")
     except FormatError as error:
         raise MarkupError(error.message) from error
     return MetadataBlock(source, 2, _object(values, line=2), text[closing.end() :])
@@ -335,7 +335,7 @@ def write_page(page: Page) -> str:
     if not values and not may_have_metadata(page.body):
         return page.body
     # Without metadata, an empty block keeps `read_page` from reading one in the body.
-    metadata = yaml_text(values) if values else ""
+    metadata = write_yaml(values) if values else ""
     return f"---\n{metadata}---\n\n{page.body}"
 
 

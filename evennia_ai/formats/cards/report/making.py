@@ -7,7 +7,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from typing import Final
 
 from evennia_ai.engine.errors import ComponentValueError, FormatError
-from evennia_ai.engine.foreign.documents import Progress, silent
+from evennia_ai.engine.foreign.documents import Progress, ignore_progress
 from evennia_ai.engine.lorebook.activation.lore_budget import budget_of
 from evennia_ai.engine.lorebook.book import Lorebook
 from evennia_ai.engine.lorebook.entry import LoreEntry
@@ -162,7 +162,7 @@ def import_report(
     rules: ActivationRules = _USUAL_RULES,
     post_history_depth: int = DEFAULT_DEPTH,
     size_bytes: int | None = None,
-    progress: Progress = silent,
+    progress: Progress = ignore_progress,
 ) -> ImportReport:
     """The report of a card with these grants.
 

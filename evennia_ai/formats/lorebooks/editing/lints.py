@@ -9,7 +9,7 @@ from collections.abc import Callable, Collection, Iterable, Iterator
 from dataclasses import dataclass
 from typing import Any, Final
 
-from evennia_ai.engine.foreign.documents import one_line, says_loss
+from evennia_ai.engine.foreign.documents import is_loss, one_line
 from evennia_ai.engine.lorebook.book import Lorebook
 from evennia_ai.engine.lorebook.entry import IN_HISTORY, LoreEntry
 from evennia_ai.engine.lorebook.rules import ActivationRules, ClockName
@@ -47,7 +47,7 @@ class Lint:
     @property
     def is_error(self) -> bool:
         """Whether something of the book is lost, or can never do what it says."""
-        return self.kind in _ERRORS or (self.kind == "notice" and says_loss(self.text))
+        return self.kind in _ERRORS or (self.kind == "notice" and is_loss(self.text))
 
     def __str__(self) -> str:
         return f"entry {self.uid}: {self.text}" if self.uid else self.text

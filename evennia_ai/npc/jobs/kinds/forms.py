@@ -14,7 +14,7 @@ from typing import Any, Final, TypeVar, cast
 
 from pydantic import TypeAdapter, ValidationError
 
-from evennia_ai.engine.foreign.fields import as_format_error
+from evennia_ai.engine.foreign.fields import to_format_error
 from evennia_ai.engine.history.records import storable
 from evennia_ai.engine.prompt.messages import Message, Role
 from evennia_ai.services.llm.chat import ChatMessage
@@ -76,7 +76,7 @@ def read_form(form: type[FormT], said: Mapping[str, Any], *, where: str) -> Form
     try:
         made: FormT = _reader(cast(Any, form)).validate_json(json.dumps(dict(said)), strict=True)
     except ValidationError as error:
-        raise as_format_error(error, kind="job", where=where) from error
+        raise to_format_error(error, kind="job", where=where) from error
     return made
 
 

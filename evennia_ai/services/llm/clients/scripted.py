@@ -30,7 +30,7 @@ from evennia_ai.engine.errors import (
     ModelUnavailable,
 )
 from evennia_ai.engine.foreign.documents import read_document
-from evennia_ai.engine.foreign.fields import own_words
+from evennia_ai.engine.foreign.fields import error_words
 from evennia_ai.engine.prompt.messages import ToolCall
 from evennia_ai.services.llm.chat import ChatReply, ChatRequest, Listener, Usage
 from evennia_ai.services.llm.resilience import Clock
@@ -212,7 +212,7 @@ def _in_words(error: ValidationError) -> str:
         return "it must be a list of replies, or an object with that list under 'replies'"
     if one["type"] == "extra_forbidden":
         return f"{' '.join(steps)}: no such word; {_known(one['loc'])}"
-    wanted = "must be a text or an object" if one["type"] == "model_type" else own_words(one)
+    wanted = "must be a text or an object" if one["type"] == "model_type" else error_words(one)
     return f"{' '.join(steps)}: {wanted}"
 
 
