@@ -25,12 +25,12 @@ from hashlib import blake2b
 from itertools import count
 
 from evennia_ai.engine.compose import compose
-from evennia_ai.engine.history.compaction.extract import extract
+from evennia_ai.engine.history.compaction.extract import extract_summary
 from evennia_ai.engine.history.compaction.planning import (
     CompactionPlan,
     CompactionRules,
     is_due,
-    plan,
+    plan_compaction,
 )
 from evennia_ai.engine.inputs import ComposeRules, Inputs
 from evennia_ai.engine.prompt.blocks import DynamicBlock
@@ -226,10 +226,12 @@ class Chat:
         spent = history.tokens_from(history.earlier, counter=COUNTER)
         if not is_due(spent, limit_tokens=limit, rules=rules, other_tokens=other):
             return
-        made = plan(history, rules=rules, counter=COUNTER, limit_tokens=limit, other_tokens=other)
+        made = plan_compaction(
+            history, rules=rules, counter=COUNTER, limit_tokens=limit, other_tokens=other
+        )
         if not isinstance(made, CompactionPlan):
             raise SystemExit(f"{self.layout.title}: {made.reason}")
-        summary = extract(made, npc_name="Maren", counter=COUNTER)
+        summary = extract_summary(made, npc_name="Maren", counter=COUNTER)
         self.history = History([said("user", summary), *made.tail], segment=history.segment + 1)
         self.goes_on = False
 

@@ -100,7 +100,7 @@ class Talk:
     def turn(self, what):
         """Something is heard, composed, committed, and answered."""
         from evennia_ai.engine.compose import compose
-        from evennia_ai.engine.history.turn.sending import draft_of
+        from evennia_ai.engine.history.turn.sending import make_draft
         from evennia_ai.store.history import conversations, turns
         from evennia_ai.store.history.windows import windows
 
@@ -111,7 +111,7 @@ class Talk:
             with self.timed(f"{what}: composing"):
                 prompt = compose(self.inputs(before, heard))
             with self.timed(f"{what}: committing"):
-                draft = draft_of(prompt, event=heard)
+                draft = make_draft(prompt, event=heard)
                 begun = turns.begin(self.where, draft=draft, event=heard)
                 turns.finish(begun.turn, [reply(self.number)])
         return len(prompt.messages)

@@ -81,7 +81,7 @@ class Chat:
     def turn(self, line, reply):
         """Something is heard, a prompt composed, committed and fitted, and answered."""
         from evennia_ai.engine.compose import compose
-        from evennia_ai.engine.history.turn.sending import draft_of
+        from evennia_ai.engine.history.turn.sending import make_draft
         from evennia_ai.engine.inputs import Inputs
         from evennia_ai.engine.prompt.messages import pending
         from evennia_ai.services.llm.chat import sent_sha256
@@ -103,7 +103,7 @@ class Chat:
         )
         prompt = compose(inputs)
         sha256 = sent_sha256(adapt(chat_messages(prompt.messages), profile=OPEN))
-        draft = draft_of(prompt, event=heard, sent_sha256=sha256)
+        draft = make_draft(prompt, event=heard, sent_sha256=sha256)
         begun = turns.begin(self.where, draft=draft, event=heard)
         sent = adapt(chat_messages(begun.messages), profile=OPEN)
         turns.finish(begun.turn, [reply])

@@ -29,7 +29,7 @@ from evennia_ai.engine.errors import (
     EvenniaAIError,
     on_one_line,
 )
-from evennia_ai.engine.history.records import storable
+from evennia_ai.engine.history.records import make_storable
 from evennia_ai.engine.prompt.names import guise_in, wearer_of
 from evennia_ai.engine.text.columns import WIDTH, clipped, padded, visible, wrapped
 from evennia_ai.npc.mind.actors import actor_of, addresses_of
@@ -138,7 +138,7 @@ class StrictCommand(COMMAND_CLASS):
     def parse(self) -> None:
         """Keep the switches as they were typed; `func` judges them."""
         self.switch_options = None
-        self.args: str = storable(self.args)  # a client may send what no database takes
+        self.args: str = make_storable(self.args)  # a client may send what no database takes
         super().parse()
 
     def func(self) -> Run:

@@ -25,7 +25,7 @@ from evennia_ai.commands.ai.status import status_lines
 from evennia_ai.engine.actors import trusted
 from evennia_ai.engine.errors import EvenniaAIError, ModelUnavailable
 from evennia_ai.engine.history.compaction.planning import CompactionRules, CompactionSettings
-from evennia_ai.engine.history.records import NewRecord, RecordKind, first_broken
+from evennia_ai.engine.history.records import NewRecord, RecordKind, find_broken
 from evennia_ai.engine.history.turn.replay import replay
 from evennia_ai.npc import runtime as running
 from evennia_ai.npc import service
@@ -256,7 +256,7 @@ class World:
         self._tell(unlike=unlike)
 
     def _broken(self) -> list[str]:
-        return [str(one) for one in self._known() if first_broken(record_rows.records_of(one))]
+        return [str(one) for one in self._known() if find_broken(record_rows.records_of(one))]
 
     def _known(self) -> list[ConversationRef]:
         """Its conversations and their branches."""

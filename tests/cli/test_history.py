@@ -133,7 +133,7 @@ def test_a_transcript_that_was_changed_is_refused_with_its_line(call, harbour, t
         (["import", "--npc", "Tom", "talk.jsonl"], "nobody called 'Tom' is an NPC with a mind"),
         (["import", "--npc", "Harbour", "talk.jsonl"], "is an NPC with a mind"),
         (["import", "--npc", "Tilda", "nowhere.jsonl"], "nowhere.jsonl: cannot be read"),
-        (["import", "--npc", "Tilda", "talk.jsonl"], "line 1: this is no JSON"),
+        (["import", "--npc", "Tilda", "talk.jsonl"], "line 1: this is not JSON"),
     ],
 )
 def test_bad_input_is_one_line(call, harbour, write, words: list[str], told: str) -> None:

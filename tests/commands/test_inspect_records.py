@@ -144,7 +144,7 @@ class TestTranscripts:
         file.write_text(file.read_text().replace("Aye.", "Nay."))
         told = one_line(stage.builds(f"ai/import tilda = {file.stem}"))
 
-        assert "Line " in told and "nothing was taken over" in told
+        assert "Line " in told and "nothing was imported" in told
         assert conversations_of(other.ai.ref) == ()
 
     def test_only_an_admin_takes_something_over(self, stage, other, card_folder):

@@ -6,7 +6,7 @@ from typing import Any
 
 from evennia_ai import models
 from evennia_ai.engine.history.projection import record_of
-from evennia_ai.engine.history.records import Record, RecordKind, calls_of
+from evennia_ai.engine.history.records import Record, RecordKind, call_ids
 from evennia_ai.npc.runtime import runtime
 from evennia_ai.npc.turn.ending import STOPPED
 from evennia_ai.npc.views.recomposing import PastReader, composed_again
@@ -167,7 +167,7 @@ def check_history(where: Any) -> None:
         assert getattr(known, name) == getattr(fresh, name), name
     check_calls_are_answered(list(windows(where.id).history))
     records = record_rows.records_of(where)
-    calls = [call for record in records for call in calls_of(record)]
+    calls = [call for record in records for call in call_ids(record)]
     results = [
         r.meta["tool_call_id"]
         for r in records

@@ -3,7 +3,7 @@
 from evennia_ai import models
 from evennia_ai.engine.history.projection import project
 from evennia_ai.engine.history.records import NewRecord, RecordKind
-from evennia_ai.engine.history.turn.sending import draft_of
+from evennia_ai.engine.history.turn.sending import make_draft
 from evennia_ai.store import model_calls
 from evennia_ai.store.core.snapshots import Snapshots
 from evennia_ai.store.history import conversations, record_rows, turns
@@ -45,7 +45,7 @@ def a_turn(where, body: str = "Good evening, Oren.", *, reply: str | None = "Eve
     """A whole turn: something is heard, a prompt is sent, the NPC answers."""
     conversations.append(where, [a_line(body)])
     heard = [r for r in record_rows.records_of(where) if r.kind in SAID and not r.is_erased]
-    draft = draft_of(a_prompt(heard, **fields), event=heard[-1], model="tiny")
+    draft = make_draft(a_prompt(heard, **fields), event=heard[-1], model="tiny")
     begun = turns.begin(where, draft=draft, event=heard[-1]).turn
     if reply is not None:
         turns.finish(begun, [a_reply(reply)])

@@ -5,7 +5,7 @@ from django.db import connection
 from django.db.utils import OperationalError
 
 from evennia_ai.engine.errors import StoreError
-from evennia_ai.engine.history.records import NewRecord, RecordKind, first_broken
+from evennia_ai.engine.history.records import NewRecord, RecordKind, find_broken
 from evennia_ai.store.core.snapshots import forget_everything
 from evennia_ai.store.history import record_rows, turns
 from evennia_ai.store.history.conversations import append, conversation
@@ -92,7 +92,7 @@ def test_calls_of_earlier_turns_are_left_alone(quay):
 def test_the_chain_holds_over_what_was_closed(quay, interrupted):
     turns.close_interrupted()
 
-    assert first_broken(record_rows.records_of(quay)) is None
+    assert find_broken(record_rows.records_of(quay)) is None
 
 
 @pytest.mark.req("S2-29")
@@ -145,4 +145,4 @@ def test_an_end_that_is_not_written_leaves_all_as_it_was(quay, table):
 
     turns.finish(turn, [REPLY])
     assert states() == ["done"]
-    assert first_broken(record_rows.records_of(quay)) is None
+    assert find_broken(record_rows.records_of(quay)) is None

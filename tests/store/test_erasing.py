@@ -10,8 +10,8 @@ from evennia_ai import models
 from evennia_ai.engine.actors import trusted
 from evennia_ai.engine.errors import HistoryConflictError, ReplayError, StoreError, TurnClosedError
 from evennia_ai.engine.history.records import RecordKind
-from evennia_ai.engine.history.turn.replay import messages_of
-from evennia_ai.engine.history.turn.sending import draft_of
+from evennia_ai.engine.history.turn.replay import replay_messages
+from evennia_ai.engine.history.turn.sending import make_draft
 from evennia_ai.engine.lorebook.activation.timers import NO_STATE, LoreState, Spell
 from evennia_ai.store.core.inserting import Insert
 from evennia_ai.store.core.snapshots import forget_everything, one_transaction
@@ -101,7 +101,7 @@ class TestErasing:
         stored = turns.last_turn("12")
 
         with pytest.raises(ReplayError, match="erased on request"):
-            messages_of(stored.manifest, record_rows.records(stored.manifest.record_ids))
+            replay_messages(stored.manifest, record_rows.records(stored.manifest.record_ids))
 
     def test_what_a_turn_cost_and_its_hash_stay(self, whispers):
         begun = a_turn(whispers, SECRET)
@@ -129,7 +129,7 @@ class TestErasing:
 
     def test_what_waited_for_an_answer_is_not_sent_any_more(self, whispers):
         (event,) = append(whispers, [a_line(SECRET)])
-        draft = draft_of(a_prompt([event]), event=event)
+        draft = make_draft(a_prompt([event]), event=event)
         erase_private("7", by=trusted("Mira"))
 
         with pytest.raises(StoreError, match="erased on request; nothing of it is sent"):

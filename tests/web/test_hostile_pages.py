@@ -5,7 +5,7 @@ import json
 import pytest
 
 from evennia_ai.engine.actors import trusted
-from evennia_ai.engine.history.records import storable
+from evennia_ai.engine.history.records import make_storable
 from evennia_ai.engine.knowledge.pages.page import BaseInfo, Page, PageDraft, page_name
 from evennia_ai.store.authored import cards, lorebooks, notes
 from evennia_ai.store.core.snapshots import forget_everything
@@ -16,7 +16,7 @@ from tests.npc.scripted_games import CARD
 from tests.web.conftest import acting
 
 MOST = 3000
-TEXTS = [storable(case.text)[:MOST] for case in corpus()]
+TEXTS = [make_storable(case.text)[:MOST] for case in corpus()]
 
 
 def together():

@@ -16,7 +16,7 @@ from django.test.utils import CaptureQueriesContext
 
 import evennia_ai
 from evennia_ai.engine.actors import trusted
-from evennia_ai.engine.history.turn.replay import report_of_turn
+from evennia_ai.engine.history.turn.replay import turn_report
 from evennia_ai.npc.views.parse_cache import parsed_card
 from evennia_ai.store import model_calls
 from evennia_ai.store.authored import cards, components, lorebooks, notes
@@ -144,7 +144,7 @@ def test_a_column_is_the_report_that_the_game_shows(played, browser):
     client = browser("Admin")
     for number in range(1, 6):
         turn = turns.turn(played.npc.ai.ref, number)
-        report = report_of_turn(turn.manifest, record_rows.records(turn.manifest.record_ids))
+        report = turn_report(turn.manifest, record_rows.records(turn.manifest.record_ids))
         told = as_json(client, turn_page(played, number))
         shown = json.loads(json.dumps(column_of(report)))
         assert {key: told[key] for key in shown} == shown

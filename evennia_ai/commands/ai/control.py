@@ -14,7 +14,7 @@ from twisted.internet.defer import Deferred
 from evennia_ai.commands.base import CommandError, StrictCommand, in_words
 from evennia_ai.commands.naming import counted_number, npc_and_number, npc_named
 from evennia_ai.engine.actors import Actor
-from evennia_ai.engine.history.corrections import said_at
+from evennia_ai.engine.history.corrections import original_place
 from evennia_ai.engine.history.records import Record, RecordKind
 from evennia_ai.engine.knowledge.meta_prompt import TOOL as KNOWLEDGE_TOOL
 from evennia_ai.engine.text.columns import visible
@@ -197,7 +197,7 @@ def _record_of(npc: NPC, record_id: str) -> tuple[ConversationRef, Record]:
 
 def _old_words(npc: NPC, where: ConversationRef, record: Record) -> str:
     """What may still be made of the old words."""
-    segment, _, seq = said_at(record).partition(".")
+    segment, _, seq = original_place(record).partition(".")
     if model_requests.consolidated(where.id).upto < (int(segment), int(seq)):
         return ""
     return (

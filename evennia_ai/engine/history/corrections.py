@@ -1,13 +1,13 @@
-"""Corrections: other words in the place of what the NPC said, as records of their own.
+"""Corrections: records with other words in place of those the NPC said.
 
-What can be corrected is what others heard or saw of the NPC (its reply, the words of a tool that
-speaks) and the summary that stands for what was said before. The words of a tool stand twice, in
-its call and in its result, and are corrected in both. The first wording stays, and is named.
+A builder can correct what others heard or saw of the NPC (its reply, the words of a tool that
+speaks), and the summary of earlier messages. The words of a tool are in its call and in its result
+and are corrected in both. The first wording stays in its record, which the correction names.
 """
 
 import json
 import re
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Final
 
@@ -15,19 +15,19 @@ from evennia_ai.engine.history.compaction.summaries import FRAME
 from evennia_ai.engine.history.records import NewRecord, Record, RecordKind, canonical_json
 
 CORRECTS: Final = "corrects"
-"""In the meta of a record: the place of the one that it is shown instead of."""
+"""Key in the meta of a record: the place of the record that it replaces."""
 
 CORRECTIBLE: Final = frozenset({RecordKind.ASSISTANT, RecordKind.TOOL_CALL, RecordKind.SUMMARY})
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Spoken:
-    """Where the words of a tool stand that speaks."""
+class SpeakingTool:
+    """A tool that speaks, and the place of its words."""
 
     argument: str
-    """The argument of its call that holds them."""
+    """The argument of its call with the words."""
     result: re.Pattern[str]
-    """Its result where they were heard: the first group before the words, the last behind them."""
+    """Matches its result if the words were heard. Its groups are the text before and after them."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -36,73 +36,72 @@ class Utterance:
 
     words: str
     call: str = ""
-    """The id of the call of a tool that spoke them, "" for those of the record itself."""
+    """The id of the tool call that spoke them, or "" for words of the record itself."""
 
 
-def said_at(record: Record) -> str:
-    """The place where it was said what a record says, perhaps in other words."""
+def original_place(record: Record) -> str:
+    """Return the place of the record with the first wording."""
     return str(record.meta.get(CORRECTS) or record.place)
 
 
-def utterances(
-    record: Record, results: Mapping[str, Record], *, tools: Mapping[str, Spoken]
+def find_utterances(
+    record: Record, results: Mapping[str, Record], *, tools: Mapping[str, SpeakingTool]
 ) -> tuple[Utterance, ...]:
-    """What of a record can be corrected, in its order; nothing of what others said.
+    """Return the words in a record that can be corrected, in order.
 
-    `results` are those of its calls by their ids, `tools` those that speak by their names.
+    Args:
+        record: The record. Words of others cannot be corrected.
+        results: The results of its tool calls by their ids.
+        tools: The tools that speak by their names.
     """
     if record.kind not in CORRECTIBLE:
         return ()
-    own = (Utterance(words=record.body.removeprefix(FRAME)),) if record.body else ()
-    return (*own, *_of_calls(record, results, tools))
-
-
-def _of_calls(
-    record: Record, results: Mapping[str, Record], tools: Mapping[str, Spoken]
-) -> Iterator[Utterance]:
+    found = [Utterance(words=record.body.removeprefix(FRAME))] if record.body else []
     for call in record.meta.get("tool_calls", ()):
         tool, result = tools.get(call["name"]), results.get(call["id"])
-        told = tool.result.fullmatch(result.body) if tool and result else None
-        if told is not None and tool is not None and tool.argument in _arguments(call):
-            yield Utterance(words=told.string[told.end(1) : told.start(2)], call=call["id"])
+        heard = tool.result.fullmatch(result.body) if tool and result else None
+        if heard is not None and tool is not None and tool.argument in _arguments(call):
+            words = heard.string[heard.end(1) : heard.start(2)]
+            found.append(Utterance(words=words, call=call["id"]))
+    return tuple(found)
 
 
-def corrected(
+def correct_records(
     record: Record,
     results: Mapping[str, Record],
     said: Utterance,
     text: str,
     *,
-    tools: Mapping[str, Spoken],
+    tools: Mapping[str, SpeakingTool],
     by: str,
 ) -> Sequence[tuple[Record, NewRecord]]:
-    """The records that say `text` instead of these words, each with the one it stands for."""
+    """Return the records with `text` in place of an utterance, each with the record it replaces."""
     if not said.call:
         frame = FRAME if record.body.startswith(FRAME) else ""
-        return [(record, _instead(record, body=f"{frame}{text}", by=by))]
+        return [(record, _correction(record, body=f"{frame}{text}", by=by))]
     result, calls = results[said.call], list(record.meta["tool_calls"])
     at = next(index for index, call in enumerate(calls) if call["id"] == said.call)
     tool = tools[calls[at]["name"]]
     arguments = {**_arguments(calls[at]), tool.argument: text}
     calls[at] = {**calls[at], "arguments": canonical_json(arguments)}
-    told = tool.result.fullmatch(result.body)
-    assert told is not None  # or these were no words of it
+    heard = tool.result.fullmatch(result.body)
+    assert heard is not None  # `find_utterances` returned its words
     return [
-        (record, _instead(record, body=record.body, by=by, tool_calls=calls)),
-        (result, _instead(result, body=f"{told[1]}{text}{told[2]}", by=by)),
+        (record, _correction(record, body=record.body, by=by, tool_calls=calls)),
+        (result, _correction(result, body=f"{heard[1]}{text}{heard[2]}", by=by)),
     ]
 
 
-def _instead(record: Record, *, body: str, by: str, **meta: Any) -> NewRecord:
+def _correction(record: Record, *, body: str, by: str, **changes: Any) -> NewRecord:
     kept = {name: value for name, value in record.meta.items() if name != "tail"}
-    told = {**kept, **meta, CORRECTS: said_at(record), "corrected_by": by}
-    return NewRecord(kind=record.kind, role=record.role, name=record.name, body=body, meta=told)
+    meta = {**kept, **changes, CORRECTS: original_place(record), "corrected_by": by}
+    return NewRecord(kind=record.kind, role=record.role, name=record.name, body=body, meta=meta)
 
 
 def _arguments(call: Mapping[str, Any]) -> Mapping[str, Any]:
-    """The arguments of a call, nothing where they are none."""
+    """Return the arguments of a call, or {} if they are not a JSON object."""
     try:
-        told = json.loads(call["arguments"])
+        arguments = json.loads(call["arguments"])
     except ValueError:
         return {}
-    return told if isinstance(told, dict) else {}
+    return arguments if isinstance(arguments, dict) else {}

@@ -1,11 +1,10 @@
-"""Projection: what of the records a prompt shows, and as which message.
+"""Projection: which records a prompt shows, and as which messages.
 
-A pure function of the records: the same records give the same bytes. It chooses and packs; it
-never changes what happened. The messages of a history are what was said and done, a compaction's
-summary with the tail it kept, the tail alone where a builder's control says what counts, and texts
-of earlier prompts that stay where those had them. What a
-tool returned stands right behind the call it answers, whatever was heard meanwhile. How much of it
-is shown, and the time that a line bears, were decided when they were recorded, and stand there.
+A pure function: the same records give the same bytes. The messages of a history are everything said
+and done, a compaction's summary with the tail it kept, only the tail after a builder's control, and
+texts of earlier prompts that stay at their place. A tool result comes right after its call, even if
+other things were heard in between. The shown length of a result and the time of a line were decided
+when they were recorded.
 """
 
 from collections.abc import Iterable, Mapping, Sequence
@@ -19,9 +18,9 @@ from evennia_ai.engine.history.records import (
     NewRecord,
     Record,
     RecordKind,
-    calls_of,
+    call_ids,
     is_staying,
-    storable,
+    make_storable,
 )
 from evennia_ai.engine.prompt.history import History
 from evennia_ai.engine.prompt.memo import Slot, SpentMemo, forget
@@ -29,24 +28,24 @@ from evennia_ai.engine.prompt.messages import MOVEMENT, Message, Part, ToolCall
 from evennia_ai.engine.prompt.time_line import with_time_line
 
 MINUTE: Final = "minute"
-"""In the meta of a record: the date and the minute that prompts show with it."""
+"""Key in the meta of a record: the date and minute that prompts show with it."""
 
 
 def minute_in(record: Record) -> str:
-    """The minute that was written down with a record, "" for none."""
+    """Return the recorded minute of a record, or ""."""
     minute = record.meta.get(MINUTE, "")
     return minute if isinstance(minute, str) else ""
 
 
 MOST_SHOWN: Final = 4000
-"""Characters of a result that prompts show."""
+"""Characters of a tool result that prompts show."""
 
 _SHOWN: Final = "shown"
 
 
-def tool_result(body: str, *, call_id: str, most_shown: int = MOST_SHOWN) -> NewRecord:
-    """The result of the call `call_id`; of a longer one prompts show `most_shown` characters."""
-    body = storable(body)
+def tool_result_record(body: str, *, call_id: str, most_shown: int = MOST_SHOWN) -> NewRecord:
+    """Return the record of a tool result. Prompts show `most_shown` characters of a longer one."""
+    body = make_storable(body)
     boundary = {_SHOWN: most_shown} if len(body) > most_shown else {}
     return NewRecord(
         kind=RecordKind.TOOL_RESULT,
@@ -57,7 +56,7 @@ def tool_result(body: str, *, call_id: str, most_shown: int = MOST_SHOWN) -> New
 
 
 def shown_body(record: Record) -> str:
-    """What prompts show of a record: all of it, of a long tool result the recorded beginning."""
+    """Return the body as prompts show it: a long tool result is cut at its recorded length."""
     shown = record.meta.get(_SHOWN)
     if record.kind is not RecordKind.TOOL_RESULT or not isinstance(shown, int):
         return record.body
@@ -74,7 +73,7 @@ _NOTHING: Final[Mapping[str, Record]] = {}
 
 
 def message_of(record: Record) -> Message | None:
-    """The record as a message, made once; None where it has nothing to say to a model."""
+    """Return the message of a record, made once, or None if it has nothing for a model."""
     known = record.memo.get(_MESSAGE)
     if known is not None:
         return known
@@ -88,16 +87,17 @@ def message_of(record: Record) -> Message | None:
 
 
 def record_of(message: Message) -> Record | None:
-    """The record that `message_of` made this message from, or made it from a changed copy of."""
+    """Return the record from which `message_of` made a message, also for a changed copy of it."""
     known = message.memo.get(RECORD)
     return known if known is not None and known.id == message.record else None
 
 
-def let_go(messages: Iterable[Message]) -> None:
-    """These left the window that held them: what else holds them may go on, nothing else is held.
+def release_messages(messages: Iterable[Message]) -> None:
+    """Release messages that left the window, so that they hold nothing but what others use.
 
-    A message and its record know each other and share a memo; from here on the message knows the
-    record, and not the other way round. A turn that has them still works out what it needs.
+    A message and its record refer to each other and share a memo. This breaks the cycle: afterwards
+    the message still has the record, but the record no longer has the message. A running turn that
+    has them still computes what it needs.
     """
     for message in messages:
         record, known = message.memo.get(RECORD), message.memo
@@ -108,25 +108,27 @@ def let_go(messages: Iterable[Message]) -> None:
         forget(known, but=RECORD)  # copies of the message, for another block, share it
 
 
-def let_go_records(records: Iterable[Record]) -> None:
-    """Do the same for records that are kept no more, whether or not messages were made of them."""
+def release_records(records: Iterable[Record]) -> None:
+    """Release records that are no longer kept, with their messages if any."""
     for record in records:
         message = record.memo.get(_MESSAGE)
         if message is None:
             object.__setattr__(record, "memo", SpentMemo())
         else:
-            let_go([message])
+            release_messages([message])
 
 
-def in_order(
+def order_records(
     records: Iterable[Record], *, tail: Mapping[str, Record] = _NOTHING
 ) -> tuple[Record, ...]:
-    """Those of successive records that are messages of the history, as a prompt shows them.
+    """Return the records that are messages of the history, in the order of a prompt.
 
-    A text that stays stands before the record it was made for, and is left out where that one is
-    not there. A tool's result stands behind its call; one whose call is not there comes first, to
-    be left behind with it. `tail` are the records by place that a summary or a control among them
-    kept.
+    A staying text comes before the record it was made for, and is dropped without that record. A
+    tool result comes after its call; a result without a call comes first, to be cut off with it.
+
+    Args:
+        records: Successive records.
+        tail: Records by place that a summary or a control among them kept.
     """
     said: list[Record] = []
     staying: dict[str, list[Record]] = {}
@@ -137,14 +139,14 @@ def in_order(
             staying.setdefault(record.meta["before"], []).append(record)
         elif (record.kind in CONVERSATION and not record.is_erased) or is_staying(record):
             said += [record, *_kept(record, tail)]
-    said = _behind_their_calls(said)
+    said = _results_after_calls(said)
     if not staying:
         return tuple(said)
     return tuple(one for record in said for one in (*staying.get(record.place, ()), record))
 
 
-def _behind_their_calls(said: list[Record]) -> list[Record]:
-    """The records with each tool's result behind the call it answers, in the order they came."""
+def _results_after_calls(said: list[Record]) -> list[Record]:
+    """Move each tool result right after its call, results of one call in order of time."""
     if all(record.kind is not RecordKind.TOOL_RESULT for record in said):
         return said
     results: dict[str, list[Record]] = {}
@@ -155,13 +157,13 @@ def _behind_their_calls(said: list[Record]) -> list[Record]:
     for record in said:
         if record.kind is not RecordKind.TOOL_RESULT:
             ordered.append(record)
-            answers = [results.pop(call, []) for call in calls_of(record)]
-            ordered += sorted((one for found in answers for one in found), key=_when)
+            answers = [results.pop(call, []) for call in call_ids(record)]
+            ordered += sorted((one for found in answers for one in found), key=_position)
     without_call = [record for found in results.values() for record in found]
-    return [*sorted(without_call, key=_when), *ordered]
+    return [*sorted(without_call, key=_position), *ordered]
 
 
-def _when(record: Record) -> tuple[int, int]:
+def _position(record: Record) -> tuple[int, int]:
     return record.segment, record.seq
 
 
@@ -174,11 +176,17 @@ def project(
     earlier_replies: int = 0,
     segment: int = 0,
 ) -> History:
-    """The history of these records of one segment, oldest first.
+    """Return the history of the records of one segment, oldest first.
 
-    `earlier` messages were left behind before the first one, `earlier_users` of them of role
-    user and `earlier_replies` of role assistant. Texts of a prompt that do not stay are left out:
-    each prompt shows its own.
+    Texts of a prompt that do not stay are left out, because each prompt has its own.
+
+    Args:
+        records: The records.
+        tail: Records by place that a summary or a control kept.
+        earlier: The number of messages that were cut off before the first one.
+        earlier_users: The number of user messages among them.
+        earlier_replies: The number of replies among them.
+        segment: The number of the segment.
     """
     return History(
         _shown(records, tail),
@@ -196,7 +204,7 @@ def project_newest(
     segment: int = 0,
     tail: Mapping[str, Record] = _NOTHING,
 ) -> History:
-    """The history whose newest records these are; `totals` are those of the whole history."""
+    """Return the history with these newest records. `totals` are those of the whole history."""
     shown = _shown(records, tail)
     return History(
         shown,
@@ -207,33 +215,30 @@ def project_newest(
     )
 
 
-def extended(history: History, new: Sequence[Record]) -> History:
-    """`history` with the messages of records that were appended to it, each at its place."""
+def extend_history(history: History, new: Sequence[Record]) -> History:
+    """Return the history with the messages of appended records, each at its place."""
     staying = [r for r in new if is_staying(r) and r.meta.get("before")]
-    results = _late_results(new)
-    elsewhere = {record.id for record in (*staying, *results)}
-    for record in results:
-        history = _inserted(history, _in_history(record), at=_behind_call(history, record))
-    said = [_in_history(record) for record in in_order(r for r in new if r.id not in elsewhere)]
-    history = history.appended(*said)
-    for record in staying:
-        at = _where(history, record.meta["before"])
-        history = _inserted(history, _in_history(record), at=at)
-    return history
-
-
-def _late_results(new: Sequence[Record]) -> list[Record]:
-    """The results of tools whose calls were recorded before all of these."""
-    called = {call for record in new for call in calls_of(record)}
-    return [
+    # Results of tools whose calls were recorded before all of these.
+    called = {call for record in new for call in call_ids(record)}
+    late_results = [
         record
         for record in new
         if record.kind is RecordKind.TOOL_RESULT and record.meta.get("tool_call_id") not in called
     ]
+    elsewhere = {record.id for record in (*staying, *late_results)}
+    for record in late_results:
+        at = _index_after_call(history, record)
+        history = _insert_message(history, _existing_message(record), at=at)
+    ordered = order_records(r for r in new if r.id not in elsewhere)
+    history = history.appended(*map(_existing_message, ordered))
+    for record in staying:
+        at = _index_of_place(history, record.meta["before"])
+        history = _insert_message(history, _existing_message(record), at=at)
+    return history
 
 
-def _behind_call(history: History, result: Record) -> int:
-    """Where the result of a tool belongs: behind the call and what else answers it."""
+def _index_after_call(history: History, result: Record) -> int:
+    """Return the index for a tool result: after its call and the other results of it."""
     wanted = result.meta.get("tool_call_id")
     at = history.stop
     while at > history.earlier:
@@ -247,51 +252,49 @@ def _behind_call(history: History, result: Record) -> int:
     return at
 
 
-def _in_history(record: Record) -> Message:
+def _existing_message(record: Record) -> Message:
     message = message_of(record)
-    assert message is not None  # what is in order is a message
+    assert message is not None  # `order_records` returns only records with a message
     return message
 
 
-def _where(history: History, place: str) -> int:
-    """The index of the record at a place; below that of the first where it was left behind."""
+def _index_of_place(history: History, place: str) -> int:
+    """Return the index of the record at a place; lower than all indices if it was cut off."""
     at = history.stop - 1
-    while at >= history.earlier and _place(history[at]) != place:
+    while at >= history.earlier:
+        record = record_of(history[at])
+        if record is not None and record.place == place:
+            break
         at -= 1
     return at
 
 
-def _inserted(history: History, message: Message, *, at: int) -> History:
-    """`history` with a message before the one at this index.
+def _insert_message(history: History, message: Message, *, at: int) -> History:
+    """Return the history with a message before the one at this index.
 
-    It counts among the messages that were left behind where that one was left behind.
+    If that one was cut off, the new message counts as cut off too.
     """
     if at == history.stop:
         return history.appended(message)
-    was_left = at < history.earlier
-    older = [] if was_left else [*history.between(history.earlier, at), message]
-    newer = history.between(history.earlier if was_left else at, history.stop)
+    was_cut = at < history.earlier
+    older = [] if was_cut else [*history.between(history.earlier, at), message]
+    newer = history.between(history.earlier if was_cut else at, history.stop)
     return History(
         (*older, *newer),
-        earlier=history.earlier + was_left,
+        earlier=history.earlier + was_cut,
         earlier_users=history.earlier_users,
         earlier_replies=history.earlier_replies,
         segment=history.segment,
     )
 
 
-def _place(message: Message) -> str:
-    record = record_of(message)
-    return record.place if record is not None else ""
-
-
 def _shown(records: Iterable[Record], tail: Mapping[str, Record]) -> list[Message]:
-    messages = (message_of(record) for record in in_order(records, tail=tail))
+    messages = (message_of(record) for record in order_records(records, tail=tail))
     return [message for message in messages if message is not None]
 
 
 def _kept(first: Record, tail: Mapping[str, Record]) -> Iterable[Record]:
-    """The records that the first one of a segment says were kept of those before it."""
+    """Yield the records that the first record of a segment kept from before it."""
     for place in first.meta.get("tail", ()):
         if place not in tail:
             raise ReplayError(f"record {place}, which record {first.place} kept, is not there")
@@ -311,7 +314,7 @@ def _message(record: Record) -> Message:
         of=str(meta.get("of", "")) if is_text else "",
         is_movement=record.kind is RecordKind.EVENT and meta.get("event") in MOVEMENT,
         origin=f"history:{record.id}",
-        joined=parts_from(meta.get("parts", ())) if is_text else (),
+        joined=parse_parts(meta.get("parts", ())) if is_text else (),
         record=record.id,
         tool_calls=tuple(ToolCall(**call) for call in meta.get("tool_calls", ())),
         tool_call_id=meta.get("tool_call_id"),
@@ -319,9 +322,9 @@ def _message(record: Record) -> Message:
     )
 
 
-def parts_from(told: Iterable[Any]) -> tuple[Part, ...]:
-    """The parts of a message, from [origin, start, end, revision] each."""
+def parse_parts(stored: Iterable[Any]) -> tuple[Part, ...]:
+    """Return the parts of a message from lists of [origin, start, end, revision]."""
     return tuple(
         Part(origin=origin, start=start, end=end, revision=revision)
-        for origin, start, end, revision in told
+        for origin, start, end, revision in stored
     )

@@ -1,13 +1,13 @@
-"""Records: what happened in a conversation, one after the other, never changed.
+"""Records: the events of a conversation, appended one after the other and never changed.
 
-Every record's hash covers the record before it, so a history that was tampered with shows where.
-The chain covers the hash of what a record says, not the words: the words can be erased on request,
-and the chain still holds.
+The hash of each record covers the record before it, so tampering with a history is found at its
+place. The chain covers the hash of a record's content and not the words. So words can be erased on
+request, and the chain still holds.
 
-What a turn that was cut short leaves open is closed by further records: a provider refuses a prompt
-in which a call of a tool has no result, so each gets one that says what is known. The tool itself
-is never run again: what it changes in the world may have been changed already. And the start of a
-reply that was said before the rest came is what the NPC said.
+A turn that was interrupted leaves things open, which further records close. Providers refuse a
+prompt in which a tool call has no result, so each such call gets a result that says what is known.
+The tool is never run again, because it may have changed the world already. If only the start of a
+reply was said, that start is what the NPC said.
 """
 
 import json
@@ -24,20 +24,20 @@ from evennia_ai.engine.prompt.memo import Memo, Slot
 from evennia_ai.engine.prompt.messages import Role
 from evennia_ai.engine.prompt.names import in_guise
 
-# What no database stores or no encoding writes: the null character and halves of pairs.
+# Databases cannot store the null character, and encodings cannot write lone surrogates.
 _UNSTORABLE: Final = re.compile("[\x00\ud800-\udfff]")
 ERASED: Final[Mapping[str, Any]] = MappingProxyType({"erased": True})
-"""The meta of a record whose words were erased; it has neither name nor body."""
+"""The meta of a record whose words were erased. It has no name and no body."""
 
 
 class RecordKind(StrEnum):
-    """What a record is about.
+    """The kind of a record.
 
-    The first row is said or done in the conversation, the second holds the texts of prompts, the
-    third says how a turn went and what became of the conversation: `spoken` is the start of a
-    reply that was said before the rest of it came, `fallback` a line that the game let the NPC say
-    where there was no reply. No model is ever shown one as words that it chose itself. `control`
-    begins a segment: a builder said what of the history counts from there on (`control_record`).
+    The first group is said or done in the conversation. The second holds texts of prompts. The
+    third reports the course of turns and changes of the conversation: `spoken` is the start of a
+    reply that was said before the rest arrived. `fallback` is a line of the game in place of a
+    reply; no model sees it as its own words. `control` begins a segment, after a builder changed
+    what of the history counts (`control_record`).
     """
 
     USER = "user"
@@ -62,7 +62,7 @@ class RecordKind(StrEnum):
     CONTROL = "control"
 
 
-# What was said and done: the messages of the history.
+# Things said and done: the messages of the history.
 CONVERSATION: Final = frozenset(
     {
         RecordKind.USER,
@@ -84,8 +84,8 @@ BOOKKEEPING: Final = frozenset(
 class NewRecord:
     """A record that is not stored yet.
 
-    `name` is the speaker's, "" where nobody speaks; `meta` holds JSON values. Characters that
-    cannot be stored become U+FFFD here, so that what is stored is what every prompt shows.
+    `name` is the speaker's, or "". `meta` holds JSON values. Characters that cannot be stored
+    become U+FFFD here, so that prompts show what is stored.
     """
 
     kind: RecordKind
@@ -94,11 +94,11 @@ class NewRecord:
     body: str = ""
     meta: Mapping[str, Any] = field(default_factory=dict)
     memo: Memo = field(default_factory=Memo, init=False, repr=False, compare=False)
-    """What was worked out from it."""
+    """Values computed from the record."""
 
     def __post_init__(self) -> None:
-        object.__setattr__(self, "name", storable(self.name))
-        object.__setattr__(self, "body", storable(self.body))
+        object.__setattr__(self, "name", make_storable(self.name))
+        object.__setattr__(self, "body", make_storable(self.body))
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -109,7 +109,7 @@ class Record:
     conversation: int
     segment: int
     seq: int
-    """From 1 in its segment."""
+    """Counts from 1 in its segment."""
     kind: RecordKind
     role: Role
     name: str
@@ -122,40 +122,40 @@ class Record:
     created_at: float
     """In epoch seconds."""
     memo: Memo = field(default_factory=Memo, repr=False, compare=False)
-    """What was worked out from it."""
+    """Values computed from the record."""
 
     @property
     def place(self) -> str:
-        """Where it stands in its conversation: what other records call it by, in every database."""
+        """Return its place in the conversation, the same in every database."""
         return f"{self.segment}.{self.seq}"
 
     @property
     def is_erased(self) -> bool:
-        """Whether its words were erased on request."""
+        """True if its words were erased on request."""
         return not self.body and not self.name and self.meta == ERASED
 
 
 GUISE: Final = "guise"
-"""In the meta of a record: what hid from the NPC who spoke, beside "speaker", who it was."""
+"""Key in the meta of a record, next to "speaker": what hid the speaker from the NPC."""
 
 
 def speaker_known_in(record: NewRecord | Record) -> str:
-    """The reference of whom the NPC took the one for who said or did it, "" for nobody."""
+    """Return the reference of the person whom the NPC took for the speaker, or ""."""
     speaker, guise = str(record.meta.get("speaker", "")), str(record.meta.get(GUISE, ""))
     return in_guise(speaker, guise) if guise else speaker
 
 
-def calls_of(record: NewRecord | Record) -> tuple[str, ...]:
-    """The ids of the tool calls that a record makes."""
+def call_ids(record: NewRecord | Record) -> tuple[str, ...]:
+    """Return the ids of the tool calls in a record."""
     return tuple(str(call["id"]) for call in record.meta.get("tool_calls", ()))
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class MessageTotals:
-    """How many messages a history has so far, and how many of them of role user and replies.
+    """The number of messages of a history so far, of its user messages and of its replies.
 
-    They go on through compactions: a summary stands at the index of the last message in it, and
-    nobody said it. A message that calls tools is no reply: the reply comes after it.
+    They continue through compactions: a summary has the index of the last message in it, and nobody
+    said it. A message that calls tools is no reply; the reply comes after it.
     """
 
     messages: int = 0
@@ -163,7 +163,7 @@ class MessageTotals:
     replies: int = 0
 
     def after(self, record: NewRecord | Record) -> "MessageTotals":
-        """The totals when this record was appended; a control says which it leaves."""
+        """Return the totals after this record is appended. A control sets them."""
         if record.kind is RecordKind.CONTROL and not record.meta.get("erased"):
             messages, users, replies = record.meta["totals"]
             return MessageTotals(messages=messages, users=users, replies=replies)
@@ -174,11 +174,12 @@ class MessageTotals:
         return MessageTotals(
             messages=self.messages + 1,
             users=self.users + (record.role == "user"),
-            replies=self.replies + _is_reply(record),
+            replies=self.replies
+            + (record.role == "assistant" and record.kind is not RecordKind.TOOL_CALL),
         )
 
     def without(self, records: "Iterable[Record]") -> "MessageTotals":
-        """The totals of the history without these records, which are in it."""
+        """Return the totals without these records, which are in the history."""
         gone = MessageTotals()
         for record in records:
             gone = gone.after(record)
@@ -189,31 +190,30 @@ class MessageTotals:
         )
 
 
-def _is_reply(record: NewRecord | Record) -> bool:
-    return record.role == "assistant" and record.kind is not RecordKind.TOOL_CALL
-
-
 def is_staying(record: NewRecord | Record) -> bool:
-    """Whether the record is a text of a prompt that remains in the history."""
+    """True if the record is a text of a prompt that stays in the history."""
     return record.kind is RecordKind.CONTEXT_BLOCK and record.meta.get("stays") is True
 
 
 def reply_record(text: str) -> NewRecord:
-    """What an NPC said in answer, in a model's words."""
+    """Return the record of an NPC's reply in a model's words."""
     return NewRecord(kind=RecordKind.ASSISTANT, role="assistant", body=text)
 
 
 def fallback_record(text: str, *, refused: str = "") -> NewRecord:
-    """What an NPC said because there was no reply; `refused` is the limit that forbade asking."""
+    """Return the record of a line said in place of a reply.
+
+    `refused` is the limit that forbade asking a model.
+    """
     meta = {"refused": refused} if refused else {}
     return NewRecord(kind=RecordKind.FALLBACK, role="assistant", body=text, meta=meta)
 
 
 LORE: Final = "lore"
-"""In the meta of a control: what lore remembered before it."""
+"""Key in the meta of a control: the state of the lore before it."""
 
 Control = Literal["reset", "undo", "retry", "correct"]
-"""What a builder may do to a history: the switch of `ai` that did it."""
+"""A change of a history by a builder, named like the switch of the command `ai`."""
 CONTROLS: Final[tuple[Control, ...]] = get_args(Control)
 
 
@@ -227,11 +227,16 @@ def control_record(
     withdrawn: Sequence[Record] = (),
     hint: str = "",
 ) -> NewRecord:
-    """What a builder (`by`) did to a history; it begins a segment and is itself no message.
+    """Return the record of a builder's change of a history. It begins a segment and is no message.
 
-    `tail` is what counts from here on, as prompts show it, and `totals` are those of it; all else
-    stays readable. `lore` is what lore remembered until then, as JSON values; `withdrawn` is what
-    it took out, `hint` what is asked of the next answer.
+    Args:
+        what: The change.
+        by: The builder.
+        tail: The records that still count, as prompts show them. All others stay readable.
+        totals: The totals of the tail.
+        lore: The state of the lore until now, as JSON values.
+        withdrawn: The records that the change took out.
+        hint: A request for the next answer.
     """
     meta = {
         "what": what,
@@ -244,21 +249,21 @@ def control_record(
     return NewRecord(kind=RecordKind.CONTROL, role="system", body=hint, meta=meta)
 
 
-def storable(text: str) -> str:
-    """`text` with what cannot be stored replaced by U+FFFD."""
+def make_storable(text: str) -> str:
+    """Return the text with U+FFFD for characters that cannot be stored."""
     return _UNSTORABLE.sub("\ufffd", text)
 
 
 SHARED_TEXTS: Final = 16_384
-"""Texts of which one object is known, those that were asked for last."""
+"""Texts that are shared, those used last."""
 SHARED_CHARACTERS: Final = 2_000
-"""A longer text is an object of its own each time: what is known for nobody costs little."""
+"""Longer texts are not shared."""
 
 
-def one_text(text: str) -> str:
-    """The text as the one object that all records share who say it: fifty may have heard it.
+def share_text(text: str) -> str:
+    """Return the one object for a text: fifty NPCs may record the same words.
 
-    Not `sys.intern`: what that knows stays for as long as the process, from Python 3.12 on.
+    Not `sys.intern`: since Python 3.12 it keeps texts until the process ends.
     """
     return _known_text(text) if len(text) <= SHARED_CHARACTERS else text
 
@@ -271,11 +276,11 @@ def _known_text(text: str) -> str:
 canonical_json: Final = json.JSONEncoder(
     sort_keys=True, separators=(",", ":"), allow_nan=False
 ).encode
-"""A value as the one JSON text that is stored and hashed."""
+"""Return the JSON text of a value that is stored and hashed."""
 
 
 class Content(NamedTuple):
-    """What a record says, as it is stored and hashed."""
+    """The content of a record as it is stored and hashed."""
 
     meta: str
     """Canonical JSON."""
@@ -286,8 +291,8 @@ class Content(NamedTuple):
 _CONTENT: Final = Slot[Content]("content")
 
 
-def content_of(said: NewRecord) -> Content:
-    """What a new record says, worked out once: fifty may hear it."""
+def record_content(said: NewRecord) -> Content:
+    """Return the content of a new record. Computed once: fifty NPCs may record it."""
     known = said.memo.get(_CONTENT)
     if known is None:
         known = said.memo[_CONTENT] = _content(said)
@@ -295,8 +300,8 @@ def content_of(said: NewRecord) -> Content:
 
 
 def content_sha256(said: NewRecord | Record) -> str:
-    """The hash of what a record says: its name, body and meta."""
-    return content_of(said).sha256 if isinstance(said, NewRecord) else _content(said).sha256
+    """Return the hash of a record's name, body and meta."""
+    return record_content(said).sha256 if isinstance(said, NewRecord) else _content(said).sha256
 
 
 def _content(said: NewRecord | Record) -> Content:
@@ -304,42 +309,39 @@ def _content(said: NewRecord | Record) -> Content:
     # The canonical JSON of the three as one list.
     content = f"[{canonical_json(said.name)},{canonical_json(said.body)},{meta}]"
     digest = sha256(content.encode()).hexdigest()
-    return Content(meta=one_text(meta), sha256=one_text(digest))
+    return Content(meta=share_text(meta), sha256=share_text(digest))
 
 
 def chain_sha256(previous: str, new: NewRecord | Record) -> str:
-    """The hash of a record after one with the hash `previous`, "" for a conversation's first.
+    """Return the hash of a record after one with the hash `previous`, "" for the first.
 
-    A stored record counts with the hash of its content that is stored with it.
+    For a stored record the stored hash of its content is used.
     """
     content = new.content_sha256 if isinstance(new, Record) else content_sha256(new)
-    return linked_sha256(previous, kind=new.kind, role=new.role, content=content)
+    return link_sha256(previous, kind=new.kind, role=new.role, content=content)
 
 
-def linked_sha256(previous: str, *, kind: str, role: str, content: str) -> str:
-    """The same from the parts: `content` is the hash of name, body and meta."""
+def link_sha256(previous: str, *, kind: str, role: str, content: str) -> str:
+    """Return the hash of a record from the hash before it, its fields and its content hash."""
     link = canonical_json([str(kind), role, content])
     return sha256(f"{previous}\n{link}".encode()).hexdigest()
 
 
-def first_broken(records: Iterable[Record], *, previous: str = "") -> Record | None:
-    """The first of successive records that does not say what its hash covers.
+def find_broken(records: Iterable[Record], *, previous: str = "") -> Record | None:
+    """Return the first of successive records that does not match its hash, or None.
 
-    That of an erased one is taken at its word: what it said is gone, its place in the chain stays.
+    The content hash of an erased record is not checked: its words are gone and its place stays.
     """
     for record in records:
-        if record.sha256 != chain_sha256(previous, record) or not _says_its_content(record):
+        has_content = record.is_erased or record.content_sha256 == content_sha256(record)
+        if record.sha256 != chain_sha256(previous, record) or not has_content:
             return record
         previous = record.sha256
     return None
 
 
-def _says_its_content(record: Record) -> bool:
-    return record.is_erased or record.content_sha256 == content_sha256(record)
-
-
 def orphan_calls(records: Iterable[NewRecord | Record]) -> tuple[str, ...]:
-    """The ids of the calls in successive records that have no result among them, in order."""
+    """Return the ids of the tool calls without a result in successive records, in order."""
     open_calls: dict[str, None] = {}
     for record in records:
         open_calls.update((call["id"], None) for call in record.meta.get("tool_calls", ()))
@@ -350,9 +352,9 @@ def orphan_calls(records: Iterable[NewRecord | Record]) -> tuple[str, ...]:
 def closing_results(
     records: Iterable[NewRecord | Record], *, outcome: str
 ) -> tuple[NewRecord, ...]:
-    """A result for each call in successive records that has none; `outcome` is how the turn ended.
+    """Return a result for each tool call without one. `outcome` says how the turn ended.
 
-    `closes` in its meta tells it from what a tool returned.
+    `closes` in the meta distinguishes it from a tool's own result.
     """
     body = f"There is no result: {outcome}. It is not known whether this was done."
     return tuple(
@@ -366,10 +368,10 @@ def closing_results(
     )
 
 
-def cut_short(records: Iterable[NewRecord | Record], *, turn: int) -> tuple[NewRecord, ...]:
-    """The reply of a turn of which only the start was said, and nothing more will be.
+def cut_short_reply(records: Iterable[NewRecord | Record], *, turn: int) -> tuple[NewRecord, ...]:
+    """Return the reply of a turn of which only the start was said, or nothing.
 
-    A reply that called tools is in the record of the calls, all of it.
+    A reply that called tools is complete in the record of the calls.
     """
     said: list[str] = []
     for record in records:

@@ -1,14 +1,14 @@
-"""Role markup: what in a text could pass for the frame of a chat instead of its content.
+"""Role markup: text that could pass for the frame of a chat instead of its content.
 
-Servers obey the special tokens of their models' chat templates wherever these stand, also inside a
-player's words. Older templates mark a role with a word and a colon at the start of a line. Tool
-calls are JSON. `evennia_ai.engine.text.chat_markup` lists these marks. This module finds them and
-makes them harmless, in three degrees:
+Servers obey the special tokens of their models' chat templates anywhere, also in a player's words.
+Older templates mark a role with a word and a colon at the start of a line. Tool calls are JSON.
+`evennia_ai.engine.text.chat_markup` lists these marks. This module finds them and makes them
+harmless, in three degrees:
 
 * `without_tokens` is for texts of the game itself, whose authors may write tags on purpose.
 * `without_tags` is for everything else that goes to a model.
-* `neutral` is for what players wrote and the game states as a fact, and for summaries, which are
-  made of what players said and are read in every later turn.
+* `neutralize` is for players' words that the game states as facts, and for summaries. Summaries
+  contain players' words and are read in every later turn.
 """
 
 import re
@@ -70,15 +70,15 @@ _CALL: Final = re.compile(
 )
 
 
-def role_markup(text: str) -> str | None:
-    """Return the first piece of `text` that reads as role markup, None if there is none."""
+def find_role_markup(text: str) -> str | None:
+    """Return the first role markup in a text, or None."""
     tables = (_TOKEN_TAG_OR_FENCE, _HEAD, _HEAD_IN_LINE, _CALL)
     found = [match for match in (p.search(text) for p in tables) if match]
     return min(found, key=lambda match: match.start())[0].strip() if found else None
 
 
-def neutral(text: str) -> str:
-    """Return `text` as people still read it, but without role markup: other brackets and quotes."""
+def neutralize(text: str) -> str:
+    """Return the text without role markup: other brackets and quotes, still readable for people."""
     text = neutralize_marks(_TOKEN_TAG_OR_FENCE, text)
     text = _HEAD_IN_LINE.sub(r"(\g<role>)", text)
     text = _HEAD.sub(r"\g<lead>(\g<role>)", text)
@@ -88,10 +88,10 @@ def neutral(text: str) -> str:
 
 
 def without_tags(text: str) -> str:
-    """Return `text` with other brackets in the special tokens and the tags of models."""
+    """Return the text with other brackets in special tokens and in tags of models."""
     return neutralize_marks(_TOKEN_OR_TAG, text)
 
 
 def without_tokens(text: str) -> str:
-    """Return `text` with other brackets in the special tokens of chat templates."""
+    """Return the text with other brackets in the special tokens of chat templates."""
     return neutralize_marks(_TOKEN, text)

@@ -1,8 +1,8 @@
 """Transcripts: a conversation as lines of JSON, written and read without a database.
 
-The first line says whose conversation it is, then come the records in their order, the turns, what
-the lore remembers, and a last line that counts them, so that a file which was cut short is noticed.
-Records are called by their places, which are the same in every database, and keep their hashes.
+The first line has the owner of the conversation. Then come the records in order, the turns, the
+state of the lore, and a last line with their numbers, so that a truncated file is noticed. Records
+are named by their places, which are the same in every database, and keep their hashes.
 """
 
 import json
@@ -20,9 +20,9 @@ from evennia_ai.engine.history.records import (
     Record,
     RecordKind,
     canonical_json,
-    first_broken,
+    find_broken,
     is_staying,
-    storable,
+    make_storable,
 )
 from evennia_ai.engine.history.turn.manifest import TurnManifest, with_record_names, wrong_field
 from evennia_ai.engine.history.turn.seals import PortableTurn, Seals
@@ -41,7 +41,7 @@ _MADE_BADLY: Final = (AttributeError, KeyError, ReplayError, TypeError, ValueErr
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Header:
-    """Whose conversation it is and how it was opened."""
+    """The owner of a conversation and the way it was opened."""
 
     npc_ref: str
     kind: str
@@ -52,14 +52,14 @@ class Header:
 
 
 def header_line(header: Header) -> str:
-    """The first line."""
+    """Return the first line."""
     return canonical_json({"transcript": FORMAT, **asdict(header)})
 
 
 def record_line(record: Record) -> str:
-    """The line of one record."""
-    told = {name: getattr(record, name) for name in ("place", *_RECORD)}
-    return canonical_json({**told, "meta": dict(record.meta)})
+    """Return the line of one record."""
+    fields = {name: getattr(record, name) for name in ("place", *_RECORD)}
+    return canonical_json({**fields, "meta": dict(record.meta)})
 
 
 def turn_line(turn: PortableTurn) -> str:
@@ -68,20 +68,20 @@ def turn_line(turn: PortableTurn) -> str:
 
 
 def lore_line(state: Mapping[str, Any]) -> str:
-    """The line of what the lore remembers."""
+    """Return the line with the state of the lore."""
     return canonical_json({"lore_state": dict(state)})
 
 
 def last_line(*, records: int, turns: int) -> str:
-    """The line that ends a transcript."""
+    """Return the line that ends a transcript."""
     return canonical_json({"records": records, "turns": turns})
 
 
 @dataclass(slots=True)
 class TranscriptReader:
-    """Reads the lines of a transcript in their order and checks each against those before it.
+    """Reads the lines of a transcript in order, and checks each against the lines before it.
 
-    FormatError: a line is not what it must be; the message names it.
+    Each method raises FormatError, which names the line, if a line is wrong.
     """
 
     number: int = 0
@@ -92,46 +92,46 @@ class TranscriptReader:
     lengths: dict[int, int] = field(default_factory=dict)
     seals: Seals = field(default_factory=Seals)
     numbers: list[int] = field(default_factory=list)
-    """The numbers of the turns that were read."""
+    """The numbers of the turns read so far."""
 
     def header(self, line: str | bytes) -> Header:
-        """The first line."""
-        told = self.line(line)
-        if told.get("transcript") != FORMAT:
-            self.refuse(f"this is no transcript of format {FORMAT}")
-        texts = {name: self._text(told, name, most=255) for name in _TEXTS}
-        kind = self._one_of(told, "kind", KINDS)
+        """Read the first line."""
+        values = self.line(line)
+        if values.get("transcript") != FORMAT:
+            self.refuse(f"this is not a transcript of format {FORMAT}")
+        texts = {name: self._text(values, name, most=255) for name in _TEXTS}
+        kind = self._one_of(values, "kind", KINDS)
         if bool(texts["partner_ref"]) == (kind == "room") or bool(texts["place_ref"]) != (
             kind == "room"
         ):
-            self.refuse("a room is told by place_ref alone, a private one by partner_ref alone")
-        return Header(**texts, kind=kind, opened_at=self._moment(told, "opened_at"))
+            self.refuse("a room must have only place_ref, a private one only partner_ref")
+        return Header(**texts, kind=kind, opened_at=self._moment(values, "opened_at"))
 
-    def record(self, told: Mapping[str, Any]) -> Record:
-        """The record of a line, which must follow from the one before it."""
-        segment, seq = self._next_place(told)
+    def record(self, values: Mapping[str, Any]) -> Record:
+        """Return the record of a line, which must continue the chain of records."""
+        segment, seq = self._next_place(values)
         record = Record(
             id="",
             conversation=0,
             segment=segment,
             seq=seq,
-            kind=RecordKind(self._one_of(told, "kind", tuple(RecordKind))),
-            role=self._one_of(told, "role", ROLES),  # type: ignore[arg-type]
-            name=self._text(told, "name", most=MOST_NAME),
-            body=self._text(told, "body"),
-            meta=self._object(told, "meta"),
-            content_sha256=self._text(told, "content_sha256", most=64),
-            sha256=self._text(told, "sha256", most=64),
-            created_at=self._moment(told, "created_at"),
+            kind=RecordKind(self._one_of(values, "kind", tuple(RecordKind))),
+            role=self._one_of(values, "role", ROLES),  # type: ignore[arg-type]
+            name=self._text(values, "name", most=MOST_NAME),
+            body=self._text(values, "body"),
+            meta=self._object(values, "meta"),
+            content_sha256=self._text(values, "content_sha256", most=64),
+            sha256=self._text(values, "sha256", most=64),
+            created_at=self._moment(values, "created_at"),
         )
-        if first_broken([record], previous=self.before):
+        if find_broken([record], previous=self.before):
             self.refuse(
-                f"record {record.place} was changed: its hash does not cover what it says or what"
-                " stands before it; take the transcript from the game again"
+                f"record {record.place} was changed: its hash does not match its content and the"
+                " record before it; export the transcript from the game again"
             )
         self._check_meta(record)
         try:
-            self.seals.read(record)
+            self.seals.add_record(record)
         except ValueError as error:
             self.refuse(f"record {record.place}: {error}")
         self.before, self.segment, self.seq = record.sha256, record.segment, record.seq
@@ -139,54 +139,54 @@ class TranscriptReader:
         self.totals = self.totals.after(record)
         return record
 
-    def turn(self, told: Mapping[str, Any]) -> PortableTurn:
-        """Return the turn of a line, which must have its records and its seal among the lines."""
-        event = told.get("event")
+    def turn(self, values: Mapping[str, Any]) -> PortableTurn:
+        """Return the turn of a line. Its records and its seal must be in the lines before it."""
+        event = values.get("event")
         if event is not None:
             self._known(event)
-        ended_at = told.get("ended_at")
+        ended_at = values.get("ended_at")
         turn = PortableTurn(
-            number=self._count(told, "turn"),
-            state=self._one_of(told, "state", STATES),
+            number=self._count(values, "turn"),
+            state=self._one_of(values, "state", STATES),
             event=event,
-            manifest=self._manifest(told),
-            outcome=self._text(told, "outcome"),
-            created_at=self._moment(told, "created_at"),
-            ended_at=None if ended_at is None else self._moment(told, "ended_at"),
+            manifest=self._manifest(values),
+            outcome=self._text(values, "outcome"),
+            created_at=self._moment(values, "created_at"),
+            ended_at=None if ended_at is None else self._moment(values, "ended_at"),
         )
         if self.numbers and turn.number <= self.numbers[-1]:
             self.refuse(f"turn {turn.number} cannot follow turn {self.numbers[-1]}")
         if problem := self.seals.problem_of(turn):
-            self.refuse(f"turn {turn.number}: {problem}; take the transcript from the game again")
+            self.refuse(f"turn {turn.number}: {problem}; export the transcript from the game again")
         self.numbers.append(turn.number)
         return turn
 
-    def end(self, told: Mapping[str, Any], *, records: int, turns: int) -> None:
-        """The last line, which must count what was read."""
-        if (told.get("records"), told.get("turns")) != (records, turns):
+    def end(self, values: Mapping[str, Any], *, records: int, turns: int) -> None:
+        """Check the last line, which must count the lines read."""
+        if (values.get("records"), values.get("turns")) != (records, turns):
             self.refuse(
                 f"the last line must count {records} records and {turns} turns; lines are missing"
             )
         if (gone := self.seals.first_without_turn(self.numbers)) is not None:
-            self.refuse(f"a record holds the seal of turn {gone}, and the line of it is missing")
+            self.refuse(f"a record holds the seal of turn {gone}, but the line of it is missing")
 
     def cut_short(self) -> NoReturn:
-        """The lines ended before the last one."""
+        """Refuse a transcript that ended before its last line."""
         self.refuse("the transcript is cut short: the line that ends it is missing")
 
     def line(self, line: str | bytes) -> Mapping[str, Any]:
-        """A line as JSON values; `record` or `turn` say what is in one that is not the first."""
+        """Return a line as JSON values. The key `record` or `turn` tells its kind."""
         self.number += 1
         try:
-            told = json.loads(line, parse_constant=_no_constant)
+            values = json.loads(line, parse_constant=_no_constant)
         except (ValueError, RecursionError) as error:
-            self.refuse(f"this is no JSON: {error}")
-        if not isinstance(told, dict):
+            self.refuse(f"this is not JSON: {error}")
+        if not isinstance(values, dict):
             self.refuse("must be a JSON object")
-        return told
+        return values
 
-    def _next_place(self, told: Mapping[str, Any]) -> tuple[int, int]:
-        found, segment, seq = told.get("place"), self.segment, self.seq + 1
+    def _next_place(self, values: Mapping[str, Any]) -> tuple[int, int]:
+        found, segment, seq = values.get("place"), self.segment, self.seq + 1
         if found == f"{segment + 1}.1":
             return segment + 1, 1
         if found != f"{segment}.{seq}":
@@ -194,13 +194,13 @@ class TranscriptReader:
         return segment, seq
 
     def _check_meta(self, record: Record) -> None:
-        """What other records are called in the meta must be there before it."""
+        """Check that the records named in the meta come before it."""
         meta = record.meta
         if is_staying(record) and meta.get("before") is not None:
             self._known(meta["before"])
         tail = meta.get("tail", [])
         if not isinstance(tail, list) or (tail and record.kind not in _BEGINS_WITH_A_TAIL):
-            self.refuse("meta.tail must be a list, and that of a summary or a control")
+            self.refuse("meta.tail must be a list, and only a summary or a control may have it")
         for place in tail:
             self._known(place)
         if record.kind is RecordKind.CONTROL and not record.is_erased:
@@ -208,10 +208,10 @@ class TranscriptReader:
         try:
             message_of(record)
         except _MADE_BADLY:
-            self.refuse(f"the meta of record {record.place} is none of a message")
+            self.refuse(f"the meta of record {record.place} is not that of a message")
 
     def _check_control(self, record: Record, kept: int) -> None:
-        """It begins a segment and counts at least what it keeps."""
+        """Check that a control begins a segment and counts at least the messages it keeps."""
         totals = record.meta.get("totals")
         if record.seq != 1 or record.segment == 1:
             self.refuse("a control must be the first record of a later segment")
@@ -224,69 +224,69 @@ class TranscriptReader:
         try:
             state_from(record.meta.get(LORE, {}))
         except (AttributeError, TypeError, ValueError):
-            self.refuse("meta.lore of a control is nothing that lore remembers")
+            self.refuse("meta.lore of a control is not a state of the lore")
 
     def _known(self, place: Any) -> None:
         segment, _, seq = place.partition(".") if isinstance(place, str) else ("", "", "")
         if not (segment.isdecimal() and seq.isdecimal()):
-            self.refuse(f"{str(place)[:40]!r} is no place of a record, such as 1.12")
+            self.refuse(f"{str(place)[:40]!r} is not the place of a record, such as 1.12")
         if not 1 <= int(seq) <= self.lengths.get(int(segment), 0):
             self.refuse(f"there is no record {place[:40]} before this line")
 
-    def _manifest(self, told: Mapping[str, Any]) -> TurnManifest:
-        plain = self._object(told, "manifest")
+    def _manifest(self, values: Mapping[str, Any]) -> TurnManifest:
+        plain = self._object(values, "manifest")
         try:
             manifest = TurnManifest.from_plain(plain)
             with_record_names(manifest, self._checked)
             wrong = wrong_field(manifest)
             is_as_written = canonical_json(manifest.to_plain()) == canonical_json(plain)
         except _MADE_BADLY:
-            self.refuse("manifest is none of a turn")
+            self.refuse("manifest is not that of a turn")
         if wrong is not None:
-            self.refuse(f"manifest.{wrong} has no value that a turn writes")
+            self.refuse(f"manifest.{wrong} has a value that no turn writes")
         if not is_as_written:
-            self.refuse("manifest is none of a turn")
+            self.refuse("manifest is not that of a turn")
         return manifest
 
     def _checked(self, place: str) -> str:
         self._known(place)
         return place
 
-    def _text(self, told: Mapping[str, Any], name: str, *, most: int | None = None) -> str:
-        value = told.get(name)
-        if not isinstance(value, str) or storable(value) != value:
+    def _text(self, values: Mapping[str, Any], name: str, *, most: int | None = None) -> str:
+        value = values.get(name)
+        if not isinstance(value, str) or make_storable(value) != value:
             self.refuse(f"{name} must be a text without null characters")
         if most is not None and len(value) > most:
             self.refuse(f"{name} must have at most {most} characters, not {len(value)}")
         return value
 
-    def _count(self, told: Mapping[str, Any], name: str) -> int:
-        value = told.get(name)
+    def _count(self, values: Mapping[str, Any], name: str) -> int:
+        value = values.get(name)
         if not isinstance(value, int) or isinstance(value, bool) or value < 1:
-            self.refuse(f"{name} must be a number from 1 on")
+            self.refuse(f"{name} must be a whole number of 1 or more")
         return value
 
-    def _object(self, told: Mapping[str, Any], name: str) -> Mapping[str, Any]:
-        value = told.get(name)
+    def _object(self, values: Mapping[str, Any], name: str) -> Mapping[str, Any]:
+        value = values.get(name)
         if not isinstance(value, dict):
             self.refuse(f"{name} must be a JSON object")
         return value
 
-    def _one_of(self, told: Mapping[str, Any], name: str, known: tuple[str, ...]) -> str:
-        value = told.get(name)
+    def _one_of(self, values: Mapping[str, Any], name: str, known: tuple[str, ...]) -> str:
+        value = values.get(name)
         if not isinstance(value, str) or value not in known:
             self.refuse(f"{name} must be one of {', '.join(known)}")
         return value
 
-    def _moment(self, told: Mapping[str, Any], name: str) -> float:
-        value = told.get(name)
+    def _moment(self, values: Mapping[str, Any], name: str) -> float:
+        value = values.get(name)
         if isinstance(value, bool) or not isinstance(value, int | float) or not isfinite(value):
             self.refuse(f"{name} must be a time in seconds")
         return float(value)
 
     def refuse(self, problem: str) -> NoReturn:
-        """The line that was read last cannot be taken."""
-        raise FormatError("transcript", f"line {self.number}: {problem}; nothing was taken over")
+        """Raise the error for the line that was read last."""
+        raise FormatError("transcript", f"line {self.number}: {problem}; nothing was imported")
 
 
 def _is_count(value: object) -> bool:
@@ -294,4 +294,4 @@ def _is_count(value: object) -> bool:
 
 
 def _no_constant(name: str) -> NoReturn:
-    raise ValueError(f"{name} is no number")
+    raise ValueError(f"{name} is not a number")

@@ -12,7 +12,7 @@ from twisted.internet.defer import Deferred
 
 from evennia_ai.engine.compose import compose
 from evennia_ai.engine.errors import StoreError
-from evennia_ai.engine.history.turn.replay import report_of_turn
+from evennia_ai.engine.history.turn.replay import turn_report
 from evennia_ai.engine.inputs import Inputs
 from evennia_ai.engine.lorebook.book import names_of
 from evennia_ai.engine.prompt.names import SOMEONE
@@ -229,7 +229,7 @@ class AIHandler:
         if stored is None:
             return None
         shown = record_rows.records(stored.manifest.record_ids)
-        return report_of_turn(stored.manifest, shown)
+        return turn_report(stored.manifest, shown)
 
     def why(self, item: str) -> list[str]:
         """Everything about one component, entry, note or message of the last prompt.

@@ -15,7 +15,7 @@ from typing import Any, Final
 from pydantic import Field
 
 from evennia_ai.engine.errors import HistoryConflictError
-from evennia_ai.engine.history.corrections import Spoken
+from evennia_ai.engine.history.corrections import SpeakingTool
 from evennia_ai.engine.history.records import NewRecord, RecordKind
 from evennia_ai.engine.prompt.names import bounded
 from evennia_ai.npc.recording.heard import ConversationKey, opened
@@ -64,7 +64,7 @@ WHISPERED: Final = "(whispered)"
 """What stands for words that were whispered outside of the turn's own conversation."""
 
 
-def spoken_by(npc: NPC) -> Mapping[str, Spoken]:
+def spoken_by(npc: NPC) -> Mapping[str, SpeakingTool]:
     """Where the words of the tools below stand that others heard, so that they can be corrected."""
     name = rf"(?:{re.escape(plain_name(npc.key))}|\S+)"
     results = {
@@ -73,7 +73,7 @@ def spoken_by(npc: NPC) -> Mapping[str, Spoken]:
         "pose": ("action", rf"(You did it: {name} ).*()"),
     }
     return {
-        tool: Spoken(argument=argument, result=re.compile(told, re.DOTALL))
+        tool: SpeakingTool(argument=argument, result=re.compile(told, re.DOTALL))
         for tool, (argument, told) in results.items()
     }
 

@@ -18,7 +18,7 @@ from evennia.utils import logger
 from twisted.internet.defer import Deferred
 
 from evennia_ai.engine.errors import StoreError
-from evennia_ai.engine.history.projection import message_of, tool_result
+from evennia_ai.engine.history.projection import message_of, tool_result_record
 from evennia_ai.engine.history.records import NewRecord, Record, RecordKind
 from evennia_ai.engine.prompt.messages import Message, ToolCall
 from evennia_ai.engine.prompt.names import wearer_of
@@ -179,7 +179,7 @@ class Acts:
         results: list[Record] = []
         for one in called.found:
             ran.append(await self._ran(one))
-            result = tool_result(ran[-1].text, call_id=one.recorded.id)
+            result = tool_result_record(ran[-1].text, call_id=one.recorded.id)
             results.append(await self._commits.add(self._stored, result))
         return Acted(
             messages=tuple(map(_tool_message, (called.record, *results))),

@@ -15,7 +15,12 @@ from typing import Any, Final
 from evennia.utils import logger
 
 from evennia_ai.engine.compose import Composition
-from evennia_ai.engine.history.turn.sending import Draft, draft_of, storable_messages, tool_list
+from evennia_ai.engine.history.turn.sending import (
+    Draft,
+    make_draft,
+    storable_messages,
+    tool_list_record,
+)
 from evennia_ai.engine.prompt.cache_account import CacheAccount, Sent, account
 from evennia_ai.engine.prompt.messages import Message, ToolSpec
 from evennia_ai.engine.prompt.prompt import Prompt
@@ -303,7 +308,7 @@ class _Beginning:
     def _draft(self) -> Draft:
         made, gathered, access = self.composed.composition, self.composed.gathered, self.access
         tools = gathered.request.tools if access.roles.tools != "none" else ()
-        return draft_of(
+        return make_draft(
             made.prompt,
             event=self.heard.record,
             account=self._account(made.prompt),
@@ -312,7 +317,7 @@ class _Beginning:
             sent_sha256=sent_sha256(self.asked.messages, tools=self.asked.tools),
             silent=made.lore.silent,
             inputs=self._recorded(gathered),
-            tools=tool_list(tools) if tools else None,
+            tools=tool_list_record(tools) if tools else None,
             request=access.recorded(self.asked, keys=gathered.view.sources.conf.api_keys.values()),
         )
 

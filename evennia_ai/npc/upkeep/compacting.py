@@ -24,7 +24,11 @@ from evennia_ai.engine.errors import (
     ThrashError,
 )
 from evennia_ai.engine.history.compaction.extract import clean_name
-from evennia_ai.engine.history.compaction.planning import Breaker, CompactionSettings, When
+from evennia_ai.engine.history.compaction.planning import (
+    Breaker,
+    CompactionMoment,
+    CompactionSettings,
+)
 from evennia_ai.engine.history.compaction.summaries import (
     Reply,
     SummaryAttempt,
@@ -110,7 +114,7 @@ class Compactor:
         # Who else waits for the compaction of a conversation that is under way.
         self._waiting: dict[int, list[Deferred[Outcome]]] = {}
 
-    def is_due(self, fullness: Fullness, when: When) -> bool:
+    def is_due(self, fullness: Fullness, when: CompactionMoment) -> bool:
         """Whether a history is to be compacted now."""
         return self._settings.enabled and fullness.is_due(self._settings.rules, when)
 

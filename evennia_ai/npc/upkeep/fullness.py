@@ -7,11 +7,11 @@ nothing.
 from dataclasses import dataclass
 
 from evennia_ai.engine.history.compaction.planning import (
+    CompactionMoment,
     CompactionRules,
-    When,
     is_due,
     refuse_thrash,
-    tokens_since,
+    tokens_from_cut,
 )
 from evennia_ai.engine.prompt.history import History
 from evennia_ai.engine.prompt.pieces import Tier
@@ -33,7 +33,7 @@ class Fullness:
         """What a prompt with the whole history needs."""
         return self.history_tokens + self.other_tokens
 
-    def is_due(self, rules: CompactionRules, when: When) -> bool:
+    def is_due(self, rules: CompactionRules, when: CompactionMoment) -> bool:
         """Whether the history is to be compacted."""
         return is_due(
             self.history_tokens,
@@ -75,7 +75,7 @@ def _beside_history(prompt: Prompt) -> int:
 
 def _fullness(prompt: Prompt, history: History, *, cut: int, other_tokens: int) -> Fullness:
     return Fullness(
-        history_tokens=tokens_since(cut, history, prompt.counter),
+        history_tokens=tokens_from_cut(cut, history, prompt.counter),
         other_tokens=other_tokens,
         limit_tokens=prompt.limit_tokens,
         counter=prompt.counter,

@@ -9,7 +9,7 @@ from threading import local
 from typing import Final
 
 from evennia_ai.engine.compose import Composition, compose, compose_with_lore
-from evennia_ai.engine.history.turn.replay import report_of_turn
+from evennia_ai.engine.history.turn.replay import turn_report
 from evennia_ai.engine.inputs import Inputs
 from evennia_ai.engine.prompt.report import Report, report_of
 from evennia_ai.engine.prompt.trace import Verdict
@@ -56,7 +56,7 @@ def sent(seer: Seer, turn: StoredTurn, reader: PastReader) -> Report:
     the turn was composed from cannot be read back, so nobody can tell what.
     """
     records = record_rows.records(turn.manifest.record_ids)
-    report = report_of_turn(turn.manifest, records)
+    report = turn_report(turn.manifest, records)
     if not seer.may_hide:
         seer.note_reading(records)
         return report

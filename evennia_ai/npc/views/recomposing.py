@@ -16,7 +16,7 @@ from evennia_ai.engine.compose import compose
 from evennia_ai.engine.errors import EvenniaAIError, NotStoredError, ReplayError
 from evennia_ai.engine.history.projection import record_of
 from evennia_ai.engine.history.records import canonical_json, speaker_known_in
-from evennia_ai.engine.history.turn.replay import Difference, differences, shared_messages
+from evennia_ai.engine.history.turn.replay import Difference, message_differences, shared_messages
 from evennia_ai.engine.history.turn.sending import storable_messages
 from evennia_ai.engine.inputs import ComposeRules, Inputs
 from evennia_ai.engine.knowledge.meta_prompt import TOOL as KNOWLEDGE_TOOL
@@ -374,7 +374,7 @@ def compared(
         shared_messages=shared,
         shared_tokens=sum(message.tokens(edited.counter) for message in sent[:shared]),
         sha256=digest(sent),
-        differences=differences(before, sent),
+        differences=message_differences(before, sent),
     )
 
 

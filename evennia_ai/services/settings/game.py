@@ -14,7 +14,10 @@ from typing import Annotated, Any, Final
 from pydantic import Field
 
 from evennia_ai.engine.foreign.fields import UNBOUNDED, describe_field, strict_model
-from evennia_ai.engine.history.compaction.planning import CompactionSettings, read_compaction
+from evennia_ai.engine.history.compaction.planning import (
+    CompactionSettings,
+    read_compaction_settings,
+)
 from evennia_ai.engine.knowledge.settings import LorekeeperSettings, read_lorekeeper_settings
 from evennia_ai.engine.lorebook.rules import ActivationRules
 from evennia_ai.engine.memory.recalling import MemorySettings, read_memory_settings
@@ -197,7 +200,7 @@ class Conf:
     """after how many days without a word a conversation is erased, see below; `0` keeps all"""
     compaction: Annotated[
         CompactionSettings,
-        read_by(read_compaction),
+        read_by(read_compaction_settings),
         Setting("E024", {}, 'a dictionary, such as {"by": "extract", "turn_percent": 90}'),
     ]
     """when and how long histories are summarised, see below"""

@@ -23,7 +23,7 @@ from evennia_ai.engine.errors import (
     StoreError,
     UnknownComponentError,
 )
-from evennia_ai.engine.history.records import canonical_json, storable
+from evennia_ai.engine.history.records import canonical_json, make_storable
 from evennia_ai.engine.prompt.components import GAME, PromptComponent, Scope
 from evennia_ai.engine.prompt.contexts import BUILT_IN, PromptContext
 from evennia_ai.engine.prompt.registry import ComponentRegistry, with_statics
@@ -189,7 +189,7 @@ def _refuse_stale(old: PromptComponent, seen_revision: int | None) -> None:
 def _check(component: PromptComponent) -> None:
     """Refuse what could be stored and never be shown as it was written, or not where it stands."""
     for name in _TEXTS:
-        if storable(text := getattr(component, name)) != text:
+        if make_storable(text := getattr(component, name)) != text:
             raise ComponentValueError(name, text, "text without null characters or half pairs")
     compile_template(component.content, trust=component.trust)
     check_settled(component)

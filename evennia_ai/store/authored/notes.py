@@ -18,7 +18,7 @@ from evennia_ai.engine.errors import (
     StoreError,
 )
 from evennia_ai.engine.foreign.fields import Must, field_checker, find_wrong_field
-from evennia_ai.engine.history.records import canonical_json, storable
+from evennia_ai.engine.history.records import canonical_json, make_storable
 from evennia_ai.engine.prompt.components import DEFAULT_ORDER, MAX_CONTENT, MAX_DEPTH, Order
 from evennia_ai.engine.prompt.messages import Role
 from evennia_ai.engine.prompt.notes import NoteMode, NotePlace
@@ -47,7 +47,7 @@ _Key = Annotated[
 _Text = Annotated[
     str,
     Field(max_length=MAX_CONTENT),
-    Must(f"text of at most {MAX_CONTENT} characters", lambda text: storable(text) == text),
+    Must(f"text of at most {MAX_CONTENT} characters", lambda text: make_storable(text) == text),
 ]
 
 

@@ -11,7 +11,7 @@ from typing import Final
 from evennia_ai import models
 from evennia_ai.engine.actors import Actor
 from evennia_ai.engine.errors import ComponentValueError
-from evennia_ai.engine.history.records import storable
+from evennia_ai.engine.history.records import make_storable
 from evennia_ai.engine.prompt.personas import MOST_DEPTH, PERSONA_PLACES, Persona
 from evennia_ai.store.core.snapshots import PERSONAS, Snapshots, changing
 
@@ -72,7 +72,7 @@ def _check(persona: Persona, most_characters: int) -> None:
         told = f"{len(text)} characters"
         wanted = f"at most {most_characters} characters (EVENNIA_AI_PERSONA_CHARACTERS)"
         raise ComponentValueError("persona", told, wanted)
-    if storable(text) != text or _CONTROL.search(text):
+    if make_storable(text) != text or _CONTROL.search(text):
         raise ComponentValueError("persona", text[:40], "text without control characters")
     if persona.place not in PERSONA_PLACES:
         raise ComponentValueError("persona's place", persona.place, ", ".join(PERSONA_PLACES))

@@ -22,7 +22,7 @@ from evennia_ai.engine.errors import (
     FormatError,
     NotStoredError,
 )
-from evennia_ai.engine.history.records import storable
+from evennia_ai.engine.history.records import make_storable
 from evennia_ai.engine.prompt.components import GAME, Scope
 
 MAX_NAME: Final = 200
@@ -38,7 +38,7 @@ def checked_name(name: str, *, what: str) -> str:
 
 def check_locks(locks: str) -> None:
     """ComponentValueError where a lock string is too long or holds what cannot be stored."""
-    if len(locks) > MAX_LOCKS or storable(locks) != locks:
+    if len(locks) > MAX_LOCKS or make_storable(locks) != locks:
         wanted = f"a lock string of at most {MAX_LOCKS} characters"
         raise ComponentValueError("locks", locks, wanted)
 
@@ -70,7 +70,7 @@ def checked_source(
 
 
 def _check_object(text: str, *, what: str) -> None:
-    if storable(text) != text:
+    if make_storable(text) != text:
         raise FormatError("encoding", f"{what} holds null characters or half pairs")
     try:
         value = json.loads(text, parse_constant=_refuse)

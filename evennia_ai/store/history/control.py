@@ -17,11 +17,11 @@ from evennia_ai.engine.actors import Actor
 from evennia_ai.engine.errors import StoreError
 from evennia_ai.engine.history.corrections import (
     CORRECTIBLE,
-    Spoken,
+    SpeakingTool,
     Utterance,
-    corrected,
-    said_at,
-    utterances,
+    correct_records,
+    find_utterances,
+    original_place,
 )
 from evennia_ai.engine.history.projection import record_of
 from evennia_ai.engine.history.records import (
@@ -29,7 +29,7 @@ from evennia_ai.engine.history.records import (
     MessageTotals,
     Record,
     RecordKind,
-    calls_of,
+    call_ids,
     control_record,
     is_staying,
 )
@@ -53,7 +53,7 @@ _ANSWERED_WITH: Final = frozenset({RecordKind.ASSISTANT, RecordKind.TOOL_CALL})
 _PERCEIVED: Final = frozenset({RecordKind.USER, RecordKind.EVENT, RecordKind.REMINDER})
 MOST_QUOTED: Final = 30
 """Characters of words that are told to name them."""
-NO_TOOLS: Final[Mapping[str, Spoken]] = {}
+NO_TOOLS: Final[Mapping[str, SpeakingTool]] = {}
 _MOST_TURNS: Final = 400
 """Of so many newest turns of a conversation at most the exchanges are looked for."""
 
@@ -149,7 +149,7 @@ def correct(
     *,
     by: Actor,
     which: int | None = None,
-    tools: Mapping[str, Spoken] = NO_TOOLS,
+    tools: Mapping[str, SpeakingTool] = NO_TOOLS,
 ) -> Record:
     """Have `text` stand where the NPC said `record`, from now on; the record of the new words.
 
@@ -158,13 +158,13 @@ def correct(
     not the NPC's, it does not count any more, or it answers just now; nothing was changed.
     """
     shown = _shown(conversation)
-    now = next((one for one in shown if said_at(one) == said_at(record)), None)
+    now = next((one for one in shown if original_place(one) == original_place(record)), None)
     if now is None and record.kind in CORRECTIBLE:
         raise StoreError(_why_not_shown(record, shown))
     results = {str(one.meta["tool_call_id"]): one for one in shown if "tool_call_id" in one.meta}
     now = now or record
-    said = _meant(record, utterances(now, results, tools=tools), which)
-    instead = corrected(now, results, said, text, tools=tools, by=by.name)
+    said = _meant(record, find_utterances(now, results, tools=tools), which)
+    instead = correct_records(now, results, said, text, tools=tools, by=by.name)
     totals = _read_first(conversation)
     with one_change(f"correcting a record of {conversation}", by=by):
         new = appended(conversation, [one for _, one in instead])
@@ -310,7 +310,7 @@ def _exchange(
         and GREETING not in one.meta
         and any(max(turn.after, woken) < _place(one) < turn.upto for turn in turns)
     ]
-    calls = {call for record in answer for call in calls_of(record)}
+    calls = {call for record in answer for call in call_ids(record)}
     results = [one for one in shown if str(one.meta.get("tool_call_id")) in calls]
     meanwhile = [
         one
@@ -334,7 +334,7 @@ _Place = tuple[int, int]
 
 def _place(record: Record) -> _Place:
     """Where it was said, in whatever words it is shown: segment and number."""
-    segment, _, seq = said_at(record).partition(".")
+    segment, _, seq = original_place(record).partition(".")
     return int(segment), int(seq)
 
 

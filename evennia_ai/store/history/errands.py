@@ -12,7 +12,7 @@ from django.db.models import Max
 
 from evennia_ai import models
 from evennia_ai.engine.errors import NotStoredError
-from evennia_ai.engine.history.records import storable
+from evennia_ai.engine.history.records import make_storable
 from evennia_ai.engine.prompt.messages import ToolCall
 from evennia_ai.store.core.snapshots import one_transaction, value_of
 from evennia_ai.store.history.record_rows import ConversationRef, ref_of
@@ -59,7 +59,7 @@ def end(errand: Errand, result: str, *, state: ErrandState) -> bool:
     with one_transaction(f"ending errand {errand.number} of NPC {errand.npc_ref}"):
         return bool(
             models.Errand.objects.filter(pk=errand.id, state="open").update(
-                state=state, result=storable(result), ended_at=time.time()
+                state=state, result=make_storable(result), ended_at=time.time()
             )
         )
 

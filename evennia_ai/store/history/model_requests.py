@@ -19,11 +19,11 @@ from evennia_ai.engine.history.compaction.planning import Breaker
 from evennia_ai.engine.history.compaction.summaries import (
     NO_ATTEMPT,
     SummaryAttempt,
-    asking_record,
-    attempt_from,
+    parse_attempt,
+    request_record,
 )
 from evennia_ai.engine.history.records import NewRecord, Record, RecordKind
-from evennia_ai.engine.history.turn.sending import Handle, key_of, sent_messages, text_of
+from evennia_ai.engine.history.turn.sending import Handle, make_text, sent_messages, text_key
 from evennia_ai.engine.prompt.messages import Message
 from evennia_ai.store.core.snapshots import Snapshots, one_transaction
 from evennia_ai.store.history import conversations, record_rows
@@ -100,7 +100,7 @@ def ask_for_summary(
 
     def asking(sent: Sequence[Handle]) -> NewRecord:
         prompt = [handle.record for handle in sent]
-        return asking_record(prompt, asked_by=asked_by, model=model, messages=messages)
+        return request_record(prompt, asked_by=asked_by, model=model, messages=messages)
 
     doing = f"asking for a summary of {conversation}"
     return _committed(conversation, request, asking=asking, doing=doing)
@@ -114,7 +114,7 @@ def tell_attempt(conversation: ConversationRef, attempt: NewRecord) -> None:
 def newest_attempt(conversation: ConversationRef) -> SummaryAttempt:
     """The newest try to compact the conversation; one that went well where there was none."""
     record = _newest(conversation, RecordKind.USAGE)
-    return (attempt_from(record) if record is not None else None) or NO_ATTEMPT
+    return (parse_attempt(record) if record is not None else None) or NO_ATTEMPT
 
 
 def compacted_of(npc_ref: str) -> tuple[Compacted, ...]:
@@ -292,11 +292,11 @@ def _committed(
     at: int = 0,
 ) -> ModelRequest:
     """Commit the texts of a request, and that it is sent; `history` goes before the text `at`."""
-    made = [text_of(message) for message in request]
+    made = [make_text(message) for message in request]
     stored = dict(stored_texts(conversation, made))
     with one_transaction(doing):
         new = conversations.append(conversation, missing_texts(made, stored))
-        stored |= {key_of(record): record for record in new}
+        stored |= {text_key(record): record for record in new}
         sent = [Handle(record=stored[text.key], block="ordered") for text in made]
         sent[at:at] = history
         (record,) = conversations.append(conversation, [asking(sent)])

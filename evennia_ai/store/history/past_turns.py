@@ -16,7 +16,7 @@ from django.db.models import Exists, OuterRef, Subquery
 
 from evennia_ai import models
 from evennia_ai.engine.errors import ReplayError
-from evennia_ai.engine.history.projection import let_go_records, message_of, project
+from evennia_ai.engine.history.projection import message_of, project, release_records
 from evennia_ai.engine.history.records import BOOKKEEPING, Record, RecordKind, is_staying
 from evennia_ai.engine.history.turn.replay import Replay, replay
 from evennia_ai.engine.prompt.history import History
@@ -174,8 +174,8 @@ class _Segment:
 
     def __del__(self) -> None:
         """Let go what was read: a record and its message refer to each other."""
-        let_go_records(self._records)
-        let_go_records(self._tail.values())
+        release_records(self._records)
+        release_records(self._tail.values())
 
     def record(self, record_id: str) -> Record:
         for record in reversed(self._records):
@@ -207,10 +207,10 @@ class _Segment:
     def _read(self, first: int, last: int) -> None:
         """Have the records from `first` to `last`, and forget those before `first`."""
         if not self._from or first < self._from:
-            let_go_records(self._records)
+            release_records(self._records)
             self._records, self._from, self._upto = [], first, first - 1
         elif first > self._from:
-            let_go_records(record for record in self._records if record.seq < first)
+            release_records(record for record in self._records if record.seq < first)
             self._records = [record for record in self._records if record.seq >= first]
             self._from = first
         if last > self._upto:

@@ -22,9 +22,9 @@ from evennia_ai.engine.history.records import (
     Record,
     RecordKind,
     canonical_json,
-    content_of,
-    linked_sha256,
-    one_text,
+    link_sha256,
+    record_content,
+    share_text,
 )
 from evennia_ai.engine.prompt.messages import Role
 from evennia_ai.store.core.inserting import Insert
@@ -100,8 +100,8 @@ def rows_after(end: End, conversation_id: int, new: Sequence[NewRecord]) -> list
     digest, totals = end.sha256, end.totals
     for seq, new_one in enumerate(new, start=end.seq + 1):
         totals = totals.after(new_one)
-        content = content_of(new_one)
-        digest = linked_sha256(digest, kind=new_one.kind, role=new_one.role, content=content.sha256)
+        content = record_content(new_one)
+        digest = link_sha256(digest, kind=new_one.kind, role=new_one.role, content=content.sha256)
         row = NewRow(
             conversation_id=conversation_id,
             segment=end.segment,
@@ -162,10 +162,10 @@ def _written(pk: int, row: models.Record | NewRow) -> Record:
         seq=row.seq,
         kind=RecordKind(row.kind),
         role=cast(Role, row.role),
-        name=one_text(row.name),
-        body=one_text(row.body),
+        name=share_text(row.name),
+        body=share_text(row.body),
         meta=_meta_in(row.meta),
-        content_sha256=one_text(row.content_sha256),
+        content_sha256=share_text(row.content_sha256),
         sha256=row.sha256,
         created_at=row.created_at,
     )

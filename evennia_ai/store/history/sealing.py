@@ -58,7 +58,7 @@ def problem_of_turn(turn_id: int) -> str:
     )
     try:
         for record in records_from(holders.order_by("segment", "seq")):
-            seals.read(record)
+            seals.add_record(record)
     except ValueError as error:
         return f"the records with the seals of turns cannot be read: {error}"
     return seal_problem(row, seals)

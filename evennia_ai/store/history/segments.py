@@ -8,7 +8,7 @@ from dataclasses import dataclass
 
 from evennia_ai import models
 from evennia_ai.engine.errors import StaleError
-from evennia_ai.engine.history.projection import let_go_records
+from evennia_ai.engine.history.projection import release_records
 from evennia_ai.engine.history.records import Record
 from evennia_ai.engine.prompt.history import History
 from evennia_ai.store.history.conversations import opening_summary
@@ -55,7 +55,7 @@ def segment_at(head: Head, *, cut: int) -> PastSegment:
     row = _row(head)
     opening = opening_summary(head.conversation, head.segment)
     if opening is not None:
-        let_go_records([opening])  # as `history_upto` does, and for the same reason
+        release_records([opening])  # as `history_upto` does, and for the same reason
     return PastSegment(history=history_upto(row, cut=cut), opening=opening)
 
 

@@ -65,14 +65,14 @@ def export_lines(conversation: ConversationRef) -> Iterator[str]:
     for row in rows.order_by("segment", "seq").iterator(chunk_size=_CHUNK):
         record = record_from(row)
         places[record.id] = record.place
-        seals.read(record)
+        seals.add_record(record)
         yield record_line(record)
     count = 0
     written = turns_of.filter(pk__lte=newest_turn).order_by("number")
     for turn in written.iterator(chunk_size=_CHUNK):
         count += 1
         portable = portable_turn(turn, places)
-        if turn.pk not in ended and seals.record_of(turn.number) is None:
+        if turn.pk not in ended and seals.sealing_record(turn.number) is None:
             portable = replace(portable, state="open", outcome="", ended_at=None)
         yield turn_line(portable)
     yield lore_line(lore_states(conversation.id).to_plain())

@@ -27,12 +27,12 @@ from evennia_ai.engine.history.records import (
     Record,
     RecordKind,
     closing_results,
-    cut_short,
-    storable,
+    cut_short_reply,
+    make_storable,
 )
 from evennia_ai.engine.history.turn.manifest import TurnManifest
 from evennia_ai.engine.history.turn.seals import SEAL
-from evennia_ai.engine.history.turn.sending import Draft, Handle, key_of, sent_messages
+from evennia_ai.engine.history.turn.sending import Draft, Handle, sent_messages, text_key
 from evennia_ai.engine.lorebook.activation.timers import LoreState
 from evennia_ai.engine.prompt.cache_account import Sent
 from evennia_ai.engine.prompt.messages import Message, digest
@@ -140,9 +140,9 @@ def begin(
     doing = f"beginning a turn of NPC {npc_ref}"
     with _read_again_after_a_conflict(conversation), one_transaction(doing):
         new = conversations.appended(conversation, missing_texts(texts, stored))
-        used = {**stored, **{key_of(record): record for record in new}}
+        used = {**stored, **{text_key(record): record for record in new}}
         handles = draft.handles(used)
-        manifest = draft.committed(
+        manifest = draft.commit_manifest(
             handles, segment=window.end.segment, tools_record=draft.tools_record(used)
         )
         messages = _checked(manifest, handles)
@@ -278,7 +278,7 @@ def _ended(
     """
     doing = f"ending turn {turn.number} of NPC {turn.npc_ref}"
     with _read_again_after_a_conflict(turn.conversation), one_transaction(doing):
-        _set_state(turn, state=state, outcome=storable(outcome), ended_at=time.time())
+        _set_state(turn, state=state, outcome=make_storable(outcome), ended_at=time.time())
         seal = portable_turn(models.Turn.objects.get(pk=turn.id)).seal
         end = NewRecord(
             kind=RecordKind.RUN_END,
@@ -301,7 +301,7 @@ def _closing(turn: StoredTurn, outcome: str) -> tuple[NewRecord, ...]:
         pk__gt=int(turn.event_record or 0),
     )
     since = records_from(rows.order_by("pk"))
-    return (*closing_results(since, outcome=outcome), *cut_short(since, turn=turn.number))
+    return (*closing_results(since, outcome=outcome), *cut_short_reply(since, turn=turn.number))
 
 
 _CHANGE: Final = f'UPDATE "{models.Turn._meta.db_table}" SET '  # noqa: S608

@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from typing import Final
 
 from evennia_ai import models
-from evennia_ai.engine.history.records import Record, RecordKind, first_broken
+from evennia_ai.engine.history.records import Record, RecordKind, find_broken
 from evennia_ai.engine.history.turn.seals import Seals
 from evennia_ai.store.history.record_rows import ConversationRef, record_from
 from evennia_ai.store.history.sealing import seal_problem
@@ -51,11 +51,11 @@ def verify(conversation: ConversationRef) -> Broken | None:
             return Broken(id=str(row.pk), place=place, problem=missing)
         try:
             record = record_from(row)
-            seals.read(record)
+            seals.add_record(record)
         except ValueError:
             unknown = "its kind or its meta is none that was ever written"
             return Broken(id=str(row.pk), place=place, problem=unknown)
-        if first_broken([record], previous=before):
+        if find_broken([record], previous=before):
             changed = "its hash does not cover what it says or what stands before it"
             return Broken(id=record.id, place=place, problem=changed)
         if record.kind is RecordKind.ERASURE:
@@ -87,7 +87,7 @@ def _broken_turn(
 
 
 def _broken(seals: Seals, number: int, problem: str) -> Broken:
-    record = seals.record_of(number)
+    record = seals.sealing_record(number)
     if record is None:
         return Broken(turn=number, problem=problem)
     return Broken(turn=number, problem=problem, id=record.id, place=record.place)

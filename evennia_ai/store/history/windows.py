@@ -19,7 +19,12 @@ from django.db.models import Q
 from evennia_ai import models
 from evennia_ai.engine.actors import Actor
 from evennia_ai.engine.errors import StoreError
-from evennia_ai.engine.history.projection import extended, let_go, let_go_records, project_newest
+from evennia_ai.engine.history.projection import (
+    extend_history,
+    project_newest,
+    release_messages,
+    release_records,
+)
 from evennia_ai.engine.history.records import (
     CONVERSATION,
     NewRecord,
@@ -28,7 +33,7 @@ from evennia_ai.engine.history.records import (
     canonical_json,
 )
 from evennia_ai.engine.history.turn.manifest import anchors_from
-from evennia_ai.engine.history.turn.sending import NewText, TextKey, key_of
+from evennia_ai.engine.history.turn.sending import NewText, TextKey, text_key
 from evennia_ai.engine.lorebook.activation.timers import NO_STATE, LoreState, state_from
 from evennia_ai.engine.prompt.cache_account import Sent
 from evennia_ai.engine.prompt.history import History
@@ -124,7 +129,7 @@ def grown(window: Window, records: Sequence[Record], *, end: End) -> Window:
     return replace(
         window,
         history=_trimmed(
-            extended(window.history, records), cut=window.cut if window.has_turn else None
+            extend_history(window.history, records), cut=window.cut if window.has_turn else None
         ),
         end=end,
         first_reply=_first_reply(records) if window.first_reply is None else window.first_reply,
@@ -146,7 +151,7 @@ def _trimmed(history: History, *, cut: int | None) -> History:
     if first - history.earlier < SPARE_MESSAGES:
         return history
     left = history.between(history.earlier, first)
-    let_go(left)
+    release_messages(left)
     return History(
         history.between(first, history.stop),
         earlier=first,
@@ -223,7 +228,7 @@ def history_upto(row: models.Record, *, cut: int | None) -> History:
         conversation_id=row.conversation_id, segment=row.segment, seq__lte=row.seq
     )
     history = _load_history(rows, row, cut)
-    let_go(history)
+    release_messages(history)
     return history
 
 
@@ -271,8 +276,8 @@ def _sent_beside(window: Window) -> int:
 
 def leave(window: Window, *, kept: Collection[str] = ()) -> None:
     """Let go what a window held that is over, but for the records of these ids."""
-    let_go(message for message in window.history if message.record not in kept)
-    let_go_records(text for text in (window.texts or {}).values() if text.id not in kept)
+    release_messages(message for message in window.history if message.record not in kept)
+    release_records(text for text in (window.texts or {}).values() if text.id not in kept)
 
 
 def _is_spent(window: Window) -> bool:
@@ -334,7 +339,7 @@ def remember_turn(
         if key not in used and key.kind is not RecordKind.CONTEXT_BLOCK  # facts do not come again
     ]
     texts = dict([*kept, *used.items()][-MOST_KNOWN:])
-    let_go_records(text for key, text in (window.texts or {}).items() if key not in texts)
+    release_records(text for key, text in (window.texts or {}).items() if key not in texts)
     after = replace(
         window,
         cut=cut,
@@ -356,7 +361,7 @@ def _texts_looked_up(
         content_sha256__in={key.content_sha256 for key in keys},
     )
     here = (record for record in records_from(rows) if record.segment == segment)
-    by_key = {key_of(record): record for record in here if not record.is_erased}
+    by_key = {text_key(record): record for record in here if not record.is_erased}
     return {key: by_key[key] for key in keys if key in by_key}
 
 

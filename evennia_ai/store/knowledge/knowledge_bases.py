@@ -18,7 +18,7 @@ from django.db.models import F
 from evennia_ai import models
 from evennia_ai.engine.actors import Actor
 from evennia_ai.engine.errors import ComponentValueError, EditConflictError, NotStoredError
-from evennia_ai.engine.history.records import canonical_json, storable
+from evennia_ai.engine.history.records import canonical_json, make_storable
 from evennia_ai.engine.knowledge.pages.page import MEDIATIONS, BaseInfo
 from evennia_ai.engine.prompt.components import Scope
 from evennia_ai.engine.text.word_forms import Languages
@@ -271,7 +271,7 @@ def check_base(info: BaseInfo) -> None:
 
 def _is_told(most: int) -> Callable[[Any], bool]:
     def accepts(value: Any) -> bool:
-        return isinstance(value, str) and len(value) <= most and storable(value) == value
+        return isinstance(value, str) and len(value) <= most and make_storable(value) == value
 
     return accepts
 

@@ -14,7 +14,7 @@ from typing import Any, Final
 from evennia_ai import models
 from evennia_ai.engine.actors import Actor
 from evennia_ai.engine.errors import NotStoredError
-from evennia_ai.engine.history.records import storable
+from evennia_ai.engine.history.records import make_storable
 from evennia_ai.engine.knowledge.restricted.mediation import PagePassage, summary_words
 from evennia_ai.store.core.snapshots import one_change, one_transaction, value_of
 from evennia_ai.store.history.record_rows import ConversationRef, ref_of
@@ -95,7 +95,7 @@ def begin(
             turn=new.turn,
             speaker_ref=new.speaker_ref,
             bases=json.dumps(new.bases),
-            query=storable(new.query),
+            query=make_storable(new.query),
             restricted=new.restricted,
             mode=new.mode,
             total=new.total,
@@ -108,10 +108,10 @@ def begin(
                 search=row,
                 base_key=chunk.base,
                 place=place,
-                title=storable(chunk.title),
+                title=make_storable(chunk.title),
                 page_revision=chunk.revision,
                 sha256=chunk.sha256,
-                content=storable(chunk.content),
+                content=make_storable(chunk.content),
             )
             for place, chunk in enumerate(vaulted, start=1)
         )
@@ -123,7 +123,7 @@ def end(search: int, result: str, *, decision: str = "", reason: str = "") -> No
     """Write down what the NPC was told. StoreError: nothing was written."""
     with one_transaction(f"writing down what came of search {search}"):
         models.KnowledgeSearch.objects.filter(pk=search, ended_at=None).update(
-            result=storable(result), decision=decision, reason=reason, ended_at=time.time()
+            result=make_storable(result), decision=decision, reason=reason, ended_at=time.time()
         )
 
 

@@ -15,7 +15,7 @@ from typing import Any, Final, Literal
 from evennia_ai import models
 from evennia_ai.engine.actors import Actor, author
 from evennia_ai.engine.errors import ComponentValueError, NotStoredError, StoreError
-from evennia_ai.engine.history.records import canonical_json, storable
+from evennia_ai.engine.history.records import canonical_json, make_storable
 from evennia_ai.engine.knowledge.pages.page import PageDraft
 from evennia_ai.store.core.snapshots import one_change, one_transaction, value_of
 from evennia_ai.store.knowledge.knowledge_bases import base_row, refuse_locked
@@ -73,10 +73,10 @@ def add(
             was=draft.was,
             made_by=draft.by.name,
             made_at=time.time(),
-            note=storable(draft.note),
-            task=storable(task),
+            note=make_storable(draft.note),
+            task=make_storable(task),
             context_meta=canonical_json(dict(context_meta)),
-            package=storable(package),
+            package=make_storable(package),
             **written_columns(draft.page),
         )
         return _value(row)
@@ -172,9 +172,9 @@ def begin_task(new: NewTask) -> int:
         row = models.LorekeeperTask.objects.create(
             asked_by=new.asked_by,
             base_key=new.base,
-            task=storable(new.task),
+            task=make_storable(new.task),
             context_meta=canonical_json(dict(new.context_meta)),
-            request=storable(new.request),
+            request=make_storable(new.request),
             sha256=new.sha256,
             began_at=time.time(),
         )
@@ -184,7 +184,7 @@ def begin_task(new: NewTask) -> int:
 def end_task(number: int, *, text: str, context_meta: Mapping[str, Any]) -> None:
     """Keep what the model wrote."""
     meta = canonical_json(dict(context_meta))
-    _write(number, text=storable(text), context_meta=meta, ended_at=time.time())
+    _write(number, text=make_storable(text), context_meta=meta, ended_at=time.time())
 
 
 def keep_drafts(number: int, drafts: Sequence[int]) -> None:
@@ -194,7 +194,7 @@ def keep_drafts(number: int, drafts: Sequence[int]) -> None:
 
 def fail_task(number: int, error: str) -> None:
     """Keep why there is no answer."""
-    _write(number, error=storable(error), ended_at=time.time())
+    _write(number, error=make_storable(error), ended_at=time.time())
 
 
 def _write(number: int, **columns: Any) -> None:

@@ -17,7 +17,7 @@ from django.db.models import Max
 from evennia_ai import models
 from evennia_ai.engine.actors import Actor
 from evennia_ai.engine.errors import ComponentValueError
-from evennia_ai.engine.history.records import storable
+from evennia_ai.engine.history.records import make_storable
 from evennia_ai.engine.knowledge.pages.markup import MAX_META, MAX_TEXT, find_links
 from evennia_ai.engine.knowledge.pages.page import (
     MetaError,
@@ -84,11 +84,11 @@ def check_page(page: Page) -> None:
     what = f"page '{page.name}'"
     if len(page.body) > MAX_TEXT:
         raise ComponentValueError(f"text of {what}", page.body, f"at most {MAX_TEXT} characters")
-    if storable(page.body) != page.body:
+    if make_storable(page.body) != page.body:
         raise ComponentValueError(f"text of {what}", page.body, "without null characters")
     check_locks(page.locks)
     meta = _meta_text(page)
-    if len(meta) > MAX_META or storable(meta) != meta:
+    if len(meta) > MAX_META or make_storable(meta) != meta:
         wanted = f"at most {MAX_META} characters that can be stored"
         raise ComponentValueError(f"metadata of {what}", meta, wanted)
     _check_meta(page, meta)

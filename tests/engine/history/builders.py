@@ -13,7 +13,7 @@ from evennia_ai.engine.history.records import (
     content_sha256,
 )
 from evennia_ai.engine.history.turn.manifest import TurnManifest
-from evennia_ai.engine.history.turn.sending import Handle, draft_of, key_of
+from evennia_ai.engine.history.turn.sending import Handle, make_draft, text_key
 from evennia_ai.engine.inputs import ComposeRules, Inputs
 from evennia_ai.engine.prompt.blocks import DynamicBlock
 from evennia_ai.engine.prompt.budget import BudgetRules
@@ -127,11 +127,11 @@ def sent(
     prompt: Prompt, records: Sequence[Record], **told: Any
 ) -> tuple[TurnManifest, tuple[Handle, ...], list[Record]]:
     """The manifest and handles of a prompt whose texts were committed, and all records then."""
-    draft = draft_of(prompt, event=records[-1], **told)
+    draft = make_draft(prompt, event=records[-1], **told)
     texts = {text.key: text.new for text in draft.texts}
     written = stored(texts.values(), after=records)
-    handles = draft.handles({key_of(record): record for record in written})
-    return draft.committed(handles, segment=1), handles, [*records, *written]
+    handles = draft.handles({text_key(record): record for record in written})
+    return draft.commit_manifest(handles, segment=1), handles, [*records, *written]
 
 
 def manifest_of(prompt: Prompt, records: Sequence[Record], **told: Any) -> TurnManifest:

@@ -4,7 +4,7 @@ import gc
 
 import pytest
 
-from evennia_ai.engine.history.projection import let_go, message_of, project, record_of
+from evennia_ai.engine.history.projection import message_of, project, record_of, release_messages
 from evennia_ai.engine.history.records import RecordKind
 from evennia_ai.engine.history.turn.sending import Handle, sent_messages
 from evennia_ai.engine.prompt.messages import Message, ToolCall
@@ -151,7 +151,7 @@ def _how_many_are_left_without_a_search(text, *, lets_go):
         adapt(chat_messages(messages), profile=RoleProfile())
         assert [record_of(message).body for message in messages] == [text] * 3
         if lets_go:
-            let_go(messages)
+            release_messages(messages)
             assert [record_of(message).body for message in messages] == [text] * 3
             adapt(chat_messages(messages), profile=RoleProfile())  # a turn has them still
             sent_messages([Handle(record=record_of(m), block="history") for m in messages])

@@ -15,9 +15,9 @@ from evennia_ai.engine.history.records import (
     RecordKind,
     chain_sha256,
     content_sha256,
-    first_broken,
-    one_text,
-    storable,
+    find_broken,
+    make_storable,
+    share_text,
 )
 from tests.engine.history.builders import a_conversation, a_new_record, stored
 
@@ -52,7 +52,7 @@ def test_the_hash_does_not_depend_on_the_order_of_meta():
 
 
 def test_an_untouched_history_has_no_broken_record():
-    assert first_broken(a_conversation(6)) is None
+    assert find_broken(a_conversation(6)) is None
 
 
 @pytest.mark.parametrize("touched", range(4))
@@ -60,19 +60,19 @@ def test_a_changed_record_is_found(touched):
     records = a_conversation(4)
     records[touched] = replace(records[touched], body="Something else.")
 
-    assert first_broken(records) == records[touched]
+    assert find_broken(records) == records[touched]
 
 
 def test_a_removed_record_is_found():
     records = a_conversation(4)
 
-    assert first_broken([*records[:1], *records[2:]]) == records[2]
+    assert find_broken([*records[:1], *records[2:]]) == records[2]
 
 
 def test_a_part_of_the_history_is_checked_from_the_hash_before_it():
     records = a_conversation(4)
 
-    assert first_broken(records[2:], previous=records[1].sha256) is None
+    assert find_broken(records[2:], previous=records[1].sha256) is None
 
 
 def test_characters_that_cannot_be_stored_are_replaced():
@@ -83,7 +83,7 @@ def test_characters_that_cannot_be_stored_are_replaced():
 
 @given(st.text(st.characters(exclude_categories=["Cs"], exclude_characters="\x00")))
 def test_ordinary_text_is_stored_as_it_is(text):
-    assert storable(text) == text
+    assert make_storable(text) == text
 
 
 @given(st.text(min_size=1))
@@ -112,14 +112,14 @@ def _made(*parts: str) -> str:
 
 
 def test_texts_that_say_the_same_are_one_object_if_they_are_not_long():
-    assert one_text(_made("Good ", "evening.")) is one_text(_made("Good evening", "."))
+    assert share_text(_made("Good ", "evening.")) is share_text(_made("Good evening", "."))
     long = "x" * SHARED_CHARACTERS
-    assert one_text(_made(long, "y")) is not one_text(_made(long, "y"))
+    assert share_text(_made(long, "y")) is not share_text(_made(long, "y"))
 
 
 def test_no_more_texts_are_known_than_there_is_room_for():
-    first = one_text(_made("known ", "once"))
+    first = share_text(_made("known ", "once"))
     for number in range(SHARED_TEXTS):
-        one_text(f"another {number}")
+        share_text(f"another {number}")
 
-    assert one_text(_made("known ", "once")) is not first
+    assert share_text(_made("known ", "once")) is not first

@@ -4,7 +4,12 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from evennia_ai.engine.history.role_markup import neutral, role_markup, without_tags, without_tokens
+from evennia_ai.engine.history.role_markup import (
+    find_role_markup,
+    neutralize,
+    without_tags,
+    without_tokens,
+)
 from tests.effort import little_work
 
 TOKENS = [
@@ -77,7 +82,7 @@ WORDS = [
 def test_a_special_token_is_undone_and_can_still_be_read(token: str) -> None:
     plain = without_tokens(f"Hello {token} there")
     assert token not in plain
-    assert role_markup(plain) is None
+    assert find_role_markup(plain) is None
     letters = [letter for letter in token if letter.isalpha()]
     assert [letter for letter in plain[6:-6] if letter.isalpha()] == letters
 
@@ -90,7 +95,7 @@ def test_a_tag_of_a_model_is_undone_where_asked_and_stays_in_what_the_game_says(
 
 @pytest.mark.parametrize("words", WORDS)
 def test_words_with_brackets_are_left_alone(words: str) -> None:
-    assert neutral(words) == words
+    assert neutralize(words) == words
 
 
 def test_what_undoing_would_make_is_undone_too() -> None:
@@ -99,7 +104,7 @@ def test_what_undoing_would_make_is_undone_too() -> None:
 
 def test_our_own_fence_around_a_transcript_is_undone_in_transcripts_alone() -> None:
     assert without_tags("<transcript>") == "<transcript>"
-    assert neutral("</transcript>") == "‹/transcript›"
+    assert neutralize("</transcript>") == "‹/transcript›"
 
 
 @given(st.lists(st.sampled_from([*"<>[]|｜ \n/~b", "s", "im_start", "INST", "x:"])).map("".join))
@@ -124,7 +129,7 @@ def test_nothing_that_was_undone_holds_a_token(text: str) -> None:
     ],
 )
 def test_a_head_of_the_game_or_of_a_role_is_undone_within_a_line(text: str, plain: str) -> None:
-    assert neutral(text) == plain
+    assert neutralize(text) == plain
 
 
 def test_many_marks_within_each_other_cost_no_more_than_their_length() -> None:

@@ -2,7 +2,7 @@
 
 import pytest
 
-from evennia_ai.engine.history.projection import project, tool_result
+from evennia_ai.engine.history.projection import project, tool_result_record
 from evennia_ai.engine.history.records import RecordKind
 from tests.engine.history.builders import a_new_record, stored
 
@@ -12,7 +12,7 @@ CALL = {"id": "c1", "name": "look", "arguments": "{}"}
 def a_pair(body, **fields):
     """A call and its result, as stored."""
     asked = a_new_record("", kind=RecordKind.TOOL_CALL, meta={"tool_calls": [CALL]})
-    return stored([asked, tool_result(body, call_id="c1", **fields)])
+    return stored([asked, tool_result_record(body, call_id="c1", **fields)])
 
 
 @pytest.mark.req("S2-05")

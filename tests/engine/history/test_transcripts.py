@@ -52,10 +52,10 @@ def test_a_header_is_read_as_it_was_written():
 @pytest.mark.parametrize(
     ("values", "problem"),
     [
-        ({"transcript": 1}, "no transcript of format 2"),
+        ({"transcript": 1}, "not a transcript of format 2"),
         ({"kind": "hall"}, "kind must be one of room, private"),
-        ({"partner_ref": "7"}, "a room is told by place_ref alone"),
-        ({"place_ref": ""}, "a room is told by place_ref alone"),
+        ({"partner_ref": "7"}, "a room must have only place_ref"),
+        ({"place_ref": ""}, "a room must have only place_ref"),
         ({"npc_ref": 12}, "npc_ref must be a text"),
         ({"origin": "x" * 256}, "at most 255 characters"),
         ({"opened_at": "today"}, "opened_at must be a time"),
@@ -126,7 +126,7 @@ class TestRefusedRecords:
 
         assert told.startswith("line 3: ")
         assert problem in told
-        assert told.endswith("nothing was taken over")
+        assert told.endswith("nothing was imported")
 
     def test_one_that_is_missing_is_noticed(self, lines):
         assert "record 1.2 must come here" in refusal(a_reader(lines[0]), lines[2])
@@ -135,17 +135,25 @@ class TestRefusedRecords:
         ("kind", "meta", "problem"),
         [
             (RecordKind.CONTEXT_BLOCK, {"stays": True, "before": "1.9"}, "there is no record 1.9"),
-            (RecordKind.CONTEXT_BLOCK, {"stays": True, "before": 4}, "'4' is no place"),
+            (RecordKind.CONTEXT_BLOCK, {"stays": True, "before": 4}, "'4' is not the place"),
             (RecordKind.SUMMARY, {"tail": ["1.7"]}, "there is no record 1.7"),
             (RecordKind.SUMMARY, {"tail": "1.1"}, "meta.tail must be a list"),
             (
                 RecordKind.EVENT,
                 {"tail": ["1.1"]},
-                "meta.tail must be a list, and that of a summary",
+                "meta.tail must be a list, and only a summary",
             ),
             (RecordKind.CONTROL, {"what": "undo"}, "the first record of a later segment"),
-            (RecordKind.ASSISTANT, {"tool_calls": [{"a": 1}]}, "the meta of record 1.4 is none"),
-            (RecordKind.CONTEXT_BLOCK, {"parts": [1]}, "the meta of record 1.4 is none"),
+            (
+                RecordKind.ASSISTANT,
+                {"tool_calls": [{"a": 1}]},
+                "the meta of record 1.4 is not that of a message",
+            ),
+            (
+                RecordKind.CONTEXT_BLOCK,
+                {"parts": [1]},
+                "the meta of record 1.4 is not that of a message",
+            ),
         ],
     )
     def test_one_whose_meta_points_nowhere(self, lines, kind, meta, problem):
@@ -182,12 +190,12 @@ class TestTurns:
     @pytest.mark.parametrize(
         ("values", "problem"),
         [
-            ({"turn": 0}, "turn must be a number from 1 on"),
-            ({"turn": True}, "turn must be a number"),
+            ({"turn": 0}, "turn must be a whole number of 1 or more"),
+            ({"turn": True}, "turn must be a whole number"),
             ({"state": "over"}, "state must be one of"),
             ({"event": "1.77"}, "there is no record 1.77"),
-            ({"manifest": {}}, "manifest is none of a turn"),
-            ({"manifest": {"format": 4, "messages": 7}}, "manifest is none of a turn"),
+            ({"manifest": {}}, "manifest is not that of a turn"),
+            ({"manifest": {"format": 4, "messages": 7}}, "manifest is not that of a turn"),
             ({"outcome": 3}, "outcome must be a text"),
             ({"ended_at": "later"}, "ended_at must be a time"),
         ],
@@ -248,7 +256,7 @@ class TestTurns:
         records, told = turn
         manifest = {**told.manifest.to_plain(), name: value}
 
-        with pytest.raises(FormatError, match=rf"line \d+: manifest\.{name} has no value"):
+        with pytest.raises(FormatError, match=rf"line \d+: manifest\.{name} has a value"):
             self.read(records, changed(turn_line(told), manifest=manifest))
 
     def test_one_whose_prompt_names_a_record_that_is_not_there_is_refused(self, turn):

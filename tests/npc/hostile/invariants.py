@@ -10,7 +10,7 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from functools import partial
 from itertools import chain
 
-from evennia_ai.engine.history.role_markup import role_markup, without_tags, without_tokens
+from evennia_ai.engine.history.role_markup import find_role_markup, without_tags, without_tokens
 from evennia_ai.services.llm.chat import ChatMessage, argument_object
 from tests.npc.conftest import Screen
 from tests.npc.hostile.corpus import MARK, Case
@@ -165,7 +165,7 @@ def same_labels(prompts: Sequence[Prompt], harmless: Sequence[Prompt], *, way: s
         for label, harmless_label in zip(found, wanted, strict=True):
             if harmless_label == HARMLESS:
                 assert label not in others, label
-                assert not role_markup(f"{label}: x"), label
+                assert not find_role_markup(f"{label}: x"), label
             else:
                 assert label == harmless_label
 

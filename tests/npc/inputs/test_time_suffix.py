@@ -106,7 +106,7 @@ def test_a_preview_shows_the_minute(stage, now):
 
 
 def test_a_past_turn_has_its_minute_when_it_is_replayed(stage, now):
-    from evennia_ai.engine.history.turn.replay import messages_of
+    from evennia_ai.engine.history.turn.replay import replay_messages
     from evennia_ai.store.history import turns
     from evennia_ai.store.history.record_rows import records
 
@@ -115,5 +115,5 @@ def test_a_past_turn_has_its_minute_when_it_is_replayed(stage, now):
     now(9)
     forget_everything()
     manifest = turns.last_turn(stage.npc.ai.ref).manifest
-    replayed = messages_of(manifest, records(manifest.record_ids))
+    replayed = replay_messages(manifest, records(manifest.record_ids))
     assert replayed[-1].content == "Oren?\n[Now: 1325-05-03 14:01]"

@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 
 from evennia_ai.engine.actors import trusted
 from evennia_ai.engine.history.records import NewRecord, RecordKind
-from evennia_ai.engine.history.turn.sending import key_of
+from evennia_ai.engine.history.turn.sending import text_key
 from evennia_ai.engine.prompt.cache_account import breakpoints
 from evennia_ai.store.authored import components
 from evennia_ai.store.core.snapshots import forget_everything
@@ -151,8 +151,8 @@ def test_a_compaction_leaves_the_system_prompt_as_it_was_to_the_letter(rower):
     after = head_records(rower)
 
     assert segment_of(rower) == 2
-    assert [key_of(record) for record in after.values()] == [
-        key_of(record) for record in before.values()
+    assert [text_key(record) for record in after.values()] == [
+        text_key(record) for record in before.values()
     ]
     assert {record.segment for record in after.values()} == {2}
 

@@ -7,7 +7,7 @@ from hypothesis import HealthCheck, Phase, given, settings
 from hypothesis import strategies as st
 
 from evennia_ai.engine.actors import trusted
-from evennia_ai.engine.history.turn.replay import messages_of, replay
+from evennia_ai.engine.history.turn.replay import replay, replay_messages
 from evennia_ai.npc.views.recomposing import PastReader, composed_again
 from evennia_ai.services.llm.roles import OPEN, adapt, chat_messages
 from evennia_ai.store.authored import components, notes
@@ -74,7 +74,7 @@ def test_replay_gives_what_was_sent_whatever_happened(stage, steps):
         turn = turns.last_turn(stage.npc.ai.ref)
         records = record_rows.records(turn.manifest.sent_ids)
         assert len(records) == len(set(turn.manifest.sent_ids))
-        rebuilt = messages_of(turn.manifest, records)
+        rebuilt = replay_messages(turn.manifest, records)
         assert adapt(chat_messages(rebuilt), profile=OPEN) == request.messages
         sent.append(turn.manifest.sha256)
         return "Aye."

@@ -3,7 +3,7 @@
 import pytest
 
 from evennia_ai.engine.actors import trusted
-from evennia_ai.engine.history.turn.sending import draft_of
+from evennia_ai.engine.history.turn.sending import make_draft
 from evennia_ai.engine.lorebook.activation.timers import LoreState, Spell
 from evennia_ai.store.history import branches, control, turns
 from evennia_ai.store.history.branches import BranchError
@@ -29,7 +29,7 @@ def woken(where, *names: str) -> None:
     """A turn after which lore remembers entries of these names."""
     (heard,) = append(where, [a_line(f"What of {names[-1]}?")])
     inputs = {"lore_state": lore_states(where.id).to_plain()}
-    draft = draft_of(a_prompt([heard]), event=heard, model="tiny", inputs=inputs)
+    draft = make_draft(a_prompt([heard]), event=heard, model="tiny", inputs=inputs)
     begun = turns.begin(where, draft=draft, event=heard, lore=remembering(*names)).turn
     turns.finish(begun, [a_reply(f"{names[-1]}!")])
 

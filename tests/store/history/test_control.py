@@ -10,10 +10,10 @@ import pytest
 from evennia_ai.engine.actors import trusted
 from evennia_ai.engine.errors import HistoryConflictError, StoreError
 from evennia_ai.engine.history.compaction.summaries import FRAME
-from evennia_ai.engine.history.corrections import Spoken
+from evennia_ai.engine.history.corrections import SpeakingTool
 from evennia_ai.engine.history.records import RecordKind
 from evennia_ai.engine.history.turn.replay import replay
-from evennia_ai.engine.history.turn.sending import draft_of
+from evennia_ai.engine.history.turn.sending import make_draft
 from evennia_ai.engine.lorebook.activation.timers import LoreState, Spell
 from evennia_ai.engine.prompt.messages import Message
 from evennia_ai.store.core.snapshots import forget_everything
@@ -38,7 +38,7 @@ from tests.engine.history.builders import a_prompt
 from tests.store.builders import a_line, a_reply, a_turn, history_in, said, talked
 from tests.store.history.test_windows import SUMMARY, a_call, a_result, cold_shape, shape
 
-SAYS = {"say": Spoken(argument="text", result=re.compile(r'(You say: ").*(")'))}
+SAYS = {"say": SpeakingTool(argument="text", result=re.compile(r'(You say: ").*(")'))}
 
 
 def a_say(text: str, *, call: str = "s"):
@@ -208,7 +208,7 @@ class TestUndo:
         before = LoreState(sticky={"fog": Spell(1, 5)})
         append(quay, [a_line("Line 2.")])
         heard = record_saying(quay, "Line 2.")
-        draft = draft_of(
+        draft = make_draft(
             a_prompt([heard]),
             event=heard,
             model="tiny",
@@ -240,7 +240,7 @@ class TestUndo:
     def test_a_prompt_that_was_made_before_is_not_sent_after_it(self, quay):
         exchanged(quay, 1)
         (heard,) = append(quay, [a_line("Line 2.")])
-        draft = draft_of(a_prompt([heard]), event=heard, model="tiny")
+        draft = make_draft(a_prompt([heard]), event=heard, model="tiny")
         control.undo(quay, 1, by=trusted("Builder"))
 
         with pytest.raises(HistoryConflictError):
@@ -279,7 +279,7 @@ class TestRetry:
         exchanged(quay, 1, 2)
         control.take_back_answer(quay, next(control.exchanges(quay)), by=trusted("Builder"))
         heard = record_saying(quay, "Line 2.")
-        draft = draft_of(a_prompt([heard]), event=heard, model="tiny")
+        draft = make_draft(a_prompt([heard]), event=heard, model="tiny")
         turns.finish(turns.begin(quay, draft=draft, event=heard).turn, [a_reply("Better.")])
 
         assert said(quay)[-2:] == ["Line 2.", "Better."]

@@ -19,7 +19,7 @@ from evennia_ai.engine.actors import trusted
 from evennia_ai.engine.errors import StoreError
 from evennia_ai.engine.history.projection import record_of
 from evennia_ai.engine.history.records import Record
-from evennia_ai.engine.history.turn.sending import draft_of
+from evennia_ai.engine.history.turn.sending import make_draft
 from evennia_ai.engine.lorebook.activation.timers import LoreState, Spell
 from evennia_ai.engine.prompt.history import History
 from evennia_ai.store.core.snapshots import forget_everything
@@ -163,7 +163,7 @@ def _answer(where: ConversationRef, event: Record, number: int, *, acts: bool = 
     before, now = lore_states(where.id), windows(where.id).history
     said_before = [message for message in now if message.record != event.id]
     after = LoreState(sticky={**before.sticky, f"book#{len(before.sticky)}": Spell(number, 99)})
-    draft = draft_of(
+    draft = make_draft(
         a_prompt_after(History(said_before, segment=now.segment), event),
         event=event,
         model="tiny",

@@ -9,7 +9,7 @@ from django.test.utils import CaptureQueriesContext
 
 from evennia_ai import models
 from evennia_ai.engine.errors import AppendOnlyError, HistoryConflictError, StoreError
-from evennia_ai.engine.history.records import NewRecord, RecordKind, first_broken
+from evennia_ai.engine.history.records import NewRecord, RecordKind, find_broken
 from evennia_ai.engine.lorebook.activation.timers import NO_STATE
 from evennia_ai.store.core.inserting import Insert
 from evennia_ai.store.core.snapshots import forget_everything
@@ -148,7 +148,7 @@ class TestAppend:
         records = record_rows.records_of(quay)
 
         assert [record.seq for record in records] == [1, 2, 3, 4, 5, 6]
-        assert first_broken(records) is None
+        assert find_broken(records) is None
 
     def test_each_conversation_counts_for_itself(self, quay):
         append(quay, lines(2))

@@ -11,7 +11,7 @@ from django.db import connection
 
 from evennia_ai.engine.history.projection import record_of
 from evennia_ai.engine.history.records import NewRecord, RecordKind
-from evennia_ai.engine.history.turn.sending import draft_of
+from evennia_ai.engine.history.turn.sending import make_draft
 from evennia_ai.store.core.snapshots import forget_everything
 from evennia_ai.store.history import record_rows, turns
 from evennia_ai.store.history.conversations import append, conversation
@@ -63,7 +63,7 @@ def the_next_turn(where) -> None:
     (heard,) = append(where, [a_line("And now?")])
     history = windows(where.id).history
     said = [record_of(history[i]) for i in range(history.stop - 6, history.stop)]
-    begun = turns.begin(where, draft=draft_of(a_prompt(said), event=heard), event=heard)
+    begun = turns.begin(where, draft=make_draft(a_prompt(said), event=heard), event=heard)
     turns.finish(begun.turn, [a_reply()])
 
 

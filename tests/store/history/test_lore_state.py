@@ -7,7 +7,7 @@ from evennia_ai import models
 from evennia_ai.engine.actors import trusted
 from evennia_ai.engine.errors import HistoryConflictError, StoreError
 from evennia_ai.engine.history.records import NewRecord, RecordKind
-from evennia_ai.engine.history.turn.sending import draft_of
+from evennia_ai.engine.history.turn.sending import make_draft
 from evennia_ai.engine.lorebook.activation.timers import NO_STATE, LoreState, Spell
 from evennia_ai.store.core.snapshots import forget_everything
 from evennia_ai.store.history import record_rows, turns
@@ -34,7 +34,7 @@ def begun(where, lore):
     """A turn of the conversation whose prompt leaves `lore`."""
     append(where, [NewRecord(kind=RecordKind.USER, role="user", name="Anna", body="The ferry?")])
     said = [r for r in record_rows.records_of(where) if r.kind in ("user", "assistant")]
-    draft = draft_of(a_prompt(said), event=said[-1], model="tiny")
+    draft = make_draft(a_prompt(said), event=said[-1], model="tiny")
     return turns.begin(where, draft=draft, event=said[-1], lore=lore).turn
 
 

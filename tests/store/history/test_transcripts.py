@@ -7,7 +7,7 @@ import pytest
 from evennia_ai.engine.actors import trusted
 from evennia_ai.engine.errors import FormatError, StoreError
 from evennia_ai.engine.history.records import RecordKind
-from evennia_ai.engine.history.turn.replay import messages_of
+from evennia_ai.engine.history.turn.replay import replay_messages
 from evennia_ai.engine.lorebook.activation.timers import LoreState, Spell
 from evennia_ai.store.core.snapshots import forget_everything, one_transaction
 from evennia_ai.store.erasing import erase_conversation
@@ -78,7 +78,7 @@ def test_a_line_that_is_no_utf_8_is_named_and_nothing_is_taken_over(quay):
     lines = [line.encode() for line in export_lines(quay)]
     lines[2] = lines[2].replace(b'"body":"', b'"body":"\xff', 1)
 
-    with pytest.raises(FormatError, match="line 3: this is no JSON"):
+    with pytest.raises(FormatError, match="line 3: this is not JSON"):
         import_lines(lines, npc_ref="99", by=trusted("Ada"))
     assert conversations.conversations_of("99") == ()
 
@@ -93,7 +93,7 @@ def test_past_turns_can_be_replayed_there(quay):
     shown = record_rows.records(theirs.manifest.record_ids)
 
     assert theirs.manifest.sha256 == ours.manifest.sha256
-    assert len(messages_of(theirs.manifest, shown)) == len(ours.manifest.messages)
+    assert len(replay_messages(theirs.manifest, shown)) == len(ours.manifest.messages)
 
 
 def test_a_turn_that_was_under_way_is_interrupted_there(quay):

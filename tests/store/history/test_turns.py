@@ -14,9 +14,9 @@ from evennia_ai.engine.errors import (
     StoreError,
     TurnClosedError,
 )
-from evennia_ai.engine.history.records import NewRecord, RecordKind, first_broken
-from evennia_ai.engine.history.turn.replay import messages_of
-from evennia_ai.engine.history.turn.sending import draft_of
+from evennia_ai.engine.history.records import NewRecord, RecordKind, find_broken
+from evennia_ai.engine.history.turn.replay import replay_messages
+from evennia_ai.engine.history.turn.sending import make_draft
 from evennia_ai.engine.inputs import ComposeRules, Inputs
 from evennia_ai.engine.prompt.budget import BudgetRules
 from evennia_ai.engine.prompt.expansion import ComponentSet
@@ -51,14 +51,14 @@ def begun_with_messages(where, *, limit_tokens=4000, lore=None, **fields):
     records = record_rows.records_of(where)
     said = [r for r in records if r.kind in ("event", "assistant")]
     prompt = a_prompt(said, limit_tokens=limit_tokens, **fields)
-    draft = draft_of(prompt, event=said[-1], model="tiny")
+    draft = make_draft(prompt, event=said[-1], model="tiny")
     return turns.begin(where, draft=draft, event=said[-1], lore=lore), prompt
 
 
 def a_draft(where, **fields):
     """The draft of a prompt that answers the newest record."""
     said = [r for r in record_rows.records_of(where) if r.kind in ("event", "assistant")]
-    return draft_of(a_prompt(said, **fields), event=said[-1])
+    return make_draft(a_prompt(said, **fields), event=said[-1])
 
 
 def texts_in(where) -> list[str]:
@@ -85,7 +85,7 @@ class TestBegin:
         stored = turns.last_turn("12")
         records = record_rows.records(stored.manifest.record_ids)
 
-        rebuilt = messages_of(stored.manifest, records)
+        rebuilt = replay_messages(stored.manifest, records)
         assert [m.wire() for m in rebuilt] == [m.wire() for m in prompt.messages]
 
     def test_the_turn_is_stored_as_it_was_begun(self, quay):
@@ -345,7 +345,7 @@ class TestFinish:
 
         assert (end.kind, end.body) == (RecordKind.RUN_END, "answered")
         assert end.meta == {"turn": 1, "state": "done", "seal": seal_of_turn(1)}
-        assert first_broken(record_rows.records_of(quay)) is None
+        assert find_broken(record_rows.records_of(quay)) is None
 
     @pytest.mark.req("S2-31")
     def test_a_reply_that_comes_too_late_is_not_written(self, quay):

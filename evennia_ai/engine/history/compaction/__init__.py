@@ -1,1 +1,1 @@
-"""Compaction: when the older part of a history gives way to a summary, and who makes that."""
+"""Compaction: replaces the older part of a history by a summary."""

@@ -1,10 +1,10 @@
-"""What of a conversation is summarised, as a text for a model, and the summary without a model.
+"""Extracts: the texts of a conversation for a summary, and a summary made without a model.
 
-The transcript is what a model is asked to summarise. An extract is made of sentences that were
-said. Nothing is worded anew: each line quotes one sentence and names who said it. Sentences are
-chosen by how many of the conversation's own words they hold, and by what a later turn is most
-likely to need: promises, numbers, names, open questions, the first and the last word. The same plan
-gives the same bytes on every machine: scores are whole numbers, ties fall to the older sentence.
+The transcript is what a model is asked to summarise. An extract consists of sentences that were
+said. Nothing is reworded: each line quotes one sentence and names its speaker. Sentences are chosen
+by how many recurring words of the conversation they have, and by what a later turn most likely
+needs: promises, numbers, names, questions, the first and the last sentence. Equal plans give the
+same bytes on every machine: scores are whole numbers, and of equal scores the older sentence wins.
 """
 
 import re
@@ -14,7 +14,7 @@ from dataclasses import dataclass
 from typing import Final, Literal, NamedTuple
 
 from evennia_ai.engine.history.compaction.planning import CompactionPlan
-from evennia_ai.engine.history.role_markup import neutral
+from evennia_ai.engine.history.role_markup import neutralize
 from evennia_ai.engine.prompt.messages import Message
 from evennia_ai.engine.prompt.names import bounded
 from evennia_ai.engine.prompt.time_line import without_time_line
@@ -23,7 +23,7 @@ from evennia_ai.engine.text.words import indexed_pairs, split_words
 
 NAME_CHARACTERS: Final = 64
 
-# Controls but for tab and line feed, halves of pairs, what turns the direction of writing round,
+# Controls except tab and line feed, lone surrogates, marks that reverse the writing direction,
 # noncharacters, and the invisible copies of ASCII.
 UNREADABLE: Final = re.compile(
     "[\x00-\x08\x0b-\x1f\x7f-\x9f\ud800-\udfff\u202a-\u202e\u2066-\u2069\ufffe\uffff"
@@ -38,7 +38,7 @@ Verb = Literal["said", "called"]
 
 
 class SaidText(NamedTuple):
-    """One thing said or called; `is_summary` marks the text of an earlier summary."""
+    """A text that was said, or a tool call. `is_summary` marks the text of an earlier summary."""
 
     speaker: str
     verb: Verb
@@ -46,11 +46,11 @@ class SaidText(NamedTuple):
     is_summary: bool = False
 
 
-def said_in(plan: CompactionPlan, *, npc_name: str) -> Iterator[SaidText]:
-    """What the summarised messages say, oldest first; `npc_name` says what the model said.
+def said_texts(plan: CompactionPlan, *, npc_name: str) -> Iterator[SaidText]:
+    """Yield the texts of the messages to summarise, oldest first. `npc_name` speaks for the model.
 
-    Bookkeeping (context blocks, notes, frozen lore) is not said by anybody and is left out: a
-    prompt makes it anew, and what it tells may not outlive it.
+    Context blocks, notes and frozen lore are left out: each prompt renders them again, and their
+    facts may not outlive them.
     """
     return quotable_messages(plan.summarised, npc_name=npc_name, summaries=plan.summaries)
 
@@ -58,7 +58,7 @@ def said_in(plan: CompactionPlan, *, npc_name: str) -> Iterator[SaidText]:
 def quotable_messages(
     messages: Sequence[Message], *, npc_name: str, summaries: Collection[str] = ()
 ) -> Iterator[SaidText]:
-    """The same of any messages, of which `summaries` are records of earlier summaries."""
+    """Yield the texts of messages. `summaries` are the record ids of earlier summaries."""
     tools = {call.id: call.name for message in messages for call in message.tool_calls}
     for message in messages:
         if not message.counted:
@@ -66,45 +66,45 @@ def quotable_messages(
         is_summary = message.record in summaries
         who = "An earlier summary" if is_summary else _speaker(message, npc_name, tools)
         if message.content.strip():
-            yield SaidText(who, "said", readable(without_time_line(message.content)), is_summary)
+            yield SaidText(who, "said", clean_text(without_time_line(message.content)), is_summary)
         for call in message.tool_calls:
-            yield SaidText(who, "called", readable(f"{call.name} {call.arguments}"))
+            yield SaidText(who, "called", clean_text(f"{call.name} {call.arguments}"))
 
 
 def quote(said: SaidText, text: str) -> str:
-    """One line in which the speaker says `text`; quotes inside it become single ones."""
-    inner = " ".join(neutral(text).split()).replace('"', "'")
+    """Return one line that quotes a speaker. Quotation marks inside it become single ones."""
+    inner = " ".join(neutralize(text).split()).replace('"', "'")
     return f'{said.speaker} {said.verb} "{inner}"'
 
 
 def is_quote(line: str) -> bool:
-    """Whether the line has the form that `quote` gives."""
+    """True if the line has the form of `quote`."""
     return _QUOTE.fullmatch(line) is not None
 
 
 def label_message(number: int, said: SaidText, text: str) -> str:
-    """`text` as lines of a transcript; only the first one is not indented."""
+    """Return a text as lines of a transcript. All lines but the first are indented."""
     doing = said.speaker if said.verb == "said" else f"{said.speaker} (calls)"
-    return f"[{number}] {doing}: " + neutral(text).replace("\n", "\n    ")
+    return f"[{number}] {doing}: " + neutralize(text).replace("\n", "\n    ")
 
 
-def one_kind_of_line_break(text: str) -> str:
-    """`text` with line feeds for every break of a line."""
+def normalize_line_breaks(text: str) -> str:
+    """Return the text with a line feed for every line break."""
     return _LINE_BREAK.sub("\n", text)
 
 
-def readable(text: str) -> str:
-    """`text` without what nobody can read, with one kind of line break."""
-    return UNREADABLE.sub("", one_kind_of_line_break(text)).replace("\ufffd", "").strip()
+def clean_text(text: str) -> str:
+    """Return the text without unreadable characters, with line feeds."""
+    return UNREADABLE.sub("", normalize_line_breaks(text)).replace("\ufffd", "").strip()
 
 
 def clean_name(name: str) -> str:
-    """`name` on one line, without marks that end a label or open a frame; may be empty."""
-    return _NOT_IN_NAME.sub(" ", neutral(readable(name))).strip()[:NAME_CHARACTERS].strip()
+    """Return a name on one line, without signs that end a label or open a frame; may be ""."""
+    return _NOT_IN_NAME.sub(" ", neutralize(clean_text(name))).strip()[:NAME_CHARACTERS].strip()
 
 
 def _speaker(message: Message, npc_name: str, tools: dict[str, str]) -> str:
-    """Who says it; a name that could pass for more than a name is in quotes."""
+    """Return the speaker of a message. A name that could pass for more than a name is quoted."""
     if message.role == "tool":
         tool = clean_name(message.name or tools.get(message.tool_call_id or "", ""))
         return f"The tool {tool}".strip()
@@ -115,9 +115,9 @@ def _speaker(message: Message, npc_name: str, tools: dict[str, str]) -> str:
 
 
 SENTENCE_CHARACTERS: Final = 300
-"""How much of one sentence is quoted."""
+"""Characters of a sentence that are quoted."""
 
-# What a sentence's own words can earn, and what else counts for it.
+# The most points for a sentence's words, and the points for its other properties.
 _WORDS_POINTS: Final = 100
 _PROMISE, _NUMBER, _NAME, _QUESTION = 150, 50, 50, 50
 _EARLIER_SUMMARY, _BEST_OF_SPEAKER, _FIRST_OR_LAST = 150, 300, 600
@@ -138,7 +138,7 @@ _NAMED: Final = re.compile(r"(?<=[^\W_][ ,])[^\W\d_][^\W_]+")
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class _Sentence:
-    """A sentence, who said it, the line that quotes it, and its words."""
+    """A sentence with its speaker, the line that quotes it, and its words."""
 
     said: SaidText
     line: str
@@ -146,73 +146,58 @@ class _Sentence:
     words: frozenset[str]
 
 
-def extract(
+def extract_summary(
     plan: CompactionPlan, *, npc_name: str, counter: TokenCounter, most_tokens: int | None = None
 ) -> str:
-    """The summary of `plan` in at most `most_tokens`, by default as many as the plan wants.
+    """Return an extract of the messages to summarise, or "" if no sentence fits.
 
-    Lines stand in the order in which they were said; empty where no sentence fits.
+    Args:
+        plan: The messages and the wanted length.
+        npc_name: The speaker of the model's messages.
+        counter: Counts tokens.
+        most_tokens: Most tokens of the extract; by default those that the plan wants.
     """
     most = plan.summary_tokens if most_tokens is None else most_tokens
-    sentences = tuple(_sentences(said_in(plan, npc_name=npc_name)))
+    sentences = tuple(_sentences(said_texts(plan, npc_name=npc_name)))
     scores = _scores(sentences)
     ranked = sorted(range(len(sentences)), key=lambda at: (-scores[at], at))
-    chosen = _fitting(sentences, ranked, counter=counter, most_tokens=most)
-    while chosen and counter.count(_text(sentences, chosen)) > most:
-        chosen.pop()
-    return _text(sentences, chosen)
 
-
-def _text(sentences: Sequence[_Sentence], chosen: Iterable[int]) -> str:
-    return "\n".join(sentences[at].line for at in sorted(chosen))
-
-
-def _fitting(
-    sentences: Sequence[_Sentence],
-    ranked: Iterable[int],
-    *,
-    counter: TokenCounter,
-    most_tokens: int,
-) -> list[int]:
-    """The best sentences whose lines fit together, best first; one too long is passed over."""
+    # Take the best sentences that fit. One that is too long is passed over.
     chosen: list[int] = []
-    left = most_tokens
+    left = most
     for at in ranked:
         tokens = counter.count(sentences[at].line + "\n")
         if tokens <= left:
             chosen.append(at)
             left -= tokens
-    return chosen
+    # The lines together may cost more than one by one.
+    while chosen and counter.count(_joined_lines(sentences, chosen)) > most:
+        chosen.pop()
+    return _joined_lines(sentences, chosen)
+
+
+def _joined_lines(sentences: Sequence[_Sentence], chosen: Iterable[int]) -> str:
+    return "\n".join(sentences[at].line for at in sorted(chosen))
 
 
 def _sentences(said: Iterable[SaidText]) -> Iterator[_Sentence]:
-    """Every sentence once, where it was said first."""
+    """Yield every sentence once, where it was said first.
+
+    The lines of an earlier summary stay whole, and its quotations are kept as they are.
+    """
     known: set[str] = set()
     for one in said:
-        for text in _parts(one):
-            line = _line(one, text)
+        parts = one.text.split("\n") if one.is_summary else _SENTENCE_BREAK.split(one.text)
+        for text in (part.strip() for part in parts if _HAS_WORD.search(part)):
+            line = " ".join(neutralize(text).split())
+            if not one.is_summary or not is_quote(line):
+                line = quote(one, _cut_sentence(text))
             if line not in known:
                 known.add(line)
                 yield _Sentence(said=one, line=line, text=text, words=_telling_words(text))
 
 
-def _line(said: SaidText, text: str) -> str:
-    """The line that quotes `text`; a quotation in an earlier summary stays what it is."""
-    carried = " ".join(neutral(text).split())
-    if said.is_summary and is_quote(carried):
-        return carried
-    return quote(said, _capped(text))
-
-
-def _parts(said: SaidText) -> Iterator[str]:
-    """The sentences of a text; the lines of an earlier summary stay whole."""
-    parts = said.text.split("\n") if said.is_summary else _SENTENCE_BREAK.split(said.text)
-    for part in parts:
-        if _HAS_WORD.search(part):
-            yield part.strip()
-
-
-def _capped(text: str) -> str:
+def _cut_sentence(text: str) -> str:
     if len(text) <= SENTENCE_CHARACTERS:
         return text
     start = text[: SENTENCE_CHARACTERS - 1]
@@ -221,7 +206,7 @@ def _capped(text: str) -> str:
 
 
 def _telling_words(text: str) -> frozenset[str]:
-    """Words of three letters and more, and pairs of letters where a script has no blanks."""
+    """Return words of three or more letters, and pairs of letters in scripts without blanks."""
     folded = text.casefold()
     long = [word for word in split_words(folded) if len(word) > 2]
     return frozenset(long) | {pair for pair in indexed_pairs(folded) if len(pair) == 2}
@@ -243,9 +228,9 @@ def _scores(sentences: Sequence[_Sentence]) -> list[int]:
 
 
 def _word_points(sentences: Sequence[_Sentence]) -> list[int]:
-    """How many of the conversation's recurring words each sentence holds for its length.
+    """Return points for the recurring words of the conversation in each sentence, by its length.
 
-    A word in more than a third of many sentences is grammar and says nothing.
+    A word in more than a third of many sentences is grammar and gives no points.
     """
     counts = Counter(word for sentence in sentences for word in sentence.words)
     grammar = max(3, len(sentences) // 3)

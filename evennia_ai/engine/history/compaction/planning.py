@@ -1,10 +1,12 @@
-"""Compaction: when a history is too long, which of it is summarised and which is kept.
+"""Compaction: when a history is too long, which messages are summarised and which are kept.
 
-Not pruning: pruning chooses, for one request, what of the history fits; compaction makes new state
-that is committed, with a summary in the place of the older messages. Everything here is decided
-from values, and no value says that a compaction has just been: what it made meets the same check
-as any other prompt. After failures in a row, summarising is left alone for some turns (`Breaker`);
-no check of a prompt asks for that, so nothing is let through that would otherwise be stopped.
+Pruning and compaction differ. Pruning chooses, for one request, the messages that fit. Compaction
+makes new state that is committed, with a summary in place of the older messages.
+
+Every decision here depends only on values, and no value says that a compaction has just happened.
+So its result must pass the same check as any other prompt. After several failures in a row no
+summary is tried for some turns (`Breaker`). The checks of a prompt do not look at the breaker, so
+it lets nothing through that would otherwise be stopped.
 """
 
 from collections.abc import Collection, Iterator
@@ -18,32 +20,32 @@ from evennia_ai.engine.prompt.history import History
 from evennia_ai.engine.prompt.messages import Message
 from evennia_ai.engine.prompt.tokens import TokenCounter
 
-When = Literal["turn", "idle"]
+CompactionMoment = Literal["turn", "idle"]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class CompactionRules:
-    """When a history is compacted, and to what; percentages are of the prompt's limit."""
+    """Thresholds and sizes of a compaction. Percentages are of the prompt's token limit."""
 
     turn_percent: int = 80
     idle_percent: int = 70
     result_percent: int = 60
-    """With a model's summary the prompt must be under this.
+    """With a model's summary the prompt must be below this.
 
-    It is below both thresholds, so that the next compaction is some way off.
+    It is lower than both thresholds, so that the next compaction is not due soon.
     """
     keep_messages: int = 20
-    """How many of the newest messages stay as they are, at most."""
+    """Most of the newest messages that stay unchanged."""
     keep_tokens: int = 8_000
-    """And how many tokens of them."""
+    """Most tokens of them."""
     summary_tokens: int = 2_000
-    """What a model is asked for."""
+    """The length that a model is asked for."""
     most_summary_tokens: int = 4_000
-    """What is accepted."""
+    """The length that is accepted."""
     failures: int = 3
-    """After so many summaries in a row that were no good, none is tried for a while."""
+    """Failed summaries in a row that open the breaker."""
     rest_turns: int = 20
-    """For so many turns."""
+    """Turns for which the breaker stays open."""
 
     def __post_init__(self) -> None:
         for rule in fields(self):
@@ -60,11 +62,11 @@ class CompactionRules:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class CompactionPlan:
-    """What is summarised, oldest first, and the tail that is kept as it is.
+    """The messages to summarise, oldest first, and the tail that is kept.
 
     Every message of the history is in exactly one of the two. `summaries` are the record ids of
-    earlier summaries among the summarised. `other_tokens` is what the prompt holds besides the
-    history, `summary_tokens` how long a summary is wanted.
+    earlier summaries among those to summarise. `other_tokens` is the rest of the prompt,
+    `summary_tokens` the wanted length of the summary.
     """
 
     summarised: tuple[Message, ...]
@@ -77,12 +79,12 @@ class CompactionPlan:
     summary_tokens: int
 
     def result_tokens(self, summary: str, *, counter: TokenCounter) -> int:
-        """Tokens of the prompt with `summary` in the place of what it stands for."""
+        """Return the tokens of the prompt with this summary."""
         return self.other_tokens + self.tail_tokens + counter.of_message(summary)
 
 
 class NoPlanReason(StrEnum):
-    """Why a history is not compacted."""
+    """The reason for not compacting a history."""
 
     ALL_KEPT = "every message belongs to the part that is kept"
     ONLY_SUMMARISED = "nothing is older than the kept part but an earlier summary"
@@ -95,14 +97,14 @@ class NoPlanReason(StrEnum):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class NoPlan:
-    """Nothing would be gained by a compaction; `detail` has the numbers."""
+    """A compaction would gain nothing. `detail` has the numbers."""
 
     reason: NoPlanReason
     detail: str = ""
 
 
-def tokens_since(cut: int, history: History, counter: TokenCounter) -> int:
-    """Tokens of a history from the index on at which prompts cut it."""
+def tokens_from_cut(cut: int, history: History, counter: TokenCounter) -> int:
+    """Return the tokens of a history from the index at which prompts cut it."""
     first = min(max(cut, history.earlier), history.stop)
     return history.tokens_from(first, counter=counter)
 
@@ -112,13 +114,17 @@ def is_due(
     *,
     limit_tokens: int,
     rules: CompactionRules,
-    when: When = "turn",
+    when: CompactionMoment = "turn",
     other_tokens: int = 0,
 ) -> bool:
-    """Whether the history is to be compacted before a turn, or already now that nothing goes on.
+    """True if a history must be compacted before a turn, or may be in idle time.
 
-    `history_tokens` is the cost of the whole history, `other_tokens` that of the rest of the
-    prompt.
+    Args:
+        history_tokens: Tokens of the whole history.
+        limit_tokens: Most tokens of a prompt.
+        rules: The thresholds.
+        when: Before a turn, or in idle time.
+        other_tokens: Tokens of the rest of the prompt.
     """
     percent = rules.turn_percent if when == "turn" else rules.idle_percent
     return 100 * (history_tokens + other_tokens) >= percent * limit_tokens
@@ -129,10 +135,10 @@ def refuse_thrash(
     *,
     limit_tokens: int,
     rules: CompactionRules,
-    when: When = "turn",
+    when: CompactionMoment = "turn",
     other_tokens: int = 0,
 ) -> None:
-    """ThrashError if a history that was just compacted is due again at once."""
+    """Raise ThrashError if a history is due again right after its compaction."""
     if is_due(
         history_tokens,
         limit_tokens=limit_tokens,
@@ -143,7 +149,7 @@ def refuse_thrash(
         raise ThrashError(history_tokens, other_tokens, limit_tokens)
 
 
-def plan(
+def plan_compaction(
     history: History,
     *,
     rules: CompactionRules,
@@ -152,10 +158,15 @@ def plan(
     other_tokens: int = 0,
     summaries: Collection[str] = (),
 ) -> CompactionPlan | NoPlan:
-    """How to compact this history, or why that would gain nothing.
+    """Decide how to compact a history, or why that would gain nothing.
 
-    `history` is the whole of it, not what pruning left for one prompt; `summaries` are the record
-    ids of the summaries in it, because a text alone never makes a summary.
+    Args:
+        history: The whole history, not the part that pruning left for one prompt.
+        rules: The thresholds and sizes.
+        counter: Counts tokens.
+        limit_tokens: Most tokens of a prompt.
+        other_tokens: Tokens of the rest of the prompt.
+        summaries: Record ids of the summaries in the history. A text that looks like one is none.
     """
     room = (rules.result_percent * limit_tokens - 1) // 100 - other_tokens - counter.per_message
     wanted = min(rules.summary_tokens, room // 2)
@@ -169,7 +180,8 @@ def plan(
     tokens = sum(message.tokens(counter) for message in older)
     reason = _gains_nothing(older, earlier, most_tokens=wanted + counter.per_message, tokens=tokens)
     if reason is not None:
-        return NoPlan(reason=reason, detail=_told_of(older, tokens, wanted=wanted, rules=rules))
+        detail = _describe_older(older, tokens, wanted=wanted, rules=rules)
+        return NoPlan(reason=reason, detail=detail)
     return CompactionPlan(
         summarised=older,
         tail=tuple(history.between(at, history.stop)),
@@ -193,7 +205,7 @@ def _gains_nothing(
     return NoPlanReason.TOO_LITTLE if tokens <= most_tokens else None
 
 
-def _told_of(
+def _describe_older(
     older: tuple[Message, ...], tokens: int, *, wanted: int, rules: CompactionRules
 ) -> str:
     if not older:
@@ -208,29 +220,29 @@ def _told_of(
 def _tail_start(
     history: History, *, rules: CompactionRules, counter: TokenCounter, tokens: int
 ) -> int:
-    """Index of the first kept message: the oldest place to part at whose tail is small enough.
+    """Return the index of the first kept message: the oldest split with a small enough tail.
 
-    Only an open tool call makes the tail larger than the rules want it.
+    Only an open tool call makes the tail larger than the rules allow.
     """
     fits, _ = history.fitting(
         max(0, min(rules.keep_tokens, tokens)), counter=counter, floor=history.earlier
     )
-    places = list(_places(history))
+    places = list(_split_points(history))
     for place in places:
         if place >= fits and history.counted(place) <= rules.keep_messages:
             return place
     return places[-1]
 
 
-def _places(history: History) -> Iterator[int]:
-    """Indexes before which a history may be parted, oldest first.
+def _split_points(history: History) -> Iterator[int]:
+    """Yield the indices before which a history may be split, oldest first.
 
-    A tool call stays with its results, also with those that are still to come, and bookkeeping
-    with the message it stands before.
+    A tool call stays with its results, also with later ones, and bookkeeping with the message after
+    it.
     """
     messages = list(history)
     ends = _ends_of_calls(messages)
-    bound = 0  # where the last result of the calls so far stands
+    bound = 0  # the index of the last result of the calls so far
     yield history.earlier
     for index, message in enumerate(messages, start=1):
         bound = max(bound, ends.get(index - 1, 0))
@@ -240,13 +252,13 @@ def _places(history: History) -> Iterator[int]:
 
 
 def _ends_of_calls(messages: list[Message]) -> dict[int, int]:
-    """For each message with tool calls, where its last result stands.
+    """Return for each message with tool calls the index of its last result.
 
-    A call without a result ends after the newest message, unless the NPC has said something since:
-    then none will come.
+    A call without a result ends after the newest message. If the NPC has spoken since, no result
+    will come, and the call ends nowhere.
     """
     ends: dict[int, int] = {}
-    called: dict[str, int] = {}  # where the newest call of this id stands
+    called: dict[str, int] = {}  # the index of the newest call with this id
     unanswered: dict[str, int] = {}
     for index, message in enumerate(messages):
         if message.tool_calls:
@@ -260,21 +272,21 @@ def _ends_of_calls(messages: list[Message]) -> dict[int, int]:
     return ends | dict.fromkeys(unanswered.values(), len(messages))
 
 
-By = Literal["model", "extract"]
+SummaryMaker = Literal["model", "extract"]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class CompactionSettings:
-    """How a game compacts."""
+    """Settings of a game for compaction."""
 
     enabled: bool = True
-    by: By = "model"
-    """Who makes summaries as long as a model can be asked."""
+    by: SummaryMaker = "model"
+    """The maker of summaries, as long as a model can be asked."""
     rules: CompactionRules = field(default_factory=CompactionRules)
 
 
-def read_compaction(given: Any, *, where: str) -> CompactionSettings:
-    """The settings in the dictionary `given`; FormatError names the first that cannot be."""
+def read_compaction_settings(given: Any, *, where: str) -> CompactionSettings:
+    """Return the settings in a dictionary. FormatError names the first wrong one."""
     try:
         return read_fields(CompactionSettings, given, where=where)
     except CompactionRulesError as error:
@@ -284,29 +296,29 @@ def read_compaction(given: Any, *, where: str) -> CompactionSettings:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Breaker:
-    """Failures in a row, and the turn at which the last one opened the breaker.
+    """Failures in a row, and the turn of the failure that opened the breaker.
 
-    After the rest one try is allowed; it closes the breaker or opens it for as long.
+    After its rest one try is allowed. It closes the breaker, or opens it for as long again.
     """
 
     failures: int = 0
     opened_at: int | None = None
 
     def after_failure(self, turn: int, *, rules: CompactionRules) -> "Breaker":
-        """This breaker after a summary failed or was refused in `turn`."""
+        """Return the breaker after a summary failed or was refused in `turn`."""
         failures = self.failures + 1
         if failures < rules.failures:
             return replace(self, failures=failures)
         return Breaker(failures=failures, opened_at=turn)
 
     def after_thrash(self, turn: int, *, rules: CompactionRules) -> "Breaker":
-        """This breaker after a history was due again as soon as it was compacted: open."""
+        """Return the open breaker after a compacted history was due again at once."""
         return Breaker(failures=max(self.failures + 1, rules.failures), opened_at=turn)
 
     def after_success(self) -> "Breaker":
-        """This breaker after a summary was accepted: closed, nothing counted."""
+        """Return the closed breaker after a summary was accepted."""
         return Breaker()
 
     def is_open(self, turn: int, *, rules: CompactionRules) -> bool:
-        """Whether no summary is to be tried in `turn`."""
+        """True if no summary may be tried in `turn`."""
         return self.opened_at is not None and turn < self.opened_at + rules.rest_turns

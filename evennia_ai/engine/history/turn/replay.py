@@ -1,8 +1,9 @@
 """Replay: the bytes of a past turn, rebuilt from the records that its manifest names.
 
-With it, what two past prompts shared, told from their manifests alone (equal texts of a segment are
-one record, so the same records were the same bytes), and what differs in two prompts, message by
-message: those are paired by their bytes, so one that was put in moves none of the others.
+Also comparisons of past prompts. The shared start of two prompts is found from their manifests
+only: equal texts of a segment are one record, so equal records were equal bytes. Differences are
+listed message by message. Messages are paired by their bytes, so an inserted message moves no
+other.
 """
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
@@ -14,7 +15,7 @@ from typing import Final, Literal, NamedTuple
 from evennia_ai.engine.errors import ReplayError
 from evennia_ai.engine.history.records import Record, content_sha256
 from evennia_ai.engine.history.turn.manifest import RecordedMessage, TurnManifest
-from evennia_ai.engine.history.turn.sending import Handle, sent_messages, tools_in
+from evennia_ai.engine.history.turn.sending import Handle, parse_tools, sent_messages
 from evennia_ai.engine.prompt.messages import Message, ToolSpec, digest
 from evennia_ai.engine.prompt.report import Report, reported
 from evennia_ai.engine.prompt.trace import Verdict
@@ -22,7 +23,7 @@ from evennia_ai.engine.prompt.trace import Verdict
 
 @dataclass(frozen=True, slots=True)
 class Fault:
-    """A message of a past prompt whose record does not say any more what it said."""
+    """A message of a past prompt whose record no longer has its words."""
 
     index: int
     record: str
@@ -31,60 +32,64 @@ class Fault:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Replay:
-    """A past prompt; `messages` is empty where it cannot be rebuilt, and `problem` says why.
+    """A past prompt. If it cannot be rebuilt, `messages` is empty and `problem` says why.
 
-    `faults` are the messages that are to blame, where it can be told.
+    `faults` are the messages that cause it, if known.
     """
 
     sha256: str
     messages: tuple[Message, ...] = ()
     tools: tuple[ToolSpec, ...] = ()
-    """The tools that were sent beside the messages."""
+    """The tools that were sent next to the messages."""
     problem: str = ""
     faults: tuple[Fault, ...] = ()
 
     @property
     def is_same(self) -> bool:
-        """Whether these are the bytes that were sent."""
+        """True if these are the bytes that were sent."""
         return not self.problem
 
 
 def replay(manifest: TurnManifest, records: Iterable[Record]) -> Replay:
-    """Rebuild the prompt of a past turn, and its tools, from the records that its manifest names.
+    """Rebuild the prompt of a past turn, and its tools.
 
-    `records` must hold those of `manifest.sent_ids`.
+    Args:
+        manifest: The manifest of the turn.
+        records: Its records, at least those of `manifest.sent_ids`.
     """
     by_id = {record.id: record for record in records}
+    tools: tuple[ToolSpec, ...] = ()
     try:
-        messages = messages_of(manifest, by_id.values())
-        tools = _tools(manifest, by_id)
+        messages = replay_messages(manifest, by_id.values())
+        if manifest.tools_record is not None:
+            record = by_id.get(manifest.tools_record)
+            problem = _record_problem(record)
+            if problem or record is None:
+                raise ReplayError(  # noqa: TRY301
+                    f"record {manifest.tools_record}, the list of its tools, {problem}"
+                )
+            tools = parse_tools(record)
     except ReplayError as error:
-        return Replay(
-            sha256=manifest.sha256, problem=str(error), faults=tuple(_faults(manifest, by_id))
+        faults = tuple(
+            Fault(index, message.record, problem)
+            for index, message in enumerate(manifest.messages)
+            if (problem := _record_problem(by_id.get(message.record)))
         )
+        return Replay(sha256=manifest.sha256, problem=str(error), faults=faults)
     return Replay(sha256=manifest.sha256, messages=messages, tools=tools)
 
 
-def _tools(manifest: TurnManifest, by_id: Mapping[str, Record]) -> tuple[ToolSpec, ...]:
-    if manifest.tools_record is None:
-        return ()
-    record = by_id.get(manifest.tools_record)
-    problem = _problem(record)
-    if problem or record is None:
-        raise ReplayError(f"record {manifest.tools_record}, the list of its tools, {problem}")
-    return tools_in(record)
+def replay_messages(manifest: TurnManifest, records: Iterable[Record]) -> tuple[Message, ...]:
+    """Return the messages of a past turn, the same bytes as then.
 
-
-def messages_of(manifest: TurnManifest, records: Iterable[Record]) -> tuple[Message, ...]:
-    """The messages of a past turn, the same bytes as then.
-
-    ReplayError: a record is missing or erased, or the result does not have the hash of the prompt
-    that was sent.
+    Raises:
+        ReplayError: A record is missing or erased, or the messages do not have the hash of the
+            prompt that was sent.
     """
     if manifest.erased:
         raise ReplayError("the words of the turn were erased on request")
     by_id = {record.id: record for record in records}
-    messages = tuple(_rebuilt(message, by_id) for message in manifest.messages)
+    messages = tuple(_rebuild_message(message, by_id) for message in manifest.messages)
     found = digest(messages)
     if found != manifest.sha256:
         raise ReplayError(
@@ -94,12 +99,13 @@ def messages_of(manifest: TurnManifest, records: Iterable[Record]) -> tuple[Mess
     return messages
 
 
-def report_of_turn(manifest: TurnManifest, records: Iterable[Record]) -> Report:
-    """The account of a past turn's prompt, as it was when the prompt was sent.
+def turn_report(manifest: TurnManifest, records: Iterable[Record]) -> Report:
+    """Return the report of a past turn's prompt.
 
-    ReplayError: the prompt cannot be rebuilt.
+    Raises:
+        ReplayError: The prompt cannot be rebuilt.
     """
-    rebuilt = messages_of(manifest, records)
+    rebuilt = replay_messages(manifest, records)
     return Report(
         messages=tuple(
             reported(message, kept.tokens)
@@ -111,7 +117,7 @@ def report_of_turn(manifest: TurnManifest, records: Iterable[Record]) -> Report:
 
 
 def _all_verdicts(manifest: TurnManifest) -> tuple[Verdict, ...]:
-    """The verdicts, each silent entry's behind those of the activation."""
+    """Return the verdicts, those of silent entries after those of the stage "activate"."""
     own = [verdict for verdict in manifest.verdicts if verdict.stage == "activate"]
     judged = {verdict.item for verdict in own}
     silent = [
@@ -124,7 +130,7 @@ def _all_verdicts(manifest: TurnManifest) -> tuple[Verdict, ...]:
     return (*own, *silent, *later)
 
 
-def _rebuilt(message: RecordedMessage, by_id: Mapping[str, Record]) -> Message:
+def _rebuild_message(message: RecordedMessage, by_id: Mapping[str, Record]) -> Message:
     record = by_id.get(message.record)
     if record is None:
         raise ReplayError(f"record {message.record} of the turn is not there")
@@ -132,14 +138,7 @@ def _rebuilt(message: RecordedMessage, by_id: Mapping[str, Record]) -> Message:
     return sent_messages([handle])[0]
 
 
-def _faults(manifest: TurnManifest, by_id: Mapping[str, Record]) -> Iterator[Fault]:
-    for index, message in enumerate(manifest.messages):
-        problem = _problem(by_id.get(message.record))
-        if problem:
-            yield Fault(index, message.record, problem)
-
-
-def _problem(record: Record | None) -> str:
+def _record_problem(record: Record | None) -> str:
     if record is None:
         return "is not there"
     if record.is_erased:
@@ -150,16 +149,16 @@ def _problem(record: Record | None) -> str:
 
 
 class SharedPrefix(NamedTuple):
-    """The messages at the start of a prompt that the one before began with as well."""
+    """The messages at the start of a prompt that the prompt before it has too."""
 
     messages: int
     tokens: int
     is_whole: bool
-    """Whether all of the prompt before is among them."""
+    """True if the whole prompt before it is among them."""
 
 
 def shared_prefix(older: TurnManifest, newer: TurnManifest) -> SharedPrefix:
-    """What the newer prompt still shares with the older one, at least."""
+    """Return the start that two prompts share, at least."""
     pairs = zip(older.messages, newer.messages, strict=False)
     shared = [now for _, now in takewhile(lambda pair: pair[0].record == pair[1].record, pairs)]
     return SharedPrefix(
@@ -170,15 +169,16 @@ def shared_prefix(older: TurnManifest, newer: TurnManifest) -> SharedPrefix:
 
 
 Change = Literal["added", "removed", "changed"]
-MOST_LINES: Final = 24
-"""Lines of one difference that are shown."""
+MOST_DIFF_LINES: Final = 24
+"""Most lines of one difference."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Difference:
-    """One message that is added, removed or changed; `at` is its index, of a new one the new one.
+    """A message that was added, removed or changed.
 
-    `lines` is a unified diff of its text, clipped.
+    `at` is its index, in the newer prompt if it is there.
+    `lines` is a unified diff of its text, cut.
     """
 
     change: Change
@@ -188,8 +188,10 @@ class Difference:
     lines: tuple[str, ...]
 
 
-def differences(older: Sequence[Message], newer: Sequence[Message]) -> tuple[Difference, ...]:
-    """What makes `newer` another prompt than `older`; nothing where they are the same bytes."""
+def message_differences(
+    older: Sequence[Message], newer: Sequence[Message]
+) -> tuple[Difference, ...]:
+    """Return the differences between two prompts; nothing if they are the same bytes."""
     first = [message.wire() for message in older]
     second = [message.wire() for message in newer]
     if first == second:
@@ -203,7 +205,7 @@ def differences(older: Sequence[Message], newer: Sequence[Message]) -> tuple[Dif
 
 
 def shared_messages(older: Sequence[Message], newer: Sequence[Message]) -> int:
-    """How many messages at the start of both are the same bytes."""
+    """Return the number of messages at the start of both that are the same bytes."""
     count = 0
     for before, now in zip(older, newer, strict=False):
         if before.wire() != now.wire():
@@ -215,7 +217,7 @@ def shared_messages(older: Sequence[Message], newer: Sequence[Message]) -> int:
 def _stretch(
     older: Sequence[Message], newer: Sequence[Message], at: int, newer_at: int
 ) -> Iterator[Difference]:
-    """A stretch that differs: messages in pairs, and what one of the two has more."""
+    """Yield the differences of a stretch: messages in pairs, then those of only one prompt."""
     pairs = min(len(older), len(newer))
     for index in range(pairs):
         yield _difference("changed", newer_at + index, older[index], newer[index])
@@ -241,6 +243,6 @@ def _difference(change: Change, at: int, before: Message | None, now: Message | 
 
 def _lines(before: str, now: str) -> Iterator[str]:
     diff = list(unified_diff(before.splitlines(), now.splitlines(), lineterm="", n=1))[2:]
-    yield from diff[:MOST_LINES]
-    if len(diff) > MOST_LINES:
-        yield f"... and {len(diff) - MOST_LINES} more lines"
+    yield from diff[:MOST_DIFF_LINES]
+    if len(diff) > MOST_DIFF_LINES:
+        yield f"... and {len(diff) - MOST_DIFF_LINES} more lines"

@@ -1,14 +1,14 @@
 """Seals: the hash of a finished turn, kept in the chain of records.
 
 The manifest of a turn is a column of its row, and no record's hash covers a row. So the record that
-ends a turn holds the turn's seal: the hash of all that the row says. Who changes the row afterwards
+ends a turn holds the turn's seal: the hash of the row's content. Anyone who changes the row later
 would have to change that record too, and with it the hash of every later record.
 
-An erasure takes words out of finished turns. Its record holds the new seals of these turns, which
-count from there on. A turn has another number in the game that imports its transcript, and records
-are never changed; so the import ends with a record of the new numbers.
+An erasure removes words from finished turns. Its record holds the new seals of these turns, which
+apply from there on. A turn has another number in the game that imports its transcript, and records
+are never changed, so the import ends with a record of the new numbers.
 
-A seal calls records by their places, which are the same in every database.
+A seal names records by their places, which are the same in every database.
 """
 
 from collections.abc import Collection, Mapping, Sequence
@@ -26,16 +26,16 @@ from evennia_ai.engine.history.records import (
 from evennia_ai.engine.history.turn.manifest import TurnManifest
 
 SEAL: Final = "seal"
-"""In the meta of the record that ends a turn: the turn's seal."""
+"""Key in the meta of the record that ends a turn: the turn's seal."""
 SEALS: Final = "seals"
-"""In the meta of an erasure or an import: new seals, by the numbers of their turns."""
+"""Key in the meta of an erasure or an import: new seals by turn number."""
 OF_TRANSCRIPT: Final = "transcript"
-"""In the meta of the record that ends an import: what the record is of."""
+"""The value of `of` in the meta of the record that ends an import."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class PortableTurn:
-    """A turn as every database can read it: it calls records by their places."""
+    """A turn in a form for every database: it names records by their places."""
 
     number: int
     state: str
@@ -59,7 +59,7 @@ class PortableTurn:
 
     @property
     def seal(self) -> str:
-        """The hash of all that the turn says but its number."""
+        """Return the hash of the turn without its number."""
         return sha256(canonical_json(self.to_plain()).encode()).hexdigest()
 
 
@@ -84,41 +84,39 @@ def import_record(
 
 @dataclass(slots=True)
 class Seals:
-    """The seals in the records of one conversation, read in the order of the records."""
+    """The seals in the records of one conversation, added in the order of the records."""
 
     _found: dict[int, tuple[str, Record]] = field(default_factory=dict)
 
-    def read(self, record: Record) -> None:
-        """Take in the seals that a record holds.
+    def add_record(self, record: Record) -> None:
+        """Add the seals that a record holds.
 
         Raises:
-            ValueError: The record has no meta that the game ever wrote.
+            ValueError: The record has a meta that the game never wrote.
         """
+        meta = record.meta
         try:
-            self._take(record, record.meta)
+            if record.kind is RecordKind.RUN_END and SEAL in meta:
+                self._found[int(meta["turn"])] = (str(meta[SEAL]), record)
+            elif record.kind is RecordKind.ERASURE and SEALS in meta:
+                self._found.update(_new_seals(meta, record))
+            elif record.kind is RecordKind.SNAPSHOT and meta.get("of") == OF_TRANSCRIPT:
+                renumbered = {
+                    number: self._found[int(old)]
+                    for number, old in enumerate(meta["turns"], start=int(meta["first_turn"]))
+                    if int(old) in self._found
+                }
+                self._found = {**renumbered, **_new_seals(meta, record)}
         except (AttributeError, KeyError, TypeError, ValueError) as error:
             raise ValueError("the meta has seals that the game never wrote") from error
 
-    def _take(self, record: Record, meta: Mapping[str, Any]) -> None:
-        if record.kind is RecordKind.RUN_END and SEAL in meta:
-            self._found[int(meta["turn"])] = (str(meta[SEAL]), record)
-        elif record.kind is RecordKind.ERASURE and SEALS in meta:
-            self._found.update(_new_seals(meta, record))
-        elif record.kind is RecordKind.SNAPSHOT and meta.get("of") == OF_TRANSCRIPT:
-            renumbered = {
-                number: self._found[int(old)]
-                for number, old in enumerate(meta["turns"], start=int(meta["first_turn"]))
-                if int(old) in self._found
-            }
-            self._found = {**renumbered, **_new_seals(meta, record)}
-
-    def record_of(self, number: int) -> Record | None:
-        """Return the record that holds the seal of this turn, None if no record does."""
+    def sealing_record(self, number: int) -> Record | None:
+        """Return the record with the seal of this turn, or None."""
         found = self._found.get(number)
         return None if found is None else found[1]
 
     def problem_of(self, turn: PortableTurn) -> str:
-        """Say what is wrong with a turn that has these seals, "" if nothing is."""
+        """Return the problem of a turn with these seals, or ""."""
         found = self._found.get(turn.number)
         if turn.state == "open":
             return "" if found is None else f"record {found[1].place} ended it, and it is open"

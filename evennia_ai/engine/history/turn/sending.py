@@ -1,10 +1,10 @@
-"""Sending: from a prompt to the messages that go out, which are made from stored records alone.
+"""Sending: a prompt becomes the messages that are sent, which are made only from stored records.
 
-A draft has the whole manifest of a turn but for the ids of records that do not exist yet: those of
-the texts the prompt was rendered to. The store commits these texts, each with where its stretches
-came from, and the draft becomes handles: stored records, and where the prompt shows each. A plain
-string, a message, or a record nobody stored cannot be sent. The list of tools goes beside the
-messages, as a snapshot that is stored once in a segment for as long as it stays the same.
+A draft has the manifest of a turn without the ids of records that do not exist yet: those of the
+texts that the prompt rendered. The store commits these texts, each with the origins of its parts.
+Then the draft becomes handles: stored records, and the block in which the prompt shows each. A
+plain string, a message, or a record that is not stored cannot be sent. The list of tools is a
+snapshot next to the messages. It is stored once in a segment until it changes.
 """
 
 import json
@@ -21,7 +21,7 @@ from evennia_ai.engine.history.records import (
     RecordKind,
     canonical_json,
     content_sha256,
-    storable,
+    make_storable,
 )
 from evennia_ai.engine.history.turn.manifest import RecordedMessage, TurnManifest
 from evennia_ai.engine.lorebook.book import Unmatched
@@ -33,25 +33,25 @@ from evennia_ai.engine.prompt.prompt import Prompt
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Handle:
-    """A stored record, in the block of the prompt where it is shown."""
+    """A stored record, and the block of the prompt in which it is shown."""
 
     record: Record
     block: Block
     injected: bool = False
     _message: Message | None = field(default=None, init=False, repr=False, compare=False)
-    _told: RecordedMessage | None = field(default=None, init=False, repr=False, compare=False)
+    _recorded: RecordedMessage | None = field(default=None, init=False, repr=False, compare=False)
 
-    def told(self, tokens: int) -> RecordedMessage:
-        """The record as a manifest names it; the same object as long as it costs as much."""
-        known = self._told
+    def as_recorded(self, tokens: int) -> RecordedMessage:
+        """Return the record as a manifest names it: the same object while its cost is the same."""
+        known = self._recorded
         if known is None or known.tokens != tokens:
             known = RecordedMessage(self.record.id, self.block, self.injected, tokens)
-            object.__setattr__(self, "_told", known)
+            object.__setattr__(self, "_recorded", known)
         return known
 
 
 class TextKey(NamedTuple):
-    """What tells a text of a prompt from every other; equal texts of a segment share a record."""
+    """The identity of a prompt's text. Equal texts of a segment share one record."""
 
     kind: RecordKind
     role: str
@@ -66,9 +66,11 @@ class NewText(NamedTuple):
 
 
 def sent_messages(handles: Iterable[Handle]) -> tuple[Message, ...]:
-    """The messages that are sent, in order.
+    """Return the messages to send, in order.
 
-    TypeError: something is no handle of a stored record. ReplayError: a record has no words.
+    Raises:
+        TypeError: An item is not the handle of a stored record.
+        ReplayError: A record has no words.
     """
     shown = list(handles)
     for handle in shown:
@@ -85,7 +87,7 @@ def sent_messages(handles: Iterable[Handle]) -> tuple[Message, ...]:
 
 
 def storable_messages(messages: Sequence[Message]) -> Sequence[Message]:
-    """The messages with what no database stores replaced; the same ones where there is nothing."""
+    """Return the messages with U+FFFD for characters that cannot be stored."""
     texts = [message for message in messages if message.record is None]
     if all(map(_is_storable, texts)):
         return messages
@@ -95,29 +97,28 @@ def storable_messages(messages: Sequence[Message]) -> Sequence[Message]:
 _TEXT: Final = Slot[NewText]("text")
 
 
-def text_of(message: Message, *, before: str | None = None) -> NewText:
-    """The record that a rendered message becomes.
+def make_text(message: Message, *, before: str | None = None) -> NewText:
+    """Return the record that a rendered message becomes.
 
-    A text that stays is kept for where it stands: before the record at the place `before`. No
-    other one is equal to it.
+    A staying text is kept for its place before the record at `before`, and shares no record.
     """
     if message.stays:
-        return _text(message, {"stays": True, "of": message.of, "before": before})
+        return _new_text(message, {"stays": True, "of": message.of, "before": before})
     known = message.memo.get(_TEXT)
     if known is not None:
         return known
-    made = _text(message, {})
+    made = _new_text(message, {})
     message.memo[_TEXT] = made
     return made
 
 
-def key_of(record: Record) -> TextKey:
-    """What tells this stored text from others."""
+def text_key(record: Record) -> TextKey:
+    """Return the key of a stored text."""
     return TextKey(record.kind, record.role, record.content_sha256)
 
 
 def _shown(handle: Handle) -> Message:
-    """The message of the handle's record, where the handle shows it; kept with the handle."""
+    """Return the message of a handle, cached on the handle."""
     record = handle.record
     message = message_of(record)
     if message is None:
@@ -129,7 +130,7 @@ def _shown(handle: Handle) -> Message:
     return message
 
 
-def _text(message: Message, meta: dict[str, Any]) -> NewText:
+def _new_text(message: Message, meta: dict[str, Any]) -> NewText:
     meta["parts"] = [[p.origin, p.start, p.end, p.revision] for p in message.parts]
     if message.tool_calls:
         meta["tool_calls"] = [asdict(call) for call in message.tool_calls]
@@ -147,41 +148,41 @@ def _text(message: Message, meta: dict[str, Any]) -> NewText:
 
 
 def _is_storable(message: Message) -> bool:
-    """Whether the text can be stored as it is; that of a record can."""
+    """True if the text can be stored unchanged. The text of a record always can."""
     return message.record is not None or (
         _can_be_stored(message.content) and _can_be_stored(message.name or "")
     )
 
 
 def _can_be_stored(text: str) -> bool:
-    return (text.isascii() and "\x00" not in text) or storable(text) == text
+    return (text.isascii() and "\x00" not in text) or make_storable(text) == text
 
 
 def _stored_form(message: Message) -> Message:
-    """A copy of its own: nothing that is known about the other one is right for it."""
-    name = storable(message.name) if message.name else message.name
-    return replace(message, content=storable(message.content), name=name, memo=Memo())
+    """Return a storable copy with its own memo: cached values of the original do not fit it."""
+    name = make_storable(message.name) if message.name else message.name
+    return replace(message, content=make_storable(message.content), name=name, memo=Memo())
 
 
 TOOLS = "tools"
-"""What a snapshot of tools says that it is of."""
+"""The value of `of` in the meta of a tool list's snapshot."""
 
 
-def tool_list(tools: Iterable[ToolSpec]) -> NewText:
-    """The record that a list of tools becomes."""
-    told = canonical_json([[one.name, one.description, dict(one.parameters)] for one in tools])
-    return _tools_text(told)
+def tool_list_record(tools: Iterable[ToolSpec]) -> NewText:
+    """Return the record of a list of tools."""
+    body = canonical_json([[one.name, one.description, dict(one.parameters)] for one in tools])
+    return _tools_text(body)
 
 
 @lru_cache(maxsize=256)
 def _tools_text(body: str) -> NewText:
-    """The same of its JSON, hashed once: an NPC's tools are the same in most turns."""
+    """Return the record of a tool list's JSON. Cached: an NPC has the same tools in most turns."""
     new = NewRecord(kind=RecordKind.SNAPSHOT, role="system", body=body, meta={"of": TOOLS})
     return NewText(new, TextKey(new.kind, new.role, content_sha256(new)))
 
 
-def tools_in(record: Record) -> tuple[ToolSpec, ...]:
-    """Return the tools that the record of a list of tools names."""
+def parse_tools(record: Record) -> tuple[ToolSpec, ...]:
+    """Return the tools in the record of a tool list."""
     return tuple(
         ToolSpec(name=name, description=description, parameters=parameters)
         for name, description, parameters in json.loads(record.body)
@@ -193,7 +194,7 @@ _HANDLE: Final = Slot[Handle]("handle")
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class NewLine:
-    """A message of a draft whose text becomes a record."""
+    """A message of a draft whose text is not stored yet."""
 
     text: NewText
     block: Block
@@ -205,21 +206,21 @@ class Draft:
     """A prompt whose texts are not committed yet."""
 
     lines: tuple[Handle | NewLine, ...]
-    """Its messages in order, each a handle of a record or a text that becomes one."""
+    """Its messages in order, each the handle of a record or a new text."""
     tokens: tuple[int, ...]
     manifest: TurnManifest
-    """All of its manifest but the messages."""
+    """Its manifest without the messages."""
     tools: NewText | None = None
-    """The list of tools that goes beside the messages."""
+    """The list of tools next to the messages."""
 
     @property
     def texts(self) -> tuple[NewText, ...]:
-        """The texts that must be in the records before the prompt is sent, in its order."""
+        """Return the texts to store before the prompt is sent, in order."""
         said = tuple(line.text for line in self.lines if isinstance(line, NewLine))
         return said if self.tools is None else (*said, self.tools)
 
     def handles(self, stored: Mapping[TextKey, Record]) -> tuple[Handle, ...]:
-        """The prompt as handles, its texts among the records that are `stored` by their keys."""
+        """Return the prompt as handles, with the stored records of its texts by their keys."""
         return tuple(
             [
                 line
@@ -230,19 +231,19 @@ class Draft:
         )
 
     def tools_record(self, stored: Mapping[TextKey, Record]) -> str | None:
-        """The id of the record of the tools, among those `stored` by their keys."""
+        """Return the id of the stored record of the tools, or None."""
         return None if self.tools is None else stored[self.tools.key].id
 
-    def committed(
+    def commit_manifest(
         self, handles: Sequence[Handle], *, segment: int, tools_record: str | None = None
     ) -> TurnManifest:
-        """The manifest of the prompt that these handles make, which stands in this segment."""
+        """Return the complete manifest of the prompt with these handles."""
         shown = zip(handles, self.tokens, strict=True)
-        messages = tuple([handle.told(tokens) for handle, tokens in shown])
+        messages = tuple([handle.as_recorded(tokens) for handle, tokens in shown])
         return replace(self.manifest, messages=messages, segment=segment, tools_record=tools_record)
 
 
-def draft_of(
+def make_draft(
     prompt: Prompt,
     *,
     event: Record | None = None,
@@ -255,13 +256,22 @@ def draft_of(
     tools: NewText | None = None,
     request: Mapping[str, Any] | None = None,
 ) -> Draft:
-    """The draft of a prompt that is about to be sent to `model` and answers the record `event`.
+    """Return the draft of a prompt before it is sent.
 
-    A message that names a record must be made from it; an adapter that changes a message's text
-    takes its record away. `revisions` adds cards and books by origin; `account` is what the prompt
-    shares with the one before; `silent` is what its activation of lore tells in bulk; `inputs` are
-    the small values it was made from, `tools` is the list of the tools that goes with it, `request`
-    says how the model is asked otherwise.
+    A message that names a record must be made from it. An adapter that changes the text of a
+    message must remove its record.
+
+    Args:
+        prompt: The prompt.
+        event: The record that it answers.
+        model: The model.
+        revisions: Revisions of cards and books by origin.
+        account: The part of the prompt that is shared with the one before.
+        sent_sha256: The hash of the bytes sent, if an adapter changed them.
+        silent: Entries of the lore whose verdicts are stored in bulk.
+        inputs: The small values from which the prompt was made.
+        tools: The list of tools.
+        request: Other parameters of the request.
     """
     messages = storable_messages(prompt.messages)
     figures = prompt.figures(account)
@@ -289,20 +299,22 @@ def draft_of(
 
 
 def _lines(messages: Sequence[Message], event: Record | None) -> tuple[Handle | NewLine, ...]:
-    """The messages as lines; the handle of one that was sent before is known."""
+    """Return the messages as lines, reusing the handles of messages that were sent before."""
     known = kept(messages, _HANDLE)
     return tuple(
         [
-            handle if handle is not None and handle._message is message else _line(message, event)
+            handle
+            if handle is not None and handle._message is message
+            else _make_line(message, event)
             for handle, message in zip(known, messages, strict=True)
         ]
     )
 
 
-def _line(message: Message, event: Record | None) -> Handle | NewLine:
+def _make_line(message: Message, event: Record | None) -> Handle | NewLine:
     if message.record is None:
         before = event.place if event else None
-        text = text_of(message, before=before)
+        text = make_text(message, before=before)
         return NewLine(text=text, block=message.block, injected=message.injected)
     record = event if event and event.id == message.record else record_of(message)
     if record is None:
@@ -314,7 +326,7 @@ def _line(message: Message, event: Record | None) -> Handle | NewLine:
 
 
 def _handle(record: Record, *, block: Block, injected: bool) -> Handle:
-    """The record shown there; made once as long as it is shown in the same place."""
+    """Return the handle of a record in a block, the same object while the block is the same."""
     known, made = record.memo.get(_HANDLE), Handle(record=record, block=block, injected=injected)
     if known is not None and known == made:
         return known
@@ -323,7 +335,7 @@ def _handle(record: Record, *, block: Block, injected: bool) -> Handle:
 
 
 def _revisions(prompt: Prompt) -> dict[str, str]:
-    # What was said has no revision; only texts do, which have parts or an own one.
+    # Spoken messages have no revision. Only texts have one, in their parts or of their own.
     texts = [message for message in prompt.messages if message.joined or message.revision]
     parts = (part for message in texts for part in message.parts)
     return {part.origin: str(part.revision) for part in parts if part.revision}

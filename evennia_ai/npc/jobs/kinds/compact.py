@@ -15,23 +15,24 @@ from evennia_ai.engine.errors import (
     SummaryRefused,
     TranscriptTooLongError,
 )
-from evennia_ai.engine.history.compaction.extract import extract
+from evennia_ai.engine.history.compaction.extract import extract_summary
 from evennia_ai.engine.history.compaction.planning import (
-    By,
     CompactionPlan,
     CompactionRules,
     NoPlan,
-    plan,
-    tokens_since,
+    SummaryMaker,
+    plan_compaction,
+    tokens_from_cut,
 )
 from evennia_ai.engine.history.compaction.summaries import (
     REQUEST_TOKENS,
-    checked_summary,
+    check_summary,
+    summarisable_history,
+    summary_ids,
     summary_request,
 )
-from evennia_ai.engine.history.compaction.summarisable import summaries_in, summarisable
 from evennia_ai.engine.history.projection import message_of, record_of
-from evennia_ai.engine.history.records import storable
+from evennia_ai.engine.history.records import make_storable
 from evennia_ai.engine.prompt.tokens import TokenCounter
 from evennia_ai.formats.scenario.tokenizers import counter_named
 from evennia_ai.npc.jobs.job import Job, JobTools
@@ -79,7 +80,7 @@ class CompactGiven:
 class SummaryTry:
     """How one try to make the summary went."""
 
-    by: By
+    by: SummaryMaker
     result: Literal["accepted", "refused", "failed"] = "accepted"
     reason: str = ""
     request: int | None = None
@@ -217,8 +218,8 @@ class _Making:
         said = SummaryTry(
             by="model",
             request=len(self.requests) - 1,
-            reply=storable(answer.text),
-            model=storable(answer.model),
+            reply=make_storable(answer.text),
+            model=make_storable(answer.model),
             tokens=(answer.usage.input_tokens, answer.usage.output_tokens)
             if answer.usage
             else None,
@@ -252,17 +253,17 @@ def _segment(given: CompactGiven) -> PastSegment:
 def _planned(given: CompactGiven, segment: PastSegment) -> _Task | NoPlan:
     opening = message_of(segment.opening) if segment.opening is not None else None
     unanswered = {given.until} - {""}
-    history = summarisable(segment.history, opening=opening, unanswered=unanswered)
-    summaries = summaries_in(segment.history)
+    history = summarisable_history(segment.history, opening=opening, unanswered=unanswered)
+    summaries = summary_ids(segment.history)
     if segment.opening is not None:
         summaries |= {segment.opening.id}
     counter = counter_named(given.counter)
-    made = plan(
+    made = plan_compaction(
         history,
         rules=given.rules,
         counter=counter,
         limit_tokens=given.limit_tokens,
-        other_tokens=max(0, given.tokens - tokens_since(given.cut, history, counter)),
+        other_tokens=max(0, given.tokens - tokens_from_cut(given.cut, history, counter)),
         summaries=summaries,
     )
     return made if isinstance(made, NoPlan) else _Task(given=given, plan=made, counter=counter)
@@ -295,9 +296,9 @@ def _checked_answer(task: _Task, answer: ChatReply) -> str:
 
 
 def _extract(task: _Task) -> str:
-    made = extract(task.plan, npc_name=task.given.npc_name, counter=task.counter)
+    made = extract_summary(task.plan, npc_name=task.given.npc_name, counter=task.counter)
     return _checked(task, made)
 
 
 def _checked(task: _Task, text: str) -> str:
-    return checked_summary(text, plan=task.plan, rules=task.given.rules, counter=task.counter)
+    return check_summary(text, plan=task.plan, rules=task.given.rules, counter=task.counter)

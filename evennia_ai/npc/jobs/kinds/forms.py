@@ -15,7 +15,7 @@ from typing import Any, Final, TypeVar, cast
 from pydantic import TypeAdapter, ValidationError
 
 from evennia_ai.engine.foreign.fields import to_format_error
-from evennia_ai.engine.history.records import storable
+from evennia_ai.engine.history.records import make_storable
 from evennia_ai.engine.prompt.messages import Message, Role
 from evennia_ai.services.llm.chat import ChatMessage
 
@@ -52,7 +52,7 @@ class SentRequest:
 
 def sent_messages(messages: Iterable[Message | ChatMessage]) -> tuple[SentMessage, ...]:
     """The messages as they are recorded, with what no database stores replaced."""
-    return tuple(SentMessage(role=one.role, content=storable(one.content)) for one in messages)
+    return tuple(SentMessage(role=one.role, content=make_storable(one.content)) for one in messages)
 
 
 def plain(value: Any) -> dict[str, Any]:

@@ -13,7 +13,7 @@ from twisted.internet.defer import Deferred
 
 from evennia_ai.engine.errors import ModelError
 from evennia_ai.engine.history.projection import record_of
-from evennia_ai.engine.history.records import RecordKind, storable
+from evennia_ai.engine.history.records import RecordKind, make_storable
 from evennia_ai.engine.memory.learning import Observations, observing_request
 from evennia_ai.engine.prompt.history import History
 from evennia_ai.engine.prompt.messages import Message
@@ -139,11 +139,13 @@ class _Asking:
         try:
             answer = await answered(partial(self._ask, schema), messages, Observations)
         except ModelError as error:
-            failed = storable(str(error))
+            failed = make_storable(str(error))
         else:
             found = [
                 RawObservation(
-                    text=storable(one.text), about=storable(one.about), importance=one.importance
+                    text=make_storable(one.text),
+                    about=make_storable(one.about),
+                    importance=one.importance,
                 )
                 for one in answer.observations[: self.given.most]
             ]
@@ -179,7 +181,7 @@ class _Asking:
             name="observing",
             prompt=sent,
         )
-        self.reply = storable(answer.text)
+        self.reply = make_storable(answer.text)
         return answer
 
 

@@ -4,7 +4,7 @@ from evennia_ai.engine.history.compaction.planning import (
     CompactionPlan,
     CompactionRules,
     NoPlan,
-    plan,
+    plan_compaction,
 )
 from evennia_ai.engine.prompt.history import History
 from evennia_ai.engine.prompt.messages import Message, ToolCall, said
@@ -45,7 +45,7 @@ def plan_of(
     history: History, *, limit_tokens: int = 1000, rules: CompactionRules = RULES, **given
 ) -> CompactionPlan:
     """The plan for a history that has one."""
-    found = plan(history, rules=rules, counter=WORDS, limit_tokens=limit_tokens, **given)
+    found = plan_compaction(history, rules=rules, counter=WORDS, limit_tokens=limit_tokens, **given)
     assert isinstance(found, CompactionPlan), found
     return found
 
@@ -54,7 +54,7 @@ def no_plan_of(
     history: History, *, limit_tokens: int = 1000, rules: CompactionRules = RULES, **given
 ) -> NoPlan:
     """Why a history has no plan."""
-    found = plan(history, rules=rules, counter=WORDS, limit_tokens=limit_tokens, **given)
+    found = plan_compaction(history, rules=rules, counter=WORDS, limit_tokens=limit_tokens, **given)
     assert isinstance(found, NoPlan), found
     return found
 

@@ -7,9 +7,13 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from evennia_ai.engine.history.compaction.extract import extract, is_quote
-from evennia_ai.engine.history.compaction.planning import CompactionPlan, CompactionRules, plan
-from evennia_ai.engine.history.compaction.summaries import checked_summary
+from evennia_ai.engine.history.compaction.extract import extract_summary, is_quote
+from evennia_ai.engine.history.compaction.planning import (
+    CompactionPlan,
+    CompactionRules,
+    plan_compaction,
+)
+from evennia_ai.engine.history.compaction.summaries import check_summary
 from evennia_ai.engine.prompt.history import History
 from evennia_ai.engine.prompt.messages import Message, said
 from evennia_ai.engine.prompt.tokens import ESTIMATE
@@ -30,7 +34,7 @@ EVENING = plan_of(an_evening(), limit_tokens=1500)
 
 
 def extracted(made: CompactionPlan, **given) -> list[str]:
-    return extract(made, npc_name="Oren", counter=WORDS, **given).split("\n")
+    return extract_summary(made, npc_name="Oren", counter=WORDS, **given).split("\n")
 
 
 def everything_of(*messages) -> list[str]:
@@ -208,7 +212,7 @@ def test_a_script_without_blanks_is_parted_into_sentences():
 
 
 def test_no_room_gives_an_empty_extract():
-    assert extract(EVENING, npc_name="Oren", counter=WORDS, most_tokens=0) == ""
+    assert extract_summary(EVENING, npc_name="Oren", counter=WORDS, most_tokens=0) == ""
 
 
 TEXTS = st.one_of(
@@ -260,7 +264,7 @@ def a_talk(spoken) -> History:
 )
 def test_an_extract_passes_the_checks_of_every_summary(spoken, npc_name, limit_tokens, summaries):
     rules = CompactionRules(keep_messages=3)
-    made = plan(
+    made = plan_compaction(
         a_talk(spoken),
         rules=rules,
         counter=ESTIMATE,
@@ -268,18 +272,18 @@ def test_an_extract_passes_the_checks_of_every_summary(spoken, npc_name, limit_t
         summaries=summaries,
     )
     if isinstance(made, CompactionPlan):
-        text = extract(made, npc_name=npc_name, counter=ESTIMATE)
+        text = extract_summary(made, npc_name=npc_name, counter=ESTIMATE)
         if text:
-            assert checked_summary(text, plan=made, rules=rules, counter=ESTIMATE) == text
+            assert check_summary(text, plan=made, rules=rules, counter=ESTIMATE) == text
 
 
 @settings(deadline=None)
 @given(spoken=TALKS, most_tokens=st.integers(0, 300))
 def test_an_extract_keeps_to_its_length_and_names_a_speaker_in_each_line(spoken, most_tokens):
     rules = CompactionRules(keep_messages=0, summary_tokens=1)
-    made = plan(a_talk(spoken), rules=rules, counter=ESTIMATE, limit_tokens=100_000)
+    made = plan_compaction(a_talk(spoken), rules=rules, counter=ESTIMATE, limit_tokens=100_000)
     if isinstance(made, CompactionPlan):
-        text = extract(made, npc_name="Oren", counter=ESTIMATE, most_tokens=most_tokens)
+        text = extract_summary(made, npc_name="Oren", counter=ESTIMATE, most_tokens=most_tokens)
         assert ESTIMATE.count(text) <= most_tokens
         assert all(LINE.fullmatch(line) for line in text.split("\n") if text)
 
@@ -289,10 +293,11 @@ def test_an_extract_keeps_to_its_length_and_names_a_speaker_in_each_line(spoken,
 def test_the_same_talk_gives_the_same_bytes(spoken):
     rules = CompactionRules(keep_messages=0, summary_tokens=1)
     plans = [
-        plan(a_talk(spoken), rules=rules, counter=ESTIMATE, limit_tokens=100_000) for _ in range(2)
+        plan_compaction(a_talk(spoken), rules=rules, counter=ESTIMATE, limit_tokens=100_000)
+        for _ in range(2)
     ]
     texts = {
-        extract(made, npc_name="Oren", counter=ESTIMATE, most_tokens=200)
+        extract_summary(made, npc_name="Oren", counter=ESTIMATE, most_tokens=200)
         for made in plans
         if isinstance(made, CompactionPlan)
     }
@@ -301,6 +306,6 @@ def test_the_same_talk_gives_the_same_bytes(spoken):
 
 @pytest.mark.parametrize("most_tokens", [50, 100, 200])
 def test_an_extract_of_a_whole_evening_is_accepted(most_tokens):
-    text = extract(EVENING, npc_name="Oren", counter=WORDS, most_tokens=most_tokens)
+    text = extract_summary(EVENING, npc_name="Oren", counter=WORDS, most_tokens=most_tokens)
 
-    assert checked_summary(text, plan=EVENING, rules=RULES, counter=WORDS) == text
+    assert check_summary(text, plan=EVENING, rules=RULES, counter=WORDS) == text

@@ -12,7 +12,7 @@ from evennia_ai.engine.history.compaction.planning import (
     CompactionRules,
     NoPlanReason,
     is_due,
-    plan,
+    plan_compaction,
     refuse_thrash,
 )
 from evennia_ai.engine.prompt.history import History
@@ -261,14 +261,14 @@ RULE_SETS = st.builds(
 
 @given(history=histories(), rules=RULE_SETS, limit_tokens=st.integers(1, 2000))
 def test_every_message_is_summarised_or_kept_exactly_once(history, rules, limit_tokens):
-    made = plan(history, rules=rules, counter=WORDS, limit_tokens=limit_tokens)
+    made = plan_compaction(history, rules=rules, counter=WORDS, limit_tokens=limit_tokens)
     if isinstance(made, CompactionPlan):
         assert [*made.summarised, *made.tail] == list(history)
 
 
 @given(history=histories(), rules=RULE_SETS, limit_tokens=st.integers(1, 2000))
 def test_no_result_is_kept_without_the_call_before_it(history, rules, limit_tokens):
-    made = plan(history, rules=rules, counter=WORDS, limit_tokens=limit_tokens)
+    made = plan_compaction(history, rules=rules, counter=WORDS, limit_tokens=limit_tokens)
     if isinstance(made, CompactionPlan):
         newest_call = {c.id: m for m in made.summarised for c in m.tool_calls}
         for message in made.tail:
@@ -282,12 +282,12 @@ def test_the_same_history_gives_the_same_plan(history, rules, limit_tokens):
     again = History(list(history), earlier=history.earlier)
     asked = {"rules": rules, "counter": WORDS, "limit_tokens": limit_tokens}
 
-    assert plan(history, **asked) == plan(again, **asked)
+    assert plan_compaction(history, **asked) == plan_compaction(again, **asked)
 
 
 @given(history=histories(), rules=RULE_SETS, limit_tokens=st.integers(1, 2000))
 def test_a_plan_with_the_summary_it_wants_gains_and_is_not_due_again(history, rules, limit_tokens):
-    made = plan(history, rules=rules, counter=COSTLY, limit_tokens=limit_tokens)
+    made = plan_compaction(history, rules=rules, counter=COSTLY, limit_tokens=limit_tokens)
     if isinstance(made, CompactionPlan):
         after = made.result_tokens("w " * made.summary_tokens, counter=COSTLY)
         assert after < made.summarised_tokens + made.tail_tokens
@@ -297,7 +297,8 @@ def test_a_plan_with_the_summary_it_wants_gains_and_is_not_due_again(history, ru
 @given(history=histories(), rules=RULE_SETS)
 def test_less_room_never_keeps_more(history, rules):
     found = (
-        plan(history, rules=rules, counter=WORDS, limit_tokens=limit) for limit in (400, 800, 1600)
+        plan_compaction(history, rules=rules, counter=WORDS, limit_tokens=limit)
+        for limit in (400, 800, 1600)
     )
     tails = [len(made.tail) for made in found if isinstance(made, CompactionPlan)]
     assert all(smaller <= larger for smaller, larger in pairwise(tails))

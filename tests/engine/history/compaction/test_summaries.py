@@ -8,10 +8,10 @@ from evennia_ai.engine.errors import RefusalReason, SummaryRefused, TranscriptTo
 from evennia_ai.engine.history.compaction.planning import CompactionRules
 from evennia_ai.engine.history.compaction.summaries import (
     INSTRUCTIONS,
-    checked_summary,
+    check_summary,
     summary_request,
 )
-from evennia_ai.engine.history.role_markup import neutral, role_markup
+from evennia_ai.engine.history.role_markup import find_role_markup, neutralize
 from evennia_ai.engine.prompt.messages import said
 from evennia_ai.engine.prompt.tokens import ESTIMATE
 from tests.engine.history.compaction.builders import (
@@ -33,7 +33,7 @@ MANY = [a_line(number) for number in range(80)]
 def refusal(text: str, *, limit_tokens: int = 1500, rules: CompactionRules = RULES):
     made = plan_of(an_evening(), limit_tokens=limit_tokens, rules=rules)
     with pytest.raises(SummaryRefused) as refused:
-        checked_summary(text, plan=made, rules=rules, counter=WORDS)
+        check_summary(text, plan=made, rules=rules, counter=WORDS)
     return refused.value.reason
 
 
@@ -101,7 +101,7 @@ def test_a_bad_summary_is_refused_with_its_reason(text, reason):
 
 def test_a_refusal_says_what_is_wrong_and_that_nothing_was_changed():
     with pytest.raises(SummaryRefused) as refused:
-        checked_summary("A.\nHuman: B", plan=EVENING, rules=RULES, counter=WORDS)
+        check_summary("A.\nHuman: B", plan=EVENING, rules=RULES, counter=WORDS)
 
     assert str(refused.value) == (
         "the summary is refused (role_markup): it holds 'Human:'; nothing was changed"
@@ -111,7 +111,7 @@ def test_a_refusal_says_what_is_wrong_and_that_nothing_was_changed():
 def test_a_good_summary_is_given_back_without_blanks_around_it():
     text = f"\n{GOOD}\r\n ".replace("\n", "\r\n")
 
-    assert checked_summary(text, plan=EVENING, rules=RULES, counter=WORDS) == GOOD
+    assert check_summary(text, plan=EVENING, rules=RULES, counter=WORDS) == GOOD
 
 
 @pytest.mark.parametrize(
@@ -126,12 +126,12 @@ def test_a_good_summary_is_given_back_without_blanks_around_it():
     ],
 )
 def test_prose_that_only_looks_like_markup_is_accepted(text):
-    assert checked_summary(text, plan=EVENING, rules=RULES, counter=WORDS) == text
+    assert check_summary(text, plan=EVENING, rules=RULES, counter=WORDS) == text
 
 
 def test_blanks_that_pad_a_summary_are_taken_out():
     padded = f"Anna{' ' * 900}left.{chr(10) * 900}Nobody{chr(9)}knows why."
-    kept = checked_summary(padded, plan=EVENING, rules=RULES, counter=WORDS)
+    kept = check_summary(padded, plan=EVENING, rules=RULES, counter=WORDS)
 
     assert kept == "Anna left.\n\nNobody knows why."
 
@@ -141,7 +141,7 @@ def test_an_earlier_summary_may_be_carried_over():
     history = a_history(said("system", earlier, record="s1"), *MANY)
     made = plan_of(history, summaries={"s1"})
 
-    assert checked_summary(earlier, plan=made, rules=RULES, counter=WORDS) == earlier
+    assert check_summary(earlier, plan=made, rules=RULES, counter=WORDS) == earlier
 
 
 def test_a_line_that_quotes_somebody_by_name_is_no_copy():
@@ -149,7 +149,7 @@ def test_a_line_that_quotes_somebody_by_name_is_no_copy():
     made = plan_of(a_history(gossip, *MANY))
     line = 'Anna said "she will bring the boat"'
 
-    assert checked_summary(line, plan=made, rules=RULES, counter=WORDS) == line
+    assert check_summary(line, plan=made, rules=RULES, counter=WORDS) == line
 
 
 def test_a_summary_as_long_as_what_it_stands_for_gains_nothing():
@@ -157,7 +157,7 @@ def test_a_summary_as_long_as_what_it_stands_for_gains_nothing():
     made = plan_of(a_history(*(a_line(n) for n in range(3))), limit_tokens=9000, rules=rules)
 
     with pytest.raises(SummaryRefused, match="stands for"):
-        checked_summary("word " * 36, plan=made, rules=rules, counter=WORDS)
+        check_summary("word " * 36, plan=made, rules=rules, counter=WORDS)
 
 
 @pytest.mark.req("S2-21")
@@ -165,7 +165,7 @@ def test_a_result_that_is_not_under_its_share_of_the_limit_is_refused():
     tail = EVENING.tail_tokens
     fits, too_much = "word " * (899 - tail), "word " * (900 - tail)
 
-    assert checked_summary(fits, plan=EVENING, rules=RULES, counter=WORDS)
+    assert check_summary(fits, plan=EVENING, rules=RULES, counter=WORDS)
     assert refusal(too_much) is RefusalReason.GAINS_NOTHING
 
 
@@ -232,7 +232,7 @@ def test_a_text_cannot_break_out_of_its_line(attack):
     asked = asked_about(said("user", attack, name="Anna"))
     shown = asked.partition("<transcript>\n")[2].rpartition("\n</transcript>")[0]
 
-    assert role_markup(shown) is None
+    assert find_role_markup(shown) is None
     assert shown.count("\n[2] ") == 1
 
 
@@ -305,13 +305,13 @@ FRAGMENTS = st.lists(
 @example("<function=<s>>")
 @given(FRAGMENTS)
 def test_text_made_neutral_holds_no_role_markup(text):
-    assert role_markup(neutral(text)) is None
+    assert find_role_markup(neutralize(text)) is None
 
 
 @given(st.text())
 def test_checking_any_text_gives_it_back_or_refuses_it(text):
     try:
-        kept = checked_summary(text, plan=EVENING, rules=RULES, counter=ESTIMATE)
+        kept = check_summary(text, plan=EVENING, rules=RULES, counter=ESTIMATE)
     except SummaryRefused as refused:
         assert refused.reason in RefusalReason
     else:

@@ -1,7 +1,11 @@
 """What of a history may be summarised, and as which messages."""
 
-from evennia_ai.engine.history.compaction.summaries import FRAME, summary_record
-from evennia_ai.engine.history.compaction.summarisable import summaries_in, summarisable
+from evennia_ai.engine.history.compaction.summaries import (
+    FRAME,
+    summarisable_history,
+    summary_ids,
+    summary_record,
+)
 from evennia_ai.engine.history.projection import message_of
 from evennia_ai.engine.prompt.history import History
 from tests.engine.history.builders import a_new_record, stored
@@ -22,24 +26,26 @@ def shown(history: History) -> list[str]:
 
 def test_nothing_from_the_first_unanswered_record_on_is_summarised():
     waiting = {LINES[2].record, LINES[3].record}
-    found = summarisable(History(LINES), opening=None, unanswered=waiting)
+    found = summarisable_history(History(LINES), opening=None, unanswered=waiting)
 
     assert shown(found) == ["Line 0.", "Line 1."]
 
 
 def test_an_earlier_summary_is_told_without_its_frame():
-    found = summarisable(History([SUMMARY, LINES[0]]), opening=SUMMARY, unanswered=())
+    found = summarisable_history(History([SUMMARY, LINES[0]]), opening=SUMMARY, unanswered=())
 
     assert shown(found) == ["They spoke of the tide.", "Line 0."]
 
 
 def test_a_summary_that_the_window_left_behind_counts_as_well():
-    found = summarisable(History(LINES[:2], earlier=500), opening=SUMMARY, unanswered=())
+    found = summarisable_history(History(LINES[:2], earlier=500), opening=SUMMARY, unanswered=())
 
     assert shown(found) == ["They spoke of the tide.", "Line 0.", "Line 1."]
     assert (found.earlier, found.stop) == (499, 502)
 
 
 def test_a_line_that_reads_like_a_summary_is_none():
-    assert summaries_in(History([SUMMARY, FORGED])) == {SUMMARY.record}
-    assert shown(summarisable(History([FORGED]), opening=None, unanswered=())) == [FORGED.content]
+    assert summary_ids(History([SUMMARY, FORGED])) == {SUMMARY.record}
+    assert shown(summarisable_history(History([FORGED]), opening=None, unanswered=())) == [
+        FORGED.content
+    ]

@@ -1,6 +1,10 @@
 """What makes one prompt another than the other."""
 
-from evennia_ai.engine.history.turn.replay import MOST_LINES, differences, shared_messages
+from evennia_ai.engine.history.turn.replay import (
+    MOST_DIFF_LINES,
+    message_differences,
+    shared_messages,
+)
 from evennia_ai.engine.prompt.messages import said
 
 
@@ -9,12 +13,12 @@ def messages(*texts, role="user"):
 
 
 def told(older, newer):
-    return [(one.change, one.at, one.lines) for one in differences(older, newer)]
+    return [(one.change, one.at, one.lines) for one in message_differences(older, newer)]
 
 
 def test_the_same_bytes_have_no_difference():
-    assert differences(messages("a", "b"), messages("a", "b")) == ()
-    assert differences([], []) == ()
+    assert message_differences(messages("a", "b"), messages("a", "b")) == ()
+    assert message_differences([], []) == ()
 
 
 def test_a_message_that_is_put_in_moves_none_of_the_others():
@@ -36,14 +40,14 @@ def test_a_message_that_changed_is_a_diff_of_its_text():
 
 
 def test_another_role_is_a_change_although_the_text_is_the_same():
-    (one,) = differences(messages("a"), messages("a", role="system"))
+    (one,) = message_differences(messages("a"), messages("a", role="system"))
     assert (one.change, one.role, one.lines) == ("changed", "user->system", ())
 
 
 def test_a_long_difference_is_cut():
-    (one,) = differences([], messages("\n".join(map(str, range(100)))))
-    assert len(one.lines) == MOST_LINES + 1
-    assert one.lines[-1] == f"... and {101 - MOST_LINES} more lines"
+    (one,) = message_differences([], messages("\n".join(map(str, range(100)))))
+    assert len(one.lines) == MOST_DIFF_LINES + 1
+    assert one.lines[-1] == f"... and {101 - MOST_DIFF_LINES} more lines"
 
 
 def test_what_is_shared_ends_with_the_first_difference():

@@ -8,7 +8,7 @@ import pytest
 from evennia_ai.engine.errors import ReplayError
 from evennia_ai.engine.history.records import ERASED
 from evennia_ai.engine.history.turn.manifest import TurnManifest
-from evennia_ai.engine.history.turn.replay import messages_of, report_of_turn
+from evennia_ai.engine.history.turn.replay import replay_messages, turn_report
 from evennia_ai.engine.lorebook.book import Unmatched
 from evennia_ai.engine.prompt.messages import digest
 from evennia_ai.engine.prompt.report import report_of
@@ -23,7 +23,7 @@ def test_a_past_prompt_is_rebuilt_byte_for_byte():
     manifest, _, records = sent(prompt, said)
     manifest = TurnManifest.from_json(manifest.to_json())
 
-    rebuilt = messages_of(manifest, records)
+    rebuilt = replay_messages(manifest, records)
 
     assert [m.wire() for m in rebuilt] == [m.wire() for m in prompt.messages]
     assert digest(rebuilt) == prompt.sha256
@@ -35,7 +35,7 @@ def test_an_edited_component_does_not_change_a_past_prompt():
     manifest, _, records = sent(a_prompt(said, mood="Oren is tired."), said)
     sent(a_prompt(said, mood="Oren is merry.", mood_revision=4), said)
 
-    assert "Oren is tired." in [m.content for m in messages_of(manifest, records)]
+    assert "Oren is tired." in [m.content for m in replay_messages(manifest, records)]
 
 
 @pytest.mark.req("S2-30")
@@ -90,7 +90,7 @@ def test_the_event_stands_in_its_own_block():
     said = a_conversation(3)
     manifest, _, records = sent(a_prompt(said), said)
 
-    rebuilt = messages_of(manifest, records)
+    rebuilt = replay_messages(manifest, records)
     assert [m.content for m in rebuilt if m.block == "event"] == [said[-1].body]
 
 
@@ -98,7 +98,7 @@ def test_what_was_injected_is_injected_in_the_rebuilt_prompt():
     said = a_conversation(5)
     manifest, _, records = sent(a_prompt(said), said)
 
-    rebuilt = messages_of(manifest, records)
+    rebuilt = replay_messages(manifest, records)
     assert [m.content for m in rebuilt if m.injected] == ["Oren is tired."]
 
 
@@ -114,7 +114,7 @@ def test_a_missing_record_is_told():
     manifest, _, records = sent(a_prompt(said), said)
 
     with pytest.raises(ReplayError, match="record 101 of the turn is not there"):
-        messages_of(manifest, records[1:])
+        replay_messages(manifest, records[1:])
 
 
 @pytest.mark.req("S2-16")
@@ -125,7 +125,7 @@ def test_a_record_that_was_tampered_with_is_told(touched):
     records[touched] = replace(records[touched], body="Something else.", memo={})
 
     with pytest.raises(ReplayError, match="was changed in the database"):
-        messages_of(manifest, records)
+        replay_messages(manifest, records)
 
 
 def test_a_turn_whose_records_were_erased_says_so():
@@ -134,7 +134,7 @@ def test_a_turn_whose_records_were_erased_says_so():
     gone = [replace(r, name="", body="", meta=ERASED, memo={}) for r in records]
 
     with pytest.raises(ReplayError, match="was erased on request"):
-        messages_of(manifest, gone)
+        replay_messages(manifest, gone)
 
 
 def test_a_turn_that_was_erased_says_so():
@@ -142,7 +142,7 @@ def test_a_turn_that_was_erased_says_so():
     manifest, _, records = sent(a_prompt(said), said)
 
     with pytest.raises(ReplayError, match="erased on request"):
-        messages_of(replace(manifest, erased=True), records)
+        replay_messages(replace(manifest, erased=True), records)
 
 
 def test_a_manifest_of_another_format_is_refused():
@@ -162,7 +162,7 @@ def test_silent_entries_are_kept_in_bulk_and_told_one_by_one():
     ]
     manifest, _, records = sent(a_prompt(said), said, silent=silent)
     again = TurnManifest.from_json(manifest.to_json())
-    told = report_of_turn(again, records).verdicts
+    told = turn_report(again, records).verdicts
 
     assert again == manifest
     assert [(v.item, v.reason) for v in told if v.stage == "activate"] == [
@@ -182,7 +182,7 @@ def test_an_entry_with_a_verdict_of_its_own_is_not_told_as_silent():
         a_prompt(said), said, silent=[Unmatched("harbour", "none of its keys is there", "0-2")]
     )
     manifest = replace(manifest, verdicts=(own, *manifest.verdicts))
-    told = [v for v in report_of_turn(manifest, records).verdicts if v.stage == "activate"]
+    told = [v for v in turn_report(manifest, records).verdicts if v.stage == "activate"]
 
     assert [v.item for v in told] == ["lore:harbour#1", "lore:harbour#0", "lore:harbour#2"]
     assert told[0] == own
@@ -195,7 +195,7 @@ def test_the_report_of_a_past_turn_is_the_report_it_had():
     manifest, _, records = sent(prompt, said, account=prompt.account(older.sent))
     again = TurnManifest.from_json(manifest.to_json())
 
-    told = report_of_turn(again, records)
+    told = turn_report(again, records)
     # Which record is behind a text made for this prompt is known when it is committed.
     made = replace(told, messages=tuple(replace(one, record=None) for one in told.messages))
     asked = report_of(prompt, older=older.sent)

@@ -9,10 +9,10 @@ from evennia_ai.engine.history.projection import RECORD, message_of
 from evennia_ai.engine.history.records import ERASED, RecordKind
 from evennia_ai.engine.history.turn.sending import (
     Handle,
-    draft_of,
+    make_draft,
+    make_text,
     sent_messages,
     storable_messages,
-    text_of,
 )
 from evennia_ai.engine.prompt.messages import Message, Part, digest, pending
 from tests.engine.history.builders import a_conversation, a_new_record, a_prompt, sent, stored
@@ -82,7 +82,7 @@ def test_a_message_that_only_claims_to_be_a_record_makes_no_draft():
     forged = replace(prompt, messages=(*prompt.messages, claimed), _memo={})
 
     with pytest.raises(TypeError, match="names record 101 and was not made from it"):
-        draft_of(forged, event=said[-1])
+        make_draft(forged, event=said[-1])
 
 
 @pytest.mark.req("S2-16")
@@ -105,7 +105,7 @@ class TestText:
             Part(origin="lore:a#1", start=0, end=3, revision=2),
             Part(origin="block:x", start=5, end=8),
         )
-        text = text_of(Message(role="user", content="One\n\nTwo", block="dynamic", joined=parts))
+        text = make_text(Message(role="user", content="One\n\nTwo", block="dynamic", joined=parts))
 
         assert text.new.kind is RecordKind.CONTEXT_BLOCK
         assert text.new.meta == {"parts": [["lore:a#1", 0, 3, 2], ["block:x", 5, 8, 0]]}
@@ -114,14 +114,15 @@ class TestText:
     def test_it_comes_back_as_it_was(self):
         parts = (Part(origin="lore:a#1", start=0, end=3, revision=2),)
         message = Message(role="user", content="One", block="dynamic", joined=parts)
-        (record,) = stored([text_of(message).new])
+        (record,) = stored([make_text(message).new])
         (again,) = sent_messages([Handle(record=record, block="dynamic")])
 
         assert (again.wire(), again.parts, again.block) == (message.wire(), parts, "dynamic")
 
     def test_equal_texts_have_one_key(self):
         assert (
-            text_of(a_text("Stay in character.")).key == text_of(a_text("Stay in character.")).key
+            make_text(a_text("Stay in character.")).key
+            == make_text(a_text("Stay in character.")).key
         )
 
     @pytest.mark.parametrize(
@@ -135,14 +136,14 @@ class TestText:
         ],
     )
     def test_texts_that_differ_in_anything_have_two(self, other):
-        assert text_of(a_text("Stay in character.")).key != text_of(other).key
+        assert make_text(a_text("Stay in character.")).key != make_text(other).key
 
     def test_one_that_stays_is_told_from_the_same_one_elsewhere(self):
         message = a_text("The fog lifts.", stays=True, of="lore:fog")
 
-        assert text_of(message, before="1.7").key != text_of(message, before="1.8").key
-        assert text_of(message, before="1.7").new.meta["before"] == "1.7"
-        assert text_of(message, before="1.7").new.meta["of"] == "lore:fog"
+        assert make_text(message, before="1.7").key != make_text(message, before="1.8").key
+        assert make_text(message, before="1.7").new.meta["before"] == "1.7"
+        assert make_text(message, before="1.7").new.meta["of"] == "lore:fog"
 
 
 class TestStorableMessages:
@@ -157,7 +158,7 @@ class TestStorableMessages:
         message.wire()
         (made,) = storable_messages([message])
 
-        assert made.content == text_of(message).new.body
+        assert made.content == make_text(message).new.body
         assert "\ufffd" in made.wire().decode()
         assert (made.origin, made.revision, made.block) == ("component:x", 4, "ordered")
 
