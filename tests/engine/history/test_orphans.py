@@ -1,4 +1,4 @@
-"""Calls of tools without a result."""
+"""Tool calls without a result."""
 
 import pytest
 
@@ -18,26 +18,26 @@ def result(call_id):
 SAID = NewRecord(kind=RecordKind.USER, role="user", body="Oren?")
 
 
-def test_a_conversation_without_tools_has_no_orphans():
+def test_orphan_calls_are_none_without_tools():
     assert orphan_calls([]) == ()
     assert orphan_calls([SAID]) == ()
 
 
-def test_a_call_with_its_result_is_no_orphan():
+def test_call_with_its_result_is_no_orphan():
     assert orphan_calls([SAID, call("a"), SAID, result("a")]) == ()
 
 
 @pytest.mark.req("S2-29")
-def test_a_call_without_a_result_is_an_orphan():
+def test_call_without_a_result_is_an_orphan():
     assert orphan_calls([call("a"), result("a"), call("b")]) == ("b",)
 
 
-def test_of_calls_made_together_those_without_a_result_are_orphans_in_their_order():
+def test_orphans_are_the_calls_without_results_in_order():
     assert orphan_calls([call("c", "a", "b"), result("a")]) == ("c", "b")
 
 
 @pytest.mark.req("S2-29")
-def test_a_result_for_each_orphan_names_its_call_and_how_the_turn_ended():
+def test_closing_result_names_its_call_and_the_outcome():
     first, second = closing_results([call("a", "b")], outcome="the server stopped")
     assert (first.meta["tool_call_id"], second.meta["tool_call_id"]) == ("a", "b")
     assert first.kind is RecordKind.TOOL_RESULT
@@ -46,6 +46,6 @@ def test_a_result_for_each_orphan_names_its_call_and_how_the_turn_ended():
 
 
 @pytest.mark.req("S2-29")
-def test_with_the_results_nothing_is_an_orphan_any_more():
+def test_closing_results_leave_no_orphan():
     records = [call("a", "b"), result("b")]
     assert orphan_calls([*records, *closing_results(records, outcome="it failed")]) == ()

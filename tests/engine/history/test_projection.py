@@ -1,4 +1,4 @@
-"""Projection: which records a prompt shows, and as what."""
+"""Projection: the records that a prompt shows, and their messages."""
 
 import gc
 
@@ -21,13 +21,13 @@ def message_of_kind(kind):
     return message_of(record)
 
 
-def test_every_kind_of_record_is_spoken_for():
+def test_every_record_kind_has_a_case():
     assert sorted(SAID + UNCOUNTED + SILENT) == sorted(kind.value for kind in RecordKind)
 
 
 @pytest.mark.req("S2-17")
 @pytest.mark.parametrize("kind", SAID)
-def test_what_was_said_and_done_is_a_counted_message(kind):
+def test_spoken_record_is_a_counted_message(kind):
     message = message_of_kind(kind)
 
     assert message is not None
@@ -35,16 +35,16 @@ def test_what_was_said_and_done_is_a_counted_message(kind):
 
 
 @pytest.mark.parametrize("kind", UNCOUNTED)
-def test_bookkeeping_is_a_message_that_depth_does_not_count(kind):
+def test_bookkeeping_is_an_uncounted_message(kind):
     assert not message_of_kind(kind).counted
 
 
 @pytest.mark.parametrize("kind", SILENT)
-def test_how_a_turn_went_is_no_message(kind):
+def test_turn_report_is_no_message(kind):
     assert message_of_kind(kind) is None
 
 
-def test_a_message_says_which_record_it_is():
+def test_message_names_its_record():
     (record,) = stored([a_new_record("Good evening.", name="Anna")])
     message = message_of(record)
 
@@ -53,7 +53,7 @@ def test_a_message_says_which_record_it_is():
     assert message.parts[0].origin == f"history:{record.id}"
 
 
-def test_tool_calls_and_results_keep_their_pair():
+def test_tool_calls_and_results_keep_their_ids():
     call = {"id": "c1", "name": "look", "arguments": '{"at": "sea"}'}
     records = stored(
         [
@@ -67,7 +67,7 @@ def test_tool_calls_and_results_keep_their_pair():
     assert (answered.role, answered.tool_call_id) == ("tool", "c1")
 
 
-def test_the_history_leaves_out_context_blocks_and_silent_records():
+def test_history_has_no_context_blocks_and_silent_records():
     records = stored(
         [
             a_new_record("Hello.", name="Anna"),
@@ -80,7 +80,7 @@ def test_the_history_leaves_out_context_blocks_and_silent_records():
     assert [m.content for m in project(records)] == ["Hello.", "Good evening."]
 
 
-def test_a_window_keeps_the_indexes_of_the_whole_history():
+def test_window_keeps_the_indexes_of_the_history():
     records = a_conversation(10)
     window = project(records[4:], earlier=4, earlier_users=2)
     whole = project(records)
@@ -90,11 +90,11 @@ def test_a_window_keeps_the_indexes_of_the_whole_history():
     assert window.user_messages == whole.user_messages
 
 
-def test_no_records_are_an_empty_history():
+def test_history_is_empty_without_records():
     assert len(project([])) == 0
 
 
-def test_the_same_records_give_the_same_bytes():
+def test_projection_is_deterministic():
     records = a_conversation(5)
 
     assert [m.wire() for m in project(records)] == [m.wire() for m in project(records)]
@@ -112,7 +112,7 @@ class TestToolResults:
     def result(self, call: str, body: str):
         return a_new_record(body, kind=RecordKind.TOOL_RESULT, meta={"tool_call_id": call})
 
-    def test_they_stand_behind_their_call_whatever_was_heard_meanwhile(self):
+    def test_result_comes_after_its_call(self):
         records = stored(
             [
                 a_new_record("Well?"),
@@ -128,7 +128,7 @@ class TestToolResults:
         assert said == ["Well?", "", "Taken.", "The sea.", "Hello!", "Anybody?"]
 
     @pytest.mark.req("S2-05")
-    def test_one_whose_call_is_not_there_comes_first_to_be_left_behind(self):
+    def test_result_without_its_call_comes_first(self):
         records = stored([a_new_record("Well?"), self.result("c9", "A boat.")])
 
         history = project(records)
@@ -136,7 +136,7 @@ class TestToolResults:
         assert [message.content for message in history] == ["A boat.", "Well?"]
         assert history.whole_pairs(0) == 1
 
-    def test_a_message_that_calls_tools_is_no_reply(self):
+    def test_message_with_tool_calls_is_no_reply(self):
         records = stored([self.asked(), a_new_record("Here.", kind=RecordKind.ASSISTANT)])
 
         assert project(records).replies == 1
@@ -161,6 +161,6 @@ def _how_many_are_left_without_a_search(text, *, lets_go):
         gc.enable()
 
 
-def test_messages_that_were_let_go_are_freed_when_nobody_holds_them():
+def test_released_messages_are_freed():
     assert _how_many_are_left_without_a_search("Held.", lets_go=False) == 3
     assert _how_many_are_left_without_a_search("Let go.", lets_go=True) == 0

@@ -1,4 +1,4 @@
-"""Records: the chain of hashes and what can be stored."""
+"""Records: the chain of hashes, and characters that cannot be stored."""
 
 import json
 from dataclasses import replace
@@ -22,7 +22,7 @@ from evennia_ai.engine.history.records import (
 from tests.engine.history.builders import a_conversation, a_new_record, stored
 
 
-def test_the_hash_of_a_record_depends_on_the_one_before_it():
+def test_record_hash_depends_on_the_one_before():
     record = a_new_record("Good evening.")
 
     assert chain_sha256("", record) != chain_sha256("0" * 64, record)
@@ -38,63 +38,63 @@ def test_the_hash_of_a_record_depends_on_the_one_before_it():
         {"meta": {"turn": 1}},
     ],
 )
-def test_the_hash_covers_everything_that_was_said(change):
+def test_record_hash_covers_all_content(change):
     record = a_new_record("Good evening.")
 
     assert chain_sha256("", replace(record, **change)) != chain_sha256("", record)
 
 
-def test_the_hash_does_not_depend_on_the_order_of_meta():
+def test_record_hash_does_not_depend_on_meta_order():
     one = a_new_record("x", meta={"a": 1, "b": 2})
     other = a_new_record("x", meta={"b": 2, "a": 1})
 
     assert chain_sha256("", one) == chain_sha256("", other)
 
 
-def test_an_untouched_history_has_no_broken_record():
+def test_untouched_history_has_no_broken_record():
     assert find_broken(a_conversation(6)) is None
 
 
 @pytest.mark.parametrize("touched", range(4))
-def test_a_changed_record_is_found(touched):
+def test_changed_record_is_found(touched):
     records = a_conversation(4)
     records[touched] = replace(records[touched], body="Something else.")
 
     assert find_broken(records) == records[touched]
 
 
-def test_a_removed_record_is_found():
+def test_removed_record_is_found():
     records = a_conversation(4)
 
     assert find_broken([*records[:1], *records[2:]]) == records[2]
 
 
-def test_a_part_of_the_history_is_checked_from_the_hash_before_it():
+def test_part_of_a_history_is_checked_from_the_hash_before():
     records = a_conversation(4)
 
     assert find_broken(records[2:], previous=records[1].sha256) is None
 
 
-def test_characters_that_cannot_be_stored_are_replaced():
+def test_unstorable_characters_are_replaced():
     record = NewRecord(kind=RecordKind.USER, role="user", name="A\x00", body="half \ud83d pair")
 
     assert (record.name, record.body) == ("A\ufffd", "half \ufffd pair")
 
 
 @given(st.text(st.characters(exclude_categories=["Cs"], exclude_characters="\x00")))
-def test_ordinary_text_is_stored_as_it_is(text):
+def test_ordinary_text_is_stored_unchanged(text):
     assert make_storable(text) == text
 
 
 @given(st.text(min_size=1))
-def test_every_stored_text_can_be_encoded_and_hashed(text):
+def test_any_stored_text_can_be_encoded_and_hashed(text):
     (record,) = stored([a_new_record(text)])
 
     assert record.body.encode()
     assert len(record.sha256) == 64
 
 
-def test_the_hash_of_what_is_said_covers_name_body_and_meta_as_one_list():
+def test_content_hash_covers_name_body_and_meta():
     said = NewRecord(
         kind=RecordKind.USER,
         role="user",
@@ -111,13 +111,13 @@ def _made(*parts: str) -> str:
     return "".join(parts)
 
 
-def test_texts_that_say_the_same_are_one_object_if_they_are_not_long():
+def test_equal_short_texts_are_one_object():
     assert share_text(_made("Good ", "evening.")) is share_text(_made("Good evening", "."))
     long = "x" * SHARED_CHARACTERS
     assert share_text(_made(long, "y")) is not share_text(_made(long, "y"))
 
 
-def test_no_more_texts_are_known_than_there_is_room_for():
+def test_shared_texts_are_limited():
     first = share_text(_made("known ", "once"))
     for number in range(SHARED_TEXTS):
         share_text(f"another {number}")

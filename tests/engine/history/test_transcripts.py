@@ -1,4 +1,4 @@
-"""Transcripts: what is written is read again, and what is wrong is named by its line."""
+"""Transcripts: written lines are read back, and errors name their line."""
 
 import json
 
@@ -45,7 +45,7 @@ def refusal(reader: TranscriptReader, line: str) -> str:
     return str(told.value)
 
 
-def test_a_header_is_read_as_it_was_written():
+def test_header_is_read_back():
     assert TranscriptReader().header(header_line(HEADER)) == HEADER
 
 
@@ -62,13 +62,13 @@ def test_a_header_is_read_as_it_was_written():
         ({"opened_at": True}, "opened_at must be a time"),
     ],
 )
-def test_a_wrong_header_is_refused(values, problem):
+def test_wrong_header_is_refused(values, problem):
     with pytest.raises(FormatError, match=f"line 1: .*{problem}"):
         TranscriptReader().header(changed(header_line(HEADER), **values))
 
 
 @pytest.mark.parametrize("line", ["", "[]", "{", "null", '{"a": NaN}', "[" * 100_000])
-def test_what_is_no_object_is_refused(line):
+def test_line_that_is_no_object_is_refused(line):
     with pytest.raises(FormatError, match="line 1: "):
         TranscriptReader().header(line)
 
@@ -84,7 +84,7 @@ def test_what_is_no_object_is_refused(line):
         max_size=5,
     )
 )
-def test_records_are_read_as_they_were_written(said):
+def test_records_are_read_back(said):
     records = stored(said)
     reader = a_reader()
     again = [reader.record(reader.line(record_line(record))) for record in records]
@@ -121,14 +121,14 @@ class TestRefusedRecords:
             ({"created_at": None}, "created_at must be a time"),
         ],
     )
-    def test_the_line_is_named(self, lines, values, problem):
+    def test_wrong_record_is_refused_with_its_line(self, lines, values, problem):
         told = refusal(a_reader(lines[0]), changed(lines[1], **values))
 
         assert told.startswith("line 3: ")
         assert problem in told
         assert told.endswith("nothing was imported")
 
-    def test_one_that_is_missing_is_noticed(self, lines):
+    def test_missing_record_is_noticed(self, lines):
         assert "record 1.2 must come here" in refusal(a_reader(lines[0]), lines[2])
 
     @pytest.mark.parametrize(
@@ -156,7 +156,7 @@ class TestRefusedRecords:
             ),
         ],
     )
-    def test_one_whose_meta_points_nowhere(self, lines, kind, meta, problem):
+    def test_record_is_refused_with_a_meta_that_points_nowhere(self, lines, kind, meta, problem):
         (bad,) = stored([a_new_record("x", kind=kind, meta=meta)], after=a_conversation(3))
 
         assert problem in refusal(a_reader(*lines), record_line(bad))
@@ -182,7 +182,7 @@ class TestTurns:
         reader = a_reader(*map(record_line, records))
         return reader.turn(reader.line(line))
 
-    def test_one_is_read_as_it_was_written(self, turn):
+    def test_turn_is_read_back(self, turn):
         records, told = turn
 
         assert self.read(records, turn_line(told)) == told
@@ -200,7 +200,7 @@ class TestTurns:
             ({"ended_at": "later"}, "ended_at must be a time"),
         ],
     )
-    def test_a_wrong_one_is_refused(self, turn, values, problem):
+    def test_wrong_turn_is_refused(self, turn, values, problem):
         records, told = turn
         with pytest.raises(FormatError, match=problem):
             self.read(records, changed(turn_line(told), **values))
@@ -215,7 +215,7 @@ class TestTurns:
             ("verdicts", [["activate", "lore:harbour#1", False, "no key", 0, None]]),
         ],
     )
-    def test_values_that_a_turn_writes_are_taken(self, turn, name, value):
+    def test_turn_accepts_values_that_turns_write(self, turn, name, value):
         records, told = turn
         manifest = {**told.manifest.to_plain(), name: value}
         read = self.read(records, changed(turn_line(told), manifest=manifest))
@@ -252,20 +252,20 @@ class TestTurns:
             ("erased_blocks", [1]),
         ],
     )
-    def test_one_whose_manifest_has_a_wrong_value_is_refused(self, turn, name, value):
+    def test_turn_is_refused_with_a_wrong_manifest_value(self, turn, name, value):
         records, told = turn
         manifest = {**told.manifest.to_plain(), name: value}
 
         with pytest.raises(FormatError, match=rf"line \d+: manifest\.{name} has a value"):
             self.read(records, changed(turn_line(told), manifest=manifest))
 
-    def test_one_whose_prompt_names_a_record_that_is_not_there_is_refused(self, turn):
+    def test_turn_is_refused_with_a_missing_record(self, turn):
         records, told = turn
         with pytest.raises(FormatError, match=r"there is no record 1\.6"):
             self.read(records[:5], turn_line(told))
 
 
-def test_a_transcript_that_lost_lines_is_noticed():
+def test_transcript_with_missing_lines_is_noticed():
     reader = a_reader(*map(record_line, a_conversation(2)))
     with pytest.raises(FormatError, match="must count 2 records and 0 turns; lines are missing"):
         reader.end(reader.line(last_line(records=3, turns=0)), records=2, turns=0)

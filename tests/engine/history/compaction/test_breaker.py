@@ -14,34 +14,34 @@ def failed(times: int, *, turn: int = 7) -> Breaker:
 
 
 @pytest.mark.parametrize(("times", "is_open"), [(0, False), (2, False), (3, True), (4, True)])
-def test_the_third_failure_in_a_row_opens_the_breaker(times, is_open):
+def test_breaker_opens_at_the_third_failure_in_a_row(times, is_open):
     assert failed(times).is_open(7, rules=RULES) is is_open
 
 
-def test_a_success_between_failures_starts_the_count_anew():
+def test_breaker_counts_from_zero_after_a_success():
     breaker = failed(2).after_success().after_failure(8, rules=RULES)
 
     assert breaker == Breaker(failures=1)
 
 
-def test_an_open_breaker_allows_one_try_after_its_rest():
+def test_breaker_allows_one_try_after_its_rest():
     breaker = failed(3, turn=7)
 
     assert breaker.is_open(26, rules=RULES)
     assert not breaker.is_open(27, rules=RULES)
 
 
-def test_a_failed_try_after_the_rest_opens_the_breaker_for_as_long_again():
+def test_breaker_opens_again_when_the_try_fails():
     breaker = failed(3, turn=7).after_failure(27, rules=RULES)
 
     assert breaker.is_open(46, rules=RULES)
 
 
-def test_a_success_after_the_rest_closes_the_breaker():
+def test_breaker_closes_when_the_try_succeeds():
     assert not failed(3).after_success().is_open(8, rules=RULES)
 
 
-def test_a_breaker_is_a_value():
+def test_breaker_is_an_immutable_value():
     breaker = Breaker()
     breaker.after_failure(1, rules=RULES)
 

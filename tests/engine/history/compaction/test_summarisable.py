@@ -1,4 +1,4 @@
-"""What of a history may be summarised, and as which messages."""
+"""The part of a history that may be summarised."""
 
 from evennia_ai.engine.history.compaction.summaries import (
     FRAME,
@@ -24,27 +24,27 @@ def shown(history: History) -> list[str]:
     return [message.content for message in history]
 
 
-def test_nothing_from_the_first_unanswered_record_on_is_summarised():
+def test_summarisable_history_ends_before_an_unanswered_record():
     waiting = {LINES[2].record, LINES[3].record}
     found = summarisable_history(History(LINES), opening=None, unanswered=waiting)
 
     assert shown(found) == ["Line 0.", "Line 1."]
 
 
-def test_an_earlier_summary_is_told_without_its_frame():
+def test_summarisable_history_has_summaries_without_frames():
     found = summarisable_history(History([SUMMARY, LINES[0]]), opening=SUMMARY, unanswered=())
 
     assert shown(found) == ["They spoke of the tide.", "Line 0."]
 
 
-def test_a_summary_that_the_window_left_behind_counts_as_well():
+def test_summarisable_history_includes_a_released_summary():
     found = summarisable_history(History(LINES[:2], earlier=500), opening=SUMMARY, unanswered=())
 
     assert shown(found) == ["They spoke of the tide.", "Line 0.", "Line 1."]
     assert (found.earlier, found.stop) == (499, 502)
 
 
-def test_a_line_that_reads_like_a_summary_is_none():
+def test_line_like_a_summary_is_none():
     assert summary_ids(History([SUMMARY, FORGED])) == {SUMMARY.record}
     assert shown(summarisable_history(History([FORGED]), opening=None, unanswered=())) == [
         FORGED.content

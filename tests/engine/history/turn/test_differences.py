@@ -1,4 +1,4 @@
-"""What makes one prompt another than the other."""
+"""Differences between two prompts."""
 
 from evennia_ai.engine.history.turn.replay import (
     MOST_DIFF_LINES,
@@ -16,41 +16,41 @@ def told(older, newer):
     return [(one.change, one.at, one.lines) for one in message_differences(older, newer)]
 
 
-def test_the_same_bytes_have_no_difference():
+def test_equal_prompts_have_no_difference():
     assert message_differences(messages("a", "b"), messages("a", "b")) == ()
     assert message_differences([], []) == ()
 
 
-def test_a_message_that_is_put_in_moves_none_of_the_others():
+def test_inserted_message_moves_no_other():
     assert told(messages("a", "b"), messages("a", "new", "b")) == [
         ("added", 1, ("@@ -0,0 +1 @@", "+new"))
     ]
 
 
-def test_a_message_that_is_gone_is_named_by_where_it_was():
+def test_removed_message_has_its_old_index():
     assert told(messages("a", "old", "b"), messages("a", "b")) == [
         ("removed", 1, ("@@ -1 +0,0 @@", "-old"))
     ]
 
 
-def test_a_message_that_changed_is_a_diff_of_its_text():
+def test_changed_message_has_a_diff():
     ((change, at, lines),) = told(messages("one\ntwo\nthree"), messages("one\n2\nthree"))
     assert (change, at) == ("changed", 0)
     assert lines[1:] == (" one", "-two", "+2", " three")
 
 
-def test_another_role_is_a_change_although_the_text_is_the_same():
+def test_changed_role_is_a_difference():
     (one,) = message_differences(messages("a"), messages("a", role="system"))
     assert (one.change, one.role, one.lines) == ("changed", "user->system", ())
 
 
-def test_a_long_difference_is_cut():
+def test_long_difference_is_cut():
     (one,) = message_differences([], messages("\n".join(map(str, range(100)))))
     assert len(one.lines) == MOST_DIFF_LINES + 1
     assert one.lines[-1] == f"... and {101 - MOST_DIFF_LINES} more lines"
 
 
-def test_what_is_shared_ends_with_the_first_difference():
+def test_shared_messages_end_at_the_first_difference():
     assert shared_messages(messages("a", "b", "c"), messages("a", "x", "c")) == 1
     assert shared_messages(messages("a"), messages("a", "b")) == 1
     assert shared_messages([], messages("a")) == 0

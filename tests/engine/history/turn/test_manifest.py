@@ -1,4 +1,4 @@
-"""Manifests: a past prompt is rebuilt byte for byte, whatever was edited since."""
+"""Manifests: a past prompt is rebuilt byte for byte after any edit."""
 
 import json
 from dataclasses import replace
@@ -17,7 +17,7 @@ from tests.engine.history.builders import a_conversation, a_prompt, manifest_of,
 
 
 @pytest.mark.req("S2-30")
-def test_a_past_prompt_is_rebuilt_byte_for_byte():
+def test_past_prompt_is_rebuilt_byte_for_byte():
     said = a_conversation(7)
     prompt = a_prompt(said)
     manifest, _, records = sent(prompt, said)
@@ -30,7 +30,7 @@ def test_a_past_prompt_is_rebuilt_byte_for_byte():
 
 
 @pytest.mark.req("S2-30")
-def test_an_edited_component_does_not_change_a_past_prompt():
+def test_past_prompt_is_unchanged_after_an_edit():
     said = a_conversation(7)
     manifest, _, records = sent(a_prompt(said, mood="Oren is tired."), said)
     sent(a_prompt(said, mood="Oren is merry.", mood_revision=4), said)
@@ -39,7 +39,7 @@ def test_an_edited_component_does_not_change_a_past_prompt():
 
 
 @pytest.mark.req("S2-30")
-def test_a_manifest_goes_to_json_and_back_unchanged():
+def test_manifest_round_trips_through_json():
     said = a_conversation(7)
     manifest = manifest_of(
         a_prompt(said), said, model="tiny", revisions={"card:oren": "2"}, inputs={"cut": 3}
@@ -56,7 +56,7 @@ def test_equal_prompts_have_equal_manifests():
 
 
 @pytest.mark.req("S2-16")
-def test_the_manifest_has_the_hash_of_the_bytes_that_are_sent():
+def test_manifest_has_the_hash_of_the_sent_bytes():
     said = a_conversation(3)
     prompt = a_prompt(said)
 
@@ -64,7 +64,7 @@ def test_the_manifest_has_the_hash_of_the_bytes_that_are_sent():
 
 
 @pytest.mark.req("S2-16")
-def test_a_manifest_names_records_and_holds_no_text():
+def test_manifest_names_records_and_has_no_text():
     said = a_conversation(5)
     manifest, _, records = sent(a_prompt(said), said)
     told = manifest.to_json()
@@ -75,7 +75,7 @@ def test_a_manifest_names_records_and_holds_no_text():
 
 
 @pytest.mark.req("S2-30")
-def test_a_manifest_says_which_revisions_took_part():
+def test_manifest_has_the_revisions_used():
     said = a_conversation(3)
     manifest = manifest_of(a_prompt(said), said, revisions={"card:oren": "2"})
 
@@ -86,7 +86,7 @@ def test_a_manifest_says_which_revisions_took_part():
     }
 
 
-def test_the_event_stands_in_its_own_block():
+def test_event_is_in_its_own_block():
     said = a_conversation(3)
     manifest, _, records = sent(a_prompt(said), said)
 
@@ -94,7 +94,7 @@ def test_the_event_stands_in_its_own_block():
     assert [m.content for m in rebuilt if m.block == "event"] == [said[-1].body]
 
 
-def test_what_was_injected_is_injected_in_the_rebuilt_prompt():
+def test_injected_message_is_injected_in_the_rebuilt_prompt():
     said = a_conversation(5)
     manifest, _, records = sent(a_prompt(said), said)
 
@@ -102,14 +102,14 @@ def test_what_was_injected_is_injected_in_the_rebuilt_prompt():
     assert [m.content for m in rebuilt if m.injected] == ["Oren is tired."]
 
 
-def test_the_cut_of_the_history_is_remembered():
+def test_manifest_has_the_cut_of_the_history():
     said = a_conversation(41)
     prompt = a_prompt(said, limit_tokens=220)
 
     assert manifest_of(prompt, said).cut == prompt.cut > 0
 
 
-def test_a_missing_record_is_told():
+def test_replay_names_a_missing_record():
     said = a_conversation(5)
     manifest, _, records = sent(a_prompt(said), said)
 
@@ -119,7 +119,7 @@ def test_a_missing_record_is_told():
 
 @pytest.mark.req("S2-16")
 @pytest.mark.parametrize("touched", [0, -1])
-def test_a_record_that_was_tampered_with_is_told(touched):
+def test_replay_fails_with_a_changed_record(touched):
     said = a_conversation(5)
     manifest, _, records = sent(a_prompt(said), said)
     records[touched] = replace(records[touched], body="Something else.", memo={})
@@ -128,7 +128,7 @@ def test_a_record_that_was_tampered_with_is_told(touched):
         replay_messages(manifest, records)
 
 
-def test_a_turn_whose_records_were_erased_says_so():
+def test_replay_says_that_records_were_erased():
     said = a_conversation(5)
     manifest, _, records = sent(a_prompt(said), said)
     gone = [replace(r, name="", body="", meta=ERASED, memo={}) for r in records]
@@ -137,7 +137,7 @@ def test_a_turn_whose_records_were_erased_says_so():
         replay_messages(manifest, gone)
 
 
-def test_a_turn_that_was_erased_says_so():
+def test_replay_says_that_the_turn_was_erased():
     said = a_conversation(3)
     manifest, _, records = sent(a_prompt(said), said)
 
@@ -145,7 +145,7 @@ def test_a_turn_that_was_erased_says_so():
         replay_messages(replace(manifest, erased=True), records)
 
 
-def test_a_manifest_of_another_format_is_refused():
+def test_manifest_of_another_format_is_refused():
     said = a_conversation(3)
     told = json.loads(manifest_of(a_prompt(said), said).to_json())
     told["format"] = 99
@@ -154,7 +154,7 @@ def test_a_manifest_of_another_format_is_refused():
         TurnManifest.from_json(json.dumps(told))
 
 
-def test_silent_entries_are_kept_in_bulk_and_told_one_by_one():
+def test_silent_entries_are_stored_in_bulk_and_reported_singly():
     said = a_conversation(3)
     silent = [
         Unmatched("harbour", "none of its keys is there", '0-2;["gate"]'),
@@ -175,7 +175,7 @@ def test_silent_entries_are_kept_in_bulk_and_told_one_by_one():
     assert not any(v.kept for v in told if v.stage == "activate")
 
 
-def test_an_entry_with_a_verdict_of_its_own_is_not_told_as_silent():
+def test_entry_with_its_own_verdict_is_not_silent():
     said = a_conversation(3)
     own = Verdict(stage="activate", item="lore:harbour#1", kept=True, reason="its key is there")
     manifest, _, records = sent(
@@ -188,7 +188,7 @@ def test_an_entry_with_a_verdict_of_its_own_is_not_told_as_silent():
     assert told[0] == own
 
 
-def test_the_report_of_a_past_turn_is_the_report_it_had():
+def test_report_of_a_past_turn_is_unchanged():
     said = a_conversation(7)
     older = a_prompt(said[:-2])
     prompt = a_prompt(said)
@@ -206,7 +206,7 @@ def test_the_report_of_a_past_turn_is_the_report_it_had():
     assert again.break_reason == "moving"
 
 
-def test_a_message_says_where_it_stood_and_what_it_cost():
+def test_reported_message_has_place_and_cost():
     said = a_conversation(3)
     messages = manifest_of(a_prompt(said), said).messages
 

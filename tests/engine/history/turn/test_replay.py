@@ -1,4 +1,4 @@
-"""A past prompt from its records alone, and what is told where it cannot be had."""
+"""Replay: a past prompt from its records, and the errors if they are gone."""
 
 from dataclasses import replace
 
@@ -12,7 +12,7 @@ from tests.engine.history.builders import a_conversation, a_prompt, manifest_of,
 
 
 @pytest.mark.req("S2-16")
-def test_a_prompt_is_rebuilt_from_its_records():
+def test_prompt_is_rebuilt_from_its_records():
     said = a_conversation(3)
     prompt = a_prompt(said)
     manifest, _, records = sent(prompt, said)
@@ -21,7 +21,7 @@ def test_a_prompt_is_rebuilt_from_its_records():
     assert digest(rebuilt.messages) == manifest.sha256 == prompt.sha256
 
 
-def test_a_record_that_is_not_there_is_named_with_its_message():
+def test_replay_names_a_missing_record_and_its_message():
     said = a_conversation(3)
     manifest, _, records = sent(a_prompt(said), said)
     missing = manifest.record_ids[0]
@@ -32,7 +32,7 @@ def test_a_record_that_is_not_there_is_named_with_its_message():
 
 
 @pytest.mark.req("S2-16")
-def test_a_record_that_was_tampered_with_is_named():
+def test_replay_names_a_changed_record():
     said = a_conversation(3)
     manifest, _, records = sent(a_prompt(said), said)
     changed = [
@@ -43,7 +43,7 @@ def test_a_record_that_was_tampered_with_is_named():
     assert "does not say what its hash covers" in fault.problem
 
 
-def test_a_record_that_was_erased_is_told_apart_from_one_that_was_tampered_with():
+def test_replay_distinguishes_erased_from_changed_records():
     said = a_conversation(3)
     manifest, _, records = sent(a_prompt(said), said)
     erased = [
@@ -59,10 +59,10 @@ def a_manifest(*records):
     return replace(manifest_of(a_prompt(said), said), messages=messages)
 
 
-def test_two_prompts_share_the_records_they_begin_with():
+def test_prompts_share_their_first_records():
     older, newer = a_manifest("1", "2", "9"), a_manifest("1", "2", "3", "4")
     assert shared_prefix(older, newer) == (2, 10, False)
 
 
-def test_a_prompt_that_the_next_one_only_goes_on_from_is_whole_in_it():
+def test_prefix_is_whole_when_the_next_prompt_only_appends():
     assert shared_prefix(a_manifest("1", "2"), a_manifest("1", "2", "3")).is_whole

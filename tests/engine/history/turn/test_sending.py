@@ -24,7 +24,7 @@ def a_text(content, **fields) -> Message:
 
 @pytest.mark.req("S2-01")
 @pytest.mark.req("S2-09")
-def test_what_is_sent_is_made_of_stored_records_and_is_the_prompt():
+def test_sent_messages_equal_the_prompt():
     said = a_conversation(7)
     prompt = a_prompt(said)
     _, handles, records = sent(prompt, said)
@@ -45,21 +45,21 @@ def test_what_is_sent_is_made_of_stored_records_and_is_the_prompt():
         None,
     ],
 )
-def test_what_is_no_handle_is_not_sent(smuggled):
+def test_only_handles_are_sent(smuggled):
     _, handles, _ = sent(a_prompt(said := a_conversation(3)), said)
 
     with pytest.raises(TypeError, match="handles of stored records, not of"):
         sent_messages([*handles, smuggled])
 
 
-def test_what_was_said_is_the_same_message_in_every_prompt():
+def test_spoken_message_is_the_same_object_in_every_prompt():
     (record,) = stored([a_new_record("Good evening.", name="Anna")])
     handle = Handle(record=record, block="history")
 
     assert sent_messages([handle])[0] is sent_messages([handle])[0] is message_of(record)
 
 
-def test_a_record_that_says_nothing_to_a_model_is_not_sent():
+def test_record_without_a_message_is_not_sent():
     (record,) = stored([a_new_record("answered", kind=RecordKind.RUN_END)])
 
     with pytest.raises(ReplayError, match="is no message"):
@@ -67,7 +67,7 @@ def test_a_record_that_says_nothing_to_a_model_is_not_sent():
 
 
 @pytest.mark.req("S2-08")
-def test_an_erased_record_is_not_sent():
+def test_erased_record_is_not_sent():
     (record,) = stored([a_new_record("Good evening.")])
     erased = replace(record, body="", meta=ERASED, memo={})
 
@@ -75,7 +75,7 @@ def test_an_erased_record_is_not_sent():
         sent_messages([Handle(record=erased, block="history")])
 
 
-def test_a_message_that_only_claims_to_be_a_record_makes_no_draft():
+def test_draft_fails_for_a_message_not_made_from_its_record():
     said = a_conversation(3)
     prompt = a_prompt(said)
     claimed = Message(role="user", content="I never said this.", record="101")
@@ -86,7 +86,7 @@ def test_a_message_that_only_claims_to_be_a_record_makes_no_draft():
 
 
 @pytest.mark.req("S2-16")
-def test_a_changed_copy_of_a_message_is_sent_as_its_record_has_it_and_noticed():
+def test_changed_copy_is_sent_as_recorded_and_noticed():
     said = a_conversation(3)
     prompt = a_prompt(said)
     changed = replace(message_of(said[0]), content="Something else.", memo={RECORD: said[0]})
@@ -100,7 +100,7 @@ def test_a_changed_copy_of_a_message_is_sent_as_its_record_has_it_and_noticed():
 
 class TestText:
     @pytest.mark.req("S2-30")
-    def test_it_says_where_each_stretch_came_from(self):
+    def test_text_record_has_the_origin_of_each_part(self):
         parts = (
             Part(origin="lore:a#1", start=0, end=3, revision=2),
             Part(origin="block:x", start=5, end=8),
@@ -111,7 +111,7 @@ class TestText:
         assert text.new.meta == {"parts": [["lore:a#1", 0, 3, 2], ["block:x", 5, 8, 0]]}
 
     @pytest.mark.req("S2-30")
-    def test_it_comes_back_as_it_was(self):
+    def test_text_record_gives_back_its_message(self):
         parts = (Part(origin="lore:a#1", start=0, end=3, revision=2),)
         message = Message(role="user", content="One", block="dynamic", joined=parts)
         (record,) = stored([make_text(message).new])
@@ -135,10 +135,10 @@ class TestText:
             replace(a_text("Stay in character."), block="dynamic", memo={}),
         ],
     )
-    def test_texts_that_differ_in_anything_have_two(self, other):
+    def test_different_texts_have_different_keys(self, other):
         assert make_text(a_text("Stay in character.")).key != make_text(other).key
 
-    def test_one_that_stays_is_told_from_the_same_one_elsewhere(self):
+    def test_staying_text_has_a_key_for_its_place(self):
         message = a_text("The fog lifts.", stays=True, of="lore:fog")
 
         assert make_text(message, before="1.7").key != make_text(message, before="1.8").key
@@ -147,13 +147,13 @@ class TestText:
 
 
 class TestStorableMessages:
-    def test_ordinary_ones_are_the_same_objects(self):
+    def test_storable_messages_are_unchanged_objects(self):
         messages = (a_text("Grüß Gott, 霧."), pending("Hello \x07"))
 
         assert storable_messages(messages) is messages
 
     @pytest.mark.parametrize("text", ["null \x00.", "half \ud83d pair"])
-    def test_what_cannot_be_stored_is_replaced_and_nothing_else(self, text):
+    def test_only_unstorable_characters_are_replaced(self, text):
         message = a_text(text, revision=4)
         message.wire()
         (made,) = storable_messages([message])
@@ -163,7 +163,7 @@ class TestStorableMessages:
         assert (made.origin, made.revision, made.block) == ("component:x", 4, "ordered")
 
     @pytest.mark.req("S2-16")
-    def test_a_prompt_with_such_a_text_is_sent_as_it_is_stored(self):
+    def test_prompt_with_unstorable_text_is_sent_as_stored(self):
         said = a_conversation(3)
         manifest, handles, _ = sent(a_prompt(said, mood="Oren \x00 is tired."), said)
 
