@@ -1,4 +1,4 @@
-"""The history of a conversation: append-only records, their projection to a prompt, turn manifests.
+"""The history of a conversation: append-only records, their projection to messages, and turns.
 
-Pure: no database, clock or setting. `evennia_ai.store` keeps what is made here.
+Pure: no database, clock or setting. `evennia_ai.store` stores the results.
 """

@@ -1,1 +1,1 @@
-"""Knowledge: pages of a world and what of them goes to a model."""
+"""Knowledge: the pages of a world, and which of them a model gets."""

@@ -1,4 +1,4 @@
-"""Memories of an NPC: what it learnt, how much of it counts now, and what it may learn at all.
+"""Memories of an NPC: what it learnt, their scores now, and what it may learn at all.
 
-Pure: values in, values out. `store/memories.py` keeps them, `engine/compose.py` recalls them.
+Pure: values in, values out. `store/memories.py` stores them, `engine/compose.py` recalls them.
 """

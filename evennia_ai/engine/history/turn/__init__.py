@@ -1,1 +1,1 @@
-"""One turn in the history: its draft, what is sent of it, its manifest, and rebuilding it later."""
+"""One turn in the history: its draft, its sent messages, its manifest, and its replay."""

@@ -1,1 +1,1 @@
-"""Context assembly: what of a wiki goes to the model that writes a page, in fifteen steps."""
+"""Context assembly: chooses wiki pages for the model that writes a page, in fifteen steps."""
