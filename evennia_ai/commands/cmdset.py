@@ -16,12 +16,12 @@ from evennia_ai.commands.setup.preset.command import CmdPreset
 
 
 class AICmdSet(CmdSet):
-    """The commands of evennia_ai; none of them replaces one of Evennia's."""
+    """All commands of evennia_ai. None of them replaces a command of Evennia."""
 
     key = "evennia_ai"
 
     def at_cmdset_creation(self) -> None:
-        """Add them all."""
+        """Add the commands. A hook of Evennia."""
         for command in (
             CmdComponent,
             CmdCard,

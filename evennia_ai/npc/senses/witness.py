@@ -248,10 +248,10 @@ def _is_in(mover: Any, room_ref: str) -> bool:
 
 
 class AIRoomMixin:
-    """For rooms of a game: NPCs here see moves that nothing announces.
+    """A mixin for rooms: NPCs in the room also see moves that the game does not announce.
 
-    Put it before the room class. Without it NPCs see what the game announces, and who logs in
-    and out.
+    Put it before the room class. Without it, NPCs see what the game announces, and who logs in and
+    out.
     """
 
     def at_object_receive(

@@ -1,8 +1,8 @@
-"""A game's database by its address: one line of the settings puts a game on PostgreSQL.
+"""The setting `DATABASES` of a game from the address of its database.
 
-`DATABASES = database("postgres://mara:secret@localhost:5432/harbour")`, and one more line names the
-library that several games share. They are called while settings are loaded, so nothing of Django's,
-Evennia's or ours is imported but errors, and no server is asked.
+`DATABASES = database("postgres://mara:secret@localhost:5432/harbour")` puts a game on PostgreSQL,
+and one more line names the library that several games share. Settings files call these functions
+while they are loaded, so this module imports neither Django nor Evennia and asks no server.
 """
 
 from importlib.util import find_spec
@@ -34,11 +34,16 @@ class DatabaseAddressError(EvenniaAIError):
 
 
 def database(address: str) -> dict[str, dict[str, Any]]:
-    """The `DATABASES` of a game that is kept at `address`.
+    """Return the setting `DATABASES` for a game whose database is at `address`.
 
-    What stands behind a `?` are options of the connection, such as `sslmode=require`. Special
-    characters of a name or password are written as in every URL: `@` is `%40`.
-    DatabaseAddressError: it is no such address, or what PostgreSQL needs is not installed.
+    Options of the connection follow a `?`, such as `?sslmode=require`. Write special characters of
+    names and passwords as in every URL: `@` is `%40`.
+
+    Args:
+        address: `postgres://user:password@host:5432/name` or `sqlite:////path/of/the/file.db3`.
+
+    Raises:
+        DatabaseAddressError: The address has another form, or psycopg is not installed.
     """
     return {"default": _connection(address, sqlite=_WAL)}
 
