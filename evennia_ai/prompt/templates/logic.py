@@ -143,7 +143,7 @@ class CheckedLogic:
         except (TemplateError, UndefinedError, TypeError) as error:
             problem = error.problem if isinstance(error, TemplateError) else str(error)
             if isinstance(error, TypeError):
-                problem = "a text and a number cannot be compared; write the text in quotes"
+                problem = "it has a number where a text is needed; write texts in quotes"
             raise TemplateError(
                 f"cannot be rendered: {problem}", line=self._line_of(error)
             ) from error
@@ -191,7 +191,11 @@ class _MacroValue:
 
 
 def compile_logic(source: str) -> CheckedLogic:
-    """The template; TemplateError with the line for bad syntax and for what is not allowed."""
+    """Return the compiled template.
+
+    Raises:
+        TemplateError: Its syntax is wrong or not allowed. The error names the line.
+    """
     source = _without_block_remarks(source)
     named, placed = _without_macros(source)
     try:

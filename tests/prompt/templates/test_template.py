@@ -151,8 +151,9 @@ STOPPED = {
     "looking for nobody": ("{% if nobody in big %}x{% endif %}", "'nobody' is undefined"),
     "looking in nobody": ("{% if 'x' in nobody %}x{% endif %}", "'nobody' is undefined"),
     "comparing with nobody": ("{% if user < nobody %}x{% endif %}", "'nobody' is undefined"),
-    "a text below a number": ("{{ user < 1 }}", "a text and a number cannot be compared"),
-    "a number in a text": ("{% if 1 in user %}x{% endif %}", "a text and a number cannot"),
+    "a text below a number": ("{{ user < 1 }}", "a number where a text is needed"),
+    "the length of a number": ("{{ 1 | length }}", "a number where a text is needed"),
+    "a number in a text": ("{% if 1 in user %}x{% endif %}", "a number where a text is needed"),
     "names of Jinja2": ("{% if true %}{{ range }}{% endif %}", "'range' is undefined"),
     "the name of a loop": ("{% if true %}{{ loop }}{% endif %}", "'loop' is undefined"),
 }
