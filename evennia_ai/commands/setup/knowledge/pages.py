@@ -29,7 +29,6 @@ from evennia_ai.knowledge.pages.markup import read_page, write_page
 from evennia_ai.knowledge.pages.page import BaseInfo, Page, PageDraft, PageName, page_name
 from evennia_ai.knowledge.restricted.hinting import FIELD, MOST_HINT, hints_of, with_hints
 from evennia_ai.knowledge.restricted.leaks import leak, protected
-from evennia_ai.store.core.copies import refuse_copy
 from evennia_ai.store.knowledge import pages as store
 from evennia_ai.store.knowledge.pages import PageRevision
 from evennia_ai.text.columns import hanging
@@ -61,7 +60,6 @@ class KnowledgePages(StrictCommand):
         self.refuse_value()
         info, name = self._typed("edit")
         shown.refuse_change(self.caller, info)
-        refuse_copy("base", info.key)
         page = page_to_change(self.caller, info, name)
         label = f"{info.key}/{page.name if page else name}"
         if page is None:

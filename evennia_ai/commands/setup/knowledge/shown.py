@@ -21,7 +21,6 @@ from evennia_ai.game.mind.viewers import allows
 from evennia_ai.game.runtime import runtime
 from evennia_ai.knowledge.pages.page import Backend, BaseInfo, Hit, Page, PageName, page_name
 from evennia_ai.prompt.tokens import ESTIMATE
-from evennia_ai.store.core.copies import copy_of, in_words
 from evennia_ai.store.knowledge import knowledge_bases
 from evennia_ai.store.knowledge import knowledge_bases as bases
 from evennia_ai.store.knowledge.backend import safe_hint_of
@@ -54,7 +53,6 @@ def base_shown(info: BaseInfo) -> list[str]:
     return [
         *hanging(f"Knowledge base {info.key}: {info.name}"),
         *titled("pages", _pages_in_words(info)),
-        *_origin(info),
         *titled("summary", info.summary or "none; kb/set writes one for those who may search it"),
         *titled("topics", ", ".join(info.topics) or "none"),
         *titled("restricted", _restricted_in_words(info)),
@@ -66,11 +64,6 @@ def base_shown(info: BaseInfo) -> list[str]:
         *(titled("lock", info.locks) if info.locks else []),
         *titled("bound to", bound_in_words(info)),
     ]
-
-
-def _origin(info: BaseInfo) -> list[str]:
-    copy = copy_of("base", info.key)
-    return [] if copy is None else titled("comes from", in_words(copy))
 
 
 def bound_in_words(info: BaseInfo) -> str:
