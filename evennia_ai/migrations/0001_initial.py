@@ -647,7 +647,6 @@ class Migration(migrations.Migration):
                 ("changed_by", models.CharField(max_length=200)),
                 ("changed_at", models.FloatField()),
                 ("source", models.TextField(blank=True, default="")),
-                ("over", models.PositiveIntegerField(blank=True, null=True)),
                 ("locks", models.TextField(blank=True, default="")),
                 ("entry_locks", models.TextField(blank=True, default="{}")),
             ],

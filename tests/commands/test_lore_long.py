@@ -12,7 +12,7 @@ from evennia_ai.actors import trusted
 from evennia_ai.commands import background_work
 from evennia_ai.commands.setup.lore import books, changes
 from evennia_ai.commands.setup.lore.named import LONG
-from evennia_ai.lorebook.editing import edits, in_place
+from evennia_ai.lorebook.editing import edits
 from evennia_ai.lorebook.scan.key_index import INDEXES
 from evennia_ai.minds import parse_cache
 from evennia_ai.store.authored import lorebooks as store
@@ -40,7 +40,6 @@ def readers(monkeypatch: pytest.MonkeyPatch) -> list[int]:
 
     for room in (books, changes, edits, parse_cache):
         monkeypatch.setattr(room, "read_book", counted(room.read_book))
-    monkeypatch.setattr(in_place, "_found", counted(in_place._found))
     return read
 
 

@@ -7,7 +7,7 @@ were missing, and a notice says so. An entry without a readable text, or whose d
 wrong, has `problems` and is never active; its JSON stays with the book.
 """
 
-from collections.abc import Collection, Iterable, Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, replace
 from typing import Any, Final
 
@@ -229,8 +229,6 @@ _WORLD_OF_V3: Final[Mapping[str, str]] = dict(_TWINS)
 _V3_OF_WORLD: Final[Mapping[str, str]] = {
     v3: world for world, v3 in _TWINS if world not in ("comment", "key")
 }
-_WORLD_ONLY: Final = frozenset({*_WORLD_OF_V3, "disable"} - {"comment"})
-_CARD_ONLY: Final = frozenset({*_WORLD_OF_V3.values(), "enabled"})
 _WORLD_MARKS: Final = frozenset({"key", "keysecondary", "uid", "disable"})
 _APP_MEMBERS: Final = frozenset({*AppEntry.model_fields, *map(to_camel, AppEntry.model_fields)})
 
@@ -251,11 +249,6 @@ def is_world_entry(raw: Any, *, in_world: bool) -> bool:
 def unreadable_in_card(raw: Mapping[str, Any]) -> frozenset[str]:
     """The members of an entry in the card's spelling that are as if they were missing."""
     return frozenset(read_leniently(_V3Entry, raw)[1])
-
-
-def is_in_both_spellings(members: Collection[str]) -> bool:
-    """True if an entry with these members may say something in a spelling that is not its own."""
-    return not (_WORLD_ONLY.isdisjoint(members) or _CARD_ONLY.isdisjoint(members))
 
 
 def world_spelled(raw: Mapping[str, Any]) -> Mapping[str, Any]:

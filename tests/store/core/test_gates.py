@@ -21,7 +21,7 @@ GATED: Final[Mapping[str, str]] = {
     "authored/cards": "import_card approve reject grant revoke revert remove save_card"
     " create_card edit_card assign unassign set_greeting",
     "authored/components": "create update remove revert switch_off",
-    "authored/lorebooks": "save_book save_checked save_difference remove_book revert_book"
+    "authored/lorebooks": "save_book save_checked remove_book revert_book"
     " set_book_locks set_entry_locks attach detach",
     "authored/notes": "set_note revert_note clear_notes",
     "authored/personas": "set_persona clear_persona erase_persona_text",
