@@ -20,7 +20,7 @@ from evennia_ai.lorebook.editing.lints import unsettled_entry_sentence
 from evennia_ai.lorebook.editing.without_effect import fields_without_effect, unknown_in_entries
 from evennia_ai.lorebook.entry import LoreEntry
 from evennia_ai.lorebook.formats.books import book_of_card, in_order, unwrapped
-from evennia_ai.lorebook.formats.risu import read_own_decorators
+from evennia_ai.lorebook.formats.other_programs import read_risu_lines
 from evennia_ai.prompt.components import MAX_DEPTH, Grants
 
 MOST_NAMES: Final = 8
@@ -112,7 +112,7 @@ def _decorators(card: Card) -> Iterator[str]:
     for _, entry in in_order(book["entries"]):
         content = entry.get("content") if isinstance(entry, dict) else None
         if isinstance(content, str) and has_decorators(content):
-            content = read_own_decorators(content).content
+            content = read_risu_lines(content).content
             head = "".join(head_lines(content)[0])
             if head not in known:
                 known[head] = frozenset(read_decorators(head).notices)

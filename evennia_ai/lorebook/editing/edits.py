@@ -27,7 +27,6 @@ from evennia_ai.lorebook.decorators import NO_ICONS, read_decorators, with_value
 from evennia_ai.lorebook.entry import AT_MENTION, LoreEntry
 from evennia_ai.lorebook.formats.books import (
     in_order,
-    is_of_another_program,
     is_world_file,
     read_book,
     told_apart,
@@ -35,6 +34,7 @@ from evennia_ai.lorebook.formats.books import (
 )
 from evennia_ai.lorebook.formats.conversion import as_v3
 from evennia_ai.lorebook.formats.entry_fields import FIELDS, Write, problem_with
+from evennia_ai.lorebook.formats.other_programs import is_of_another_program
 from evennia_ai.lorebook.formats.reading import entry_of
 from evennia_ai.lorebook.formats.values import Where, identifier
 from evennia_ai.lorebook.formats.written import is_world_entry, read_fields

@@ -10,10 +10,10 @@ JSON is not kept here: whoever stores it keeps it whole.
 
 from bisect import bisect_right
 from collections import Counter
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from dataclasses import replace
 from itertools import accumulate
-from typing import Any, Final, NamedTuple
+from typing import Any, Final
 
 from pydantic import BaseModel, ConfigDict
 
@@ -24,56 +24,16 @@ from evennia_ai.foreign.file_kinds import told_of
 from evennia_ai.lorebook.book import ATTACH_RANK, BookMode, Lorebook, as_javascript_walks, mode_in
 from evennia_ai.lorebook.decorators import NO_ICONS, Absent
 from evennia_ai.lorebook.entry import NO_GATES, LoreEntry
-from evennia_ai.lorebook.formats.agnai import from_agnai, is_agnai
-from evennia_ai.lorebook.formats.novelai import from_novelai, is_novelai
+from evennia_ai.lorebook.formats.other_programs import (
+    Translation,
+    is_of_another_program,
+    translate_book,
+)
 from evennia_ai.lorebook.formats.reading import entry_of
-from evennia_ai.lorebook.formats.risu import from_risu, is_risu
-from evennia_ai.lorebook.formats.values import Flag, Translation, WholeCount
+from evennia_ai.lorebook.formats.values import Flag, WholeCount
 from evennia_ai.lorebook.formats.written import read_fields
 from evennia_ai.prompt.components import ALL_GRANTS, Grants
 from evennia_ai.prompt.templates.macros import MAX_MACROS_OF_BOOK, check_macros
-
-
-class _Program(NamedTuple):
-    is_its_own: Callable[[Mapping[str, Any]], bool]
-    listed_in: str
-    translate: Callable[[Mapping[str, Any]], Translation]
-
-
-# In the order they are asked; `lorebook_v3` says what it is and goes before them.
-_PROGRAMS: Final = (
-    _Program(is_novelai, "entries", from_novelai),
-    _Program(is_agnai, "entries", from_agnai),
-    _Program(is_risu, "data", from_risu),
-)
-
-
-def is_of_another_program(data: Any) -> bool:
-    """Whether a file's JSON value bears the marks of another program's book."""
-    return _program_of(data) is not None
-
-
-def translated(data: Any, *, limit_entries: int, where: str = "book") -> Translation | None:
-    """The book of another program as V3 has it; None: it bears no such marks.
-
-    `data` are plain JSON values. FormatError: it has no list of entries, or too many.
-    """
-    program = _program_of(data)
-    if program is None:
-        return None
-    listed = data.get(program.listed_in)
-    if not isinstance(listed, list):
-        raise FormatError("book", f"{where}.{program.listed_in}: must be a list")
-    if len(listed) > limit_entries:
-        raise FormatError("book", f"{where}: has more than {limit_entries} entries; split it")
-    return program.translate(data)
-
-
-def _program_of(data: Any) -> _Program | None:
-    if not isinstance(data, Mapping) or data.get("spec") == "lorebook_v3":
-        return None
-    return next((program for program in _PROGRAMS if program.is_its_own(data)), None)
-
 
 MAX_BOOK_KEYS: Final = 300_000
 _MOST_NAMED: Final = 4
@@ -266,7 +226,7 @@ def _read(data: Any, where: str) -> Translation:
     if not isinstance(data, dict):
         told = told_of(data, wanted="book") or "must be an object with `entries`"
         raise FormatError("book", f"{where}: {told}")
-    found = translated(data, where=where, limit_entries=MAX_ENTRIES)
+    found = translate_book(data, where=where, limit_entries=MAX_ENTRIES)
     if found is not None:
         return found
     if data.get("spec") == "lorebook_v3":

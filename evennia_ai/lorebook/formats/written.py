@@ -37,7 +37,7 @@ from evennia_ai.lorebook.formats.extension import (
     said,
     unreadable,
 )
-from evennia_ai.lorebook.formats.risu import with_own_lines_said
+from evennia_ai.lorebook.formats.other_programs import with_risu_lines_as_fields
 from evennia_ai.lorebook.formats.values import Flag, Identifier, Number, Texts, is_text
 from evennia_ai.prompt.messages import Role
 
@@ -139,7 +139,7 @@ def from_v3(raw: Mapping[str, Any], *, default_uid: str, where: str) -> EntryFie
     Where its keys are patterns by the standard, `constant` and the secondary keys are ignored.
     """
     written = raw.get("extensions")
-    raw, of_lines = with_own_lines_said(_filled(raw, _V3_OF_WORLD))
+    raw, of_lines = with_risu_lines_as_fields(_filled(raw, _V3_OF_WORLD))
     entry, problems = read_leniently(_V3Entry, raw)
     extensions = entry.extensions or {}
     app, unread = app_entry(extensions)
