@@ -11,7 +11,6 @@ from django.core import checks
 from django.utils.module_loading import import_string
 
 from evennia_ai.services.settings.conf import Problem, conf, doubts, problems, unknown_names
-from evennia_ai.services.settings.database import LIBRARY
 from evennia_ai.services.settings.named_modules import BODIES, NODELAY
 
 
@@ -22,7 +21,6 @@ def check_all(**asked: Any) -> list[checks.CheckMessage]:
         check_tools,
         check_context_providers,
         check_database,
-        check_library,
         check_connections,
     )
     return [message for check in every for message in check(**asked)]
@@ -97,23 +95,6 @@ def check_database(**_: Any) -> list[checks.CheckMessage]:
     if problem is None:
         return []
     return [checks.Error(problem.message, hint=problem.hint, id="evennia_ai.E096")]
-
-
-def check_library(**_: Any) -> list[checks.CheckMessage]:
-    """An error where the library is the game's own database. Whether it is there is not asked."""
-    of_game, of_library = settings.DATABASES["default"], settings.DATABASES.get(LIBRARY)
-    if of_library is None or any(
-        str(of_game.get(part, "")) != str(of_library.get(part, ""))
-        for part in ("NAME", "HOST", "PORT")
-    ):
-        return []
-    return [
-        checks.Error(
-            "DATABASES: the library is the game's own database, which no other game may read.",
-            hint="Name another one in library(...); see docs/build/library.md of evennia_ai.",
-            id="evennia_ai.E101",
-        )
-    ]
 
 
 def check_connections(**_: Any) -> list[checks.CheckMessage]:

@@ -9,7 +9,6 @@ from evennia_ai.commands.play import CmdRead, CmdShow, CmdTalk
 from evennia_ai.commands.setup.card.command import CmdCard
 from evennia_ai.commands.setup.component import CmdComponent
 from evennia_ai.commands.setup.knowledge.command import CmdKnowledge
-from evennia_ai.commands.setup.library import CmdLibrary
 from evennia_ai.commands.setup.lore.command import CmdLore
 from evennia_ai.commands.setup.note import CmdNote
 from evennia_ai.commands.setup.preset.command import CmdPreset
@@ -28,7 +27,6 @@ class AICmdSet(CmdSet):
             CmdLore,
             CmdLorekeeper,
             CmdKnowledge,
-            CmdLibrary,
             CmdNote,
             CmdPreset,
             CmdAI,

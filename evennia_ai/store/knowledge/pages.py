@@ -25,7 +25,6 @@ from evennia_ai.engine.knowledge.pages.page import (
     alias_names,
 )
 from evennia_ai.store.core.authoring import Change
-from evennia_ai.store.core.copies import refuse_copy
 from evennia_ai.store.core.snapshots import KNOWLEDGE, changing
 from evennia_ai.store.knowledge.knowledge_bases import (
     base_id,
@@ -79,12 +78,6 @@ def own_base(base: str) -> models.KnowledgeBase:
             " change them there"
         )
     return row
-
-
-def _own_to_edit(base: str) -> models.KnowledgeBase:
-    """The same, where it does not come from the library."""
-    refuse_copy("base", base)
-    return own_base(base)
 
 
 def refuse_stale(base: str, name: PageName, row: Row | None, was: str) -> None:
@@ -311,7 +304,7 @@ def save_page(base: str, draft: PageDraft) -> Page:
     """
     name = draft.page.name
     with changing(KNOWLEDGE, f"saving page '{name}'", by=draft.by):
-        known = _own_to_edit(base)
+        known = own_base(base)
         row = title_row(known.pk, name)
         refuse_stale(base, name, row, draft.was)
         if row is None or not is_same(row, draft.page):
@@ -327,7 +320,7 @@ def remove_page(base: str, name: PageName, *, was: str, by: Actor) -> None:
     page; an alias or a redirect to it is none.
     """
     with changing(KNOWLEDGE, f"removing page '{name}'", by=by):
-        known = _own_to_edit(base)
+        known = own_base(base)
         row = _title_row(known, name)
         refuse_stale(base, name, row, was)
         remove_all(known, [row], by=by)
@@ -343,7 +336,7 @@ def rename_page(
     StoreError: another page has the new name.
     """
     with changing(KNOWLEDGE, f"renaming page '{name}'", by=by):
-        known = _own_to_edit(base)
+        known = own_base(base)
         if was is not None:
             refuse_stale(base, name, title_row(known.pk, name), was)
         moved = _renamed(known, name, new, by=by)

@@ -31,7 +31,6 @@ from evennia_ai.engine.knowledge.restricted.leaks import leak, protected
 from evennia_ai.engine.text.columns import hanging
 from evennia_ai.engine.text.differences import differences
 from evennia_ai.npc.mind.viewers import allows
-from evennia_ai.store.core.copies import refuse_copy
 from evennia_ai.store.knowledge import pages as store
 from evennia_ai.store.knowledge.pages import PageRevision
 
@@ -61,7 +60,6 @@ class KnowledgePages(StrictCommand):
         self.refuse_value()
         info, name = self._typed("edit")
         shown.refuse_change(self.caller, info)
-        refuse_copy("base", info.key)
         page = page_to_change(self.caller, info, name)
         label = f"{info.key}/{page.name if page else name}"
         if page is None:

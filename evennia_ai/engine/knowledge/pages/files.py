@@ -4,14 +4,12 @@
 encyclopedia; below them a folder is a part of the title, as in `Instructions/Core/Canon Policy.md`.
 `Talk/Sources/Ledger.md` is the talk page of `Sources:Ledger`. Text files are pages as `markup.py`
 reads them; in a YAML file `text` is the text and the rest is metadata. `base.yaml` tells about the
-base. A folder is read whole or not at all, and nothing outside it is. Its files may also be kept
-elsewhere, as a library does: they are read within the same bounds.
+base. A folder is read whole or not at all, and nothing outside it is.
 """
 
 import re
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
-from functools import partial
 from pathlib import Path, PurePosixPath
 from typing import Any, Final
 
@@ -98,56 +96,28 @@ class PageFolder:
 
 
 def read_folder(folder: Path, *, key: str = "") -> PageFolder:
-    """The base and the pages in a folder, by the names of the pages.
+    """Read the base in a folder and its pages, sorted by the names of the pages.
 
     `key` is that of the base, in place of the one in `base.yaml` or the folder's name.
     ImportProblems names every file that is wrong.
     """
+    info = _base_key(folder, key)
     problems: list[FileProblem] = []
-    files = (
-        (path.relative_to(folder).as_posix(), partial(_content, path))
-        for path in _files(folder, problems)
-    )
-    return _read(str(folder), files, _base_key(folder, key), keeps_key=bool(key), problems=problems)
-
-
-def read_files(files: Mapping[str, bytes], *, key: str, where: str) -> PageFolder:
-    """The base `key` and the pages in files that are in no folder, by the names of the pages.
-
-    ImportProblems names every file that is wrong, as those of `where`.
-    """
-    problems: list[FileProblem] = []
-    if len(files) > MAX_FILES:
-        many = f"has more than {MAX_FILES} files; split it"
-        problems.append(FileProblem(file=".", problem=many))
-    read = ((file, partial(_bounded, content)) for file, content in sorted(files.items()))
-    return _read(where, read, BaseInfo(key=key, name=key), keeps_key=True, problems=problems)
-
-
-def _read(
-    where: str,
-    files: Iterator[tuple[str, Callable[[], bytes]]],
-    info: BaseInfo,
-    *,
-    keeps_key: bool,
-    problems: list[FileProblem],
-) -> PageFolder:
-    """What files hold, each by its place and what reads it; ImportProblems for all wrong ones."""
     pages: dict[tuple[Namespace, str], tuple[str, Page]] = {}
     skipped: list[str] = []
-    for file, content in files:
-        suffix = PurePosixPath(file).suffix.lower()
+    for path in _files(folder, problems):
+        file, suffix = path.relative_to(folder).as_posix(), path.suffix.lower()
         try:
             if file in _BASE:
-                info = _base(info, _decoded(content()), keeps_key=keeps_key)
+                info = _base(info, _text(path), keeps_key=bool(key))
             elif suffix in _TEXTS | _YAML:
-                _add(pages, file, _page(file, _decoded(content()), is_yaml=suffix in _YAML))
+                _add(pages, file, _page(file, _text(path), is_yaml=suffix in _YAML))
             else:
                 skipped.append(file)
         except _FileError as error:
             problems.append(FileProblem(file=file, problem=error.problem, line=error.line))
     if problems:
-        raise ImportProblems(where, problems)
+        raise ImportProblems(str(folder), problems)
     found = sorted((page for _, page in pages.values()), key=lambda page: page.name)
     return PageFolder(info=info, pages=tuple(found), skipped=tuple(skipped))
 
@@ -161,11 +131,6 @@ def base_text(info: BaseInfo) -> str:
         if value != getattr(unsaid, field):
             said[field] = list(value) if isinstance(value, tuple) else value
     return yaml.safe_dump(said, allow_unicode=True, sort_keys=False)
-
-
-def name_in(file: str) -> PageName:
-    """The page that a file of this place holds; TitleError: it can hold none."""
-    return _name_of(PurePosixPath(file))
 
 
 def file_of(name: PageName) -> PurePosixPath:
@@ -246,7 +211,7 @@ def _add(pages: dict[tuple[Namespace, str], tuple[str, Page]], file: str, page: 
 
 def _page(file: str, text: str, *, is_yaml: bool) -> Page:
     try:
-        name = name_in(file)
+        name = _name_of(PurePosixPath(file))
         return _yaml_page(name, text) if is_yaml else read_page(name, text)
     except MarkupError as error:
         raise _FileError(error.problem, error.line) from error
@@ -317,22 +282,15 @@ def _mapping(source: str) -> dict[str, Any]:
     return values
 
 
-def _content(path: Path) -> bytes:
+def _text(path: Path) -> str:
+    """Read the text of a file, with line breaks as everywhere else."""
     try:
         with path.open("rb") as file:
-            return _bounded(file.read(MAX_BYTES + 1))
+            content = file.read(MAX_BYTES + 1)
     except OSError as error:
         raise _FileError(f"cannot be read: {error.strerror}") from error
-
-
-def _bounded(content: bytes) -> bytes:
     if len(content) > MAX_BYTES:
         raise _FileError(f"is larger than {MAX_BYTES} bytes; split it")
-    return content
-
-
-def _decoded(content: bytes) -> str:
-    """The text of a file, its lines ended as everywhere else."""
     try:
         return content.decode("utf-8-sig").replace("\r\n", "\n")
     except UnicodeDecodeError as error:
