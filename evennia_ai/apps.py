@@ -24,8 +24,6 @@ class EvenniaAIConfig(AppConfig):
     name = "evennia_ai"
     verbose_name = "Evennia AI"
     default_auto_field = "django.db.models.BigAutoField"
-    door = "evennia_ai.game.mind.door"
-    """What the web's pages ask of the game, by its path: they import nothing of it."""
 
     def ready(self) -> None:
         from evennia_ai.store.core.forking import close_files_before_forks

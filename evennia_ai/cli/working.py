@@ -35,12 +35,12 @@ def worker(
     such a file needs no Evennia.
     """
     need("django", "twisted", "httpx2", "procrastinate", "psycopg", extra="workers")
-    from evennia_ai.work.registry import KINDS, kinds_of, lacking
     from evennia_ai.work.worker.configured import configure
 
     logging.basicConfig(level=logging.INFO, format=_LOG_LINE, stream=sys.stderr)
     logging.getLogger("procrastinate").setLevel(logging.ERROR)
     configure(_settings_at(place))
+    from evennia_ai.work.registry import KINDS, kinds_of, lacking
     from evennia_ai.work.worker.living import WorkerOptions, live
 
     own_name = name or f"{socket.gethostname()}:{os.getpid()}"

@@ -64,19 +64,6 @@ class RelevanceWeights:
     """In which other forms of a word count as the word: the game's, not a setting of memories."""
 
 
-BEFORE_WEIGHTS: Final[Mapping[str, Any]] = MappingProxyType(
-    {
-        "neighbours_percent": 0,
-        "scene_percent": 0,
-        "meaning_percent": 0,
-        "second_percent": 0,
-        "against": "itself",
-        "languages": (),
-    }
-)
-"""How turns judged memories that do not say by which weights."""
-
-
 class Parts(NamedTuple):
     """What speaks for a memory, each already weighted."""
 

@@ -16,7 +16,6 @@ from evennia_ai.compose import compose
 from evennia_ai.errors import EvenniaAIError, NotStoredError, ReplayError
 from evennia_ai.history.projection import record_of
 from evennia_ai.history.records import canonical_json, speaker_known_in
-from evennia_ai.history.turn.manifest import TurnManifest
 from evennia_ai.history.turn.replay import Difference, differences, shared_messages
 from evennia_ai.history.turn.sending import storable_messages
 from evennia_ai.inputs import ComposeRules, Inputs
@@ -28,7 +27,6 @@ from evennia_ai.lorebook.entry import SourceName
 from evennia_ai.lorebook.rules import ActivationRules
 from evennia_ai.lorebook.same_book import with_label
 from evennia_ai.memory.recalling import Moment, RecallRules
-from evennia_ai.memory.relevance import BEFORE_WEIGHTS
 from evennia_ai.minds.parse_cache import attached_book, own_book
 from evennia_ai.minds.view import NPCView, Sources, policy_sha256, scanned_texts, view_of
 from evennia_ai.prompt.assembly import assembly_of
@@ -46,7 +44,7 @@ from evennia_ai.settings.game import Conf
 from evennia_ai.store.authored.cards import StoredCard, card_then
 from evennia_ai.store.authored.components import revision as component_revision
 from evennia_ai.store.authored.lorebooks import StoredBook, book_revision
-from evennia_ai.store.authored.notes import note_of_turn
+from evennia_ai.store.authored.notes import note_then
 from evennia_ai.store.authored.presets import preset_then
 from evennia_ai.store.history.branches import npc_of
 from evennia_ai.store.history.past_turns import PastHistories
@@ -93,12 +91,18 @@ class PastReader:
 
     def inputs(self, turn: StoredTurn) -> PastInputs:
         """The inputs of a past turn; NotReadBackError says what of them is gone."""
-        _check_told(turn.manifest)
+        if turn.manifest.erased:
+            raise NotReadBackError("the words of the turn were erased on request")
         try:
             view = self._view(turn)
             inputs = self._inputs(turn, view)
         except (NotStoredError, ReplayError) as error:
             raise NotReadBackError(f"turn {turn.number}: {error}") from error
+        except KeyError as error:  # a transcript of elsewhere, or an import
+            raise NotReadBackError(
+                f"turn {turn.number} does not say what its prompt was made of ({error} is missing);"
+                " it can be replayed, but not composed again"
+            ) from error
         return PastInputs(
             npc_ref=npc_of(turn.npc_ref), speaker_ref=_speaker_ref(inputs), inputs=inputs, view=view
         )
@@ -106,10 +110,9 @@ class PastReader:
     def _view(self, turn: StoredTurn) -> NPCView:
         """The view of the NPC from the revisions that the turn names; lore decides no ties then."""
         made_of = turn.manifest.inputs["made_of"]
-        told, policy = {name: made_of.get(name) for name in _OF_THE_VIEW}, made_of.get("policy", "")
-        # Before there was the setting, a card without the grant ended the history.
-        depth, ref = made_of.get("post_history_depth", 0), npc_of(turn.npc_ref)
-        assembly = {"rules": "evennia_ai", **turn.manifest.inputs.get("assembly", {})}
+        told, policy = {name: made_of[name] for name in _OF_THE_VIEW}, made_of["policy"]
+        depth, ref = made_of["post_history_depth"], npc_of(turn.npc_ref)
+        assembly = {"rules": "evennia_ai", **turn.manifest.inputs["assembly"]}
         key = (ref, canonical_json([told, policy, depth, assembly]))
         then = replace(conf(), post_history_depth=depth, assembly=assembly)
         return _kept(self._views, key, lambda: _made_view(ref, **told, policy=policy, then=then))
@@ -146,7 +149,7 @@ class PastReader:
                 block="event",
                 origin="event",
             ),
-            tools=tuple(self._tool_message(where, told, one) for one in told.get("tools", ())),
+            tools=tuple(self._tool_message(where, told, one) for one in told["tools"]),
             notes=view.notes,
             books=tuple(self._hung(made_of, view.sources.card)),
             blocks=tuple(_blocks(told)),
@@ -157,9 +160,9 @@ class PastReader:
             clock=Clock(**told["clock"]),
             facts={name: _fact(fact) for name, fact in told["facts"].items()},
             sources=_scanned(told, view, dice),
-            now=told.get("now", ""),
-            guidance=told.get("guidance", ""),
-            **_remembered(told.get("memories")),
+            now=told["now"],
+            guidance=told["guidance"],
+            **_remembered(told["memories"]),
         )
 
     def _tool_message(self, where: int, told: Mapping[str, Any], record_id: str) -> Message:
@@ -173,54 +176,45 @@ def _speaker_ref(inputs: Inputs) -> str:
     return speaker_known_in(record) if record else ""
 
 
-def _check_told(manifest: TurnManifest) -> None:
-    if manifest.erased:
-        raise NotReadBackError("the words of the turn were erased on request")
-    if "made_of" not in manifest.inputs:
-        raise NotReadBackError(
-            "the turn does not say what its prompt was made of; it can be replayed, but not"
-            " composed again"
-        )
-
-
 def _rules(told: Mapping[str, Any], dice: Dice) -> ComposeRules:
     budget = replace(CONVERSATION.budget(told["limit_tokens"]), keep_percent=told["keep_percent"])
-    recall = {**BEFORE_WEIGHTS, **(told.get("memories") or {}).get("rules", {})}
-    recall["languages"] = tuple(recall["languages"])
+    memory = RecallRules()
+    if told["memories"]:
+        recall = told["memories"]["rules"]
+        memory = RecallRules(**{**recall, "languages": tuple(recall["languages"])})
     return ComposeRules(
         budget=budget,
         layout=told["layout"],
         blocks=told["blocks_mode"],
-        assembly=assembly_of(told.get("assembly", {})),
+        assembly=assembly_of(told["assembly"]),
         lore=ActivationRules(**told["lore"]),
-        memory=RecallRules(**recall),
+        memory=memory,
         dice=dice,
     )
 
 
 def _remembered(told: Mapping[str, Any] | None) -> dict[str, Any]:
-    """What the NPC could be reminded of; turns before there were memories, or without any, nothing.
+    """What the NPC could be reminded of.
 
     NotStoredError: the words of a memory were erased since.
     """
     if not told:
         return {}
     wanted = {memory: (revision, recalled_at) for memory, revision, recalled_at in told["held"]}
-    near = tuple((memory, cosine) for memory, cosine in told.get("near", ()))
+    near = tuple((memory, cosine) for memory, cosine in told["near"])
     return {"memories": memories_then(wanted), "moment": Moment(**told["moment"]), "near": near}
 
 
 def _context(made_of: Mapping[str, Any]) -> PromptContext:
     """The context of the turn, with what was switched off in it then."""
-    return PromptContext(name=made_of["context"], off=frozenset(made_of.get("off", ())))
+    return PromptContext(name=made_of["context"], off=frozenset(made_of["off"]))
 
 
 def _blocks(told: Mapping[str, Any]) -> Iterator[DynamicBlock]:
-    """The facts of the request; before components were filled, all stood for themselves."""
-    filled, placed = told.get("filled", {}), told.get("placed", {})
+    """The facts of the request."""
     for key, text in told["blocks"]:
-        depth, order = placed.get(key, (None, 100))
-        fills = filled.get(key, "")
+        depth, order = told["placed"].get(key, (None, 100))
+        fills = told["filled"].get(key, "")
         yield DynamicBlock(key=key, text=text, component=fills, depth=depth, order=order)
 
 
@@ -230,7 +224,7 @@ def _fact(told: Any) -> Fact:
 
 def _scanned(told: Mapping[str, Any], view: NPCView, dice: Dice) -> dict[SourceName, str]:
     """The texts lore could scan; those of the card are made again and must be the same."""
-    values = {**told["values"], **clock_values(told.get("now", ""))}
+    values = {**told["values"], **clock_values(told["now"])}
     of_card = scanned_texts(view.texts, values=values, dice=dice, room="")
     texts: dict[SourceName, str] = {}
     for name, kept in told["sources"].items():
@@ -279,7 +273,7 @@ def _made_view(
         card=card_then(*card) if card else None,
         preset=preset_then(*preset) if preset else None,
         books=(),
-        notes=tuple(note_of_turn(npc_ref, named, number) for named, number in notes),
+        notes=tuple(note_then(npc_ref, key, number) for key, number in notes),
         conf=then,
         tools=_tools(policy),
     )

@@ -32,7 +32,7 @@ from evennia_ai.prompt.components import NO_GRANTS, Scope
 from evennia_ai.prompt.history import History
 from evennia_ai.store.authored import card_revisions, components, lorebooks, preset_revisions
 from evennia_ai.store.authored.cards import card_then
-from evennia_ai.store.authored.notes import key_named, note_change, note_of_turn
+from evennia_ai.store.authored.notes import note_change
 from evennia_ai.store.core.authoring import Change
 from evennia_ai.store.core.snapshots import value_of
 
@@ -81,23 +81,17 @@ def recorded_inputs(
         "reply_tokens": reply_tokens,
         "lore": _changed(rules.lore),
         "blocks": [[block.key, block.text] for block in inputs.blocks],
-        **_placed(inputs),
+        "placed": {b.key: [b.depth, b.order] for b in inputs.blocks if b.depth is not None},
         "filled": {block.key: block.component for block in inputs.blocks if block.component},
         "sources": _sources(inputs.sources),
         "history": _range(inputs.history, now, event),
         "event": event.id,
         "tools": [message.record for message in inputs.tools],
         "memories": _memories(inputs) if inputs.memories else None,
-        **({"now": inputs.now} if inputs.now else {}),
-        **({"guidance": inputs.guidance} if inputs.guidance else {}),
-        **({} if rules.assembly is PLAIN else {"assembly": rules.assembly.changed}),
+        "now": inputs.now,
+        "guidance": inputs.guidance,
+        "assembly": {} if rules.assembly is PLAIN else rules.assembly.changed,
     }
-
-
-def _placed(inputs: Inputs) -> dict[str, Any]:
-    """The blocks at a depth of the history with it and their order, where there are any."""
-    placed = {b.key: [b.depth, b.order] for b in inputs.blocks if b.depth is not None}
-    return {"placed": placed} if placed else {}
 
 
 def _made_of(
@@ -120,21 +114,16 @@ def _made_of(
         "scopes": [[scope.kind, scope.ref] for scope in sources.scopes],
         "components": _components(view),
         "card": [sources.card.name, sources.card.revision] if sources.card else None,
-        **({"preset": [sources.preset.name, sources.preset.revision]} if sources.preset else {}),
+        "preset": [sources.preset.name, sources.preset.revision] if sources.preset else None,
         "books": [[book.label, book.attach, book.revision] for book in inputs.books],
         "notes": [[note.key, note.revision] for note in sources.notes],
         "context": context,
         "off": sorted(inputs.components.off),
         "newest_record": newest_record,
         "post_history_depth": sources.conf.post_history_depth,
-        **({"providers": own} if own else {}),
-        **_policy(view),
+        "providers": own,
+        "policy": policy_sha256() if KNOWLEDGE_TOOL in sources.tools else "",
     }
-
-
-def _policy(view: NPCView) -> dict[str, str]:
-    """That the NPC was told how it uses what it can look up, if it was."""
-    return {"policy": policy_sha256()} if KNOWLEDGE_TOOL in view.sources.tools else {}
 
 
 def _components(view: NPCView) -> dict[str, dict[str, int]]:
@@ -152,7 +141,7 @@ def _memories(inputs: Inputs) -> dict[str, Any]:
         "rules": asdict(inputs.rules.memory),
         "moment": asdict(inputs.moment),
         "held": [[memory.id, memory.revision, memory.recalled_at] for memory in inputs.memories],
-        **({"near": [[*one] for one in inputs.near]} if inputs.near else {}),
+        "near": [[*one] for one in inputs.near],
     }
 
 
@@ -278,7 +267,7 @@ def _component(key: str, made_of: Mapping[str, Any], _: str) -> Source | None:
 
 def _is_of_preset(key: str, made_of: Mapping[str, Any]) -> bool:
     """Whether a component that no builder made was the preset's, and not the card's."""
-    if not made_of.get("preset"):
+    if not made_of.get("preset"):  # or the transcript of elsewhere says nothing of it
         return False
     card = card_then(*made_of["card"]) if made_of["card"] else None
     read = card_from_text(card.source) if card else None
@@ -307,16 +296,10 @@ def _entry(key: str, made_of: Mapping[str, Any], _: str) -> Source | None:
 
 
 def _note(key: str, made_of: Mapping[str, Any], npc_ref: str) -> Source | None:
-    """A note by its key; before they had keys, by its number among those that say something."""
-    found = [(named, number) for named, number in made_of["notes"] if named == key]
-    if key.isdecimal():
-        said = (one for one in made_of["notes"] if note_of_turn(npc_ref, *one).content)
-        found = [one for at, one in enumerate(said) if at == int(key)]
-    if not found:
-        return None
-    [(named, number)] = found
-    note_key = key_named(named)
-    return _source(f"note {note_key}", note_change(npc_ref, note_key, number))
+    for name, number in made_of["notes"]:
+        if name == key:
+            return _source(f"note {key}", note_change(npc_ref, key, number))
+    return None
 
 
 def _source(what: str, change: Change) -> Source:

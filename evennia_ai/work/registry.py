@@ -1,20 +1,17 @@
-"""Which kinds of work there are: what a worker can do, each imported when it is first asked for."""
+"""The kinds of work that a worker can do."""
 
 from collections.abc import Callable, Collection, Mapping, Sequence
-from importlib import import_module
-from typing import Any, Final
+from typing import Final
 
 from evennia_ai.errors import EvenniaAIError
 from evennia_ai.llm.sentence_model import INSTALL, missing_packages
 from evennia_ai.settings.conf import conf
 from evennia_ai.work.job import JobKind
+from evennia_ai.work.kinds.compact import COMPACT
+from evennia_ai.work.kinds.embed import EMBED
+from evennia_ai.work.kinds.observe import OBSERVE
 
-KINDS: Final[Mapping[str, str]] = {
-    "compact": "evennia_ai.work.kinds.compact.COMPACT",
-    "embed": "evennia_ai.work.kinds.embed.EMBED",
-    "observe": "evennia_ai.work.kinds.observe.OBSERVE",
-}
-"""The dotted path of each kind's object, by its name."""
+KINDS: Final[Mapping[str, JobKind]] = {"compact": COMPACT, "embed": EMBED, "observe": OBSERVE}
 
 
 def _lacking_to_embed() -> Sequence[str]:
@@ -52,14 +49,9 @@ def kinds_of(names: Collection[str] = ()) -> dict[str, JobKind]:
         if packages := lacking(name):
             raise LackingKindError(name, packages)
     can = [name for name in KINDS if not lacking(name)]
-    return {name: _imported(KINDS[name]) for name in names or can}
+    return {name: KINDS[name] for name in names or can}
 
 
 def lacking(name: str) -> Sequence[str]:
     """The packages without which a kind cannot be done here."""
     return NEEDED[name]() if name in NEEDED else ()
-
-
-def _imported(path: str) -> Any:
-    module, _, name = path.rpartition(".")
-    return getattr(import_module(module), name)

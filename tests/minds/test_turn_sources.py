@@ -115,7 +115,7 @@ def manifest():
         "components": {"room:3": {"mood": 1}},
         "card": ["oren", 1],
         "books": [["harbour#old", "game", 1], ["own", "character", 1]],
-        "notes": [[0, 1], [1, 1]],
+        "notes": [["note", 1], ["note_01", 1]],
     }
     said = a_conversation(1)
     return replace(manifest_of(a_prompt(said), said), inputs={"made_of": made_of})
@@ -129,7 +129,7 @@ def manifest():
         ("component:char_description", "card oren", "Ida"),
         ("lore:harbour#old#7", "lorebook harbour#old", "Jon"),
         ("lore:own#7", "card oren", "Ida"),
-        ("note:0", "note note_01", "Lea"),
+        ("note:note_01", "note note_01", "Lea"),
     ],
 )
 def test_the_source_of_a_text_is_named_with_its_author(manifest, origin, what, by):

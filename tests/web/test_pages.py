@@ -16,7 +16,6 @@ from django.test.utils import CaptureQueriesContext
 
 import evennia_ai
 from evennia_ai.actors import trusted
-from evennia_ai.game.mind import door as game_door
 from evennia_ai.history.turn.replay import report_of_turn
 from evennia_ai.minds.parse_cache import parsed_card
 from evennia_ai.store import model_calls
@@ -24,6 +23,7 @@ from evennia_ai.store.authored import cards, components, lorebooks, notes
 from evennia_ai.store.core.snapshots import forget_everything
 from evennia_ai.store.history import record_rows, turns
 from evennia_ai.store.model_calls import halts
+from evennia_ai.web.site import running_game
 from evennia_ai.web.site.column import column_of
 from evennia_ai.web.site.page import HEADERS
 from tests.game.scripted_games import CARD
@@ -133,7 +133,7 @@ def test_the_village_asks_nothing_of_the_database_in_the_reactor(played, browser
         asked.append(len(queries))
         return told
 
-    monkeypatch.setattr(game_door, "_in_the_reactor", in_the_reactor)
+    monkeypatch.setattr(running_game, "_in_the_reactor", in_the_reactor)
     client = browser("Builder")
     for _ in range(2):
         assert client.get("/ai/").status_code == 200

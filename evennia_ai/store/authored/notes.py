@@ -162,19 +162,6 @@ def note_then(npc_ref: str, key: str, number: int) -> StoredNote:
     return StoredNote(key=key, revision=number, **value)
 
 
-def note_of_turn(npc_ref: str, named: str | int, number: int) -> StoredNote:
-    """A note as a turn names it that was made with it: without a key where it then had none."""
-    note = note_then(npc_ref, key_named(named), number)
-    return replace(note, key="") if isinstance(named, int) else note
-
-
-def key_named(named: str | int) -> str:
-    """The key of a note that a turn names by it, or by its position from before notes had keys."""
-    if isinstance(named, str):
-        return named
-    return f"{NOTE}_{named:02}" if named else NOTE
-
-
 def record_note_revision(
     npc_ref: str, key: str, *, action: Action, value: Mapping[str, Any] | None, by: Actor
 ) -> int:

@@ -11,6 +11,7 @@ from django.http import HttpRequest, HttpResponseBase, HttpResponseRedirect
 from django.urls import reverse
 
 from evennia_ai.errors import FormatError, NotStoredError
+from evennia_ai.game.mind.viewers import viewer_of
 from evennia_ai.lorebook.editing.comparing import book_differences
 from evennia_ai.lorebook.editing.edits import change_entry
 from evennia_ai.lorebook.editing.lints import lints
@@ -21,7 +22,6 @@ from evennia_ai.store.authored import lorebooks
 from evennia_ai.store.authored.components import shown_outlets
 from evennia_ai.store.authored.lorebooks import StoredBook
 from evennia_ai.web.site.differing import as_values
-from evennia_ai.web.site.door import door
 from evennia_ai.web.site.page import Page, revision_seen
 
 MOST_LINTS: Final = 200
@@ -30,7 +30,7 @@ MOST_LINTS: Final = 200
 def book_seen(page: Page, name: str) -> StoredBook:
     """The book of this name; NotStoredError where there is none that may be seen."""
     stored = lorebooks.get_book(name)
-    if not door().viewer_of(page.request.user).may_view(stored.locks):
+    if not viewer_of(page.request.user).may_view(stored.locks):
         raise NotStoredError("lorebook", name)
     return stored
 
@@ -44,7 +44,7 @@ def edit_ticked(page: Page, name: str) -> HttpResponseBase:
     form = page.request.POST
     stored, uids = book_seen(page, name), form.getlist("entry")
     locks = lorebooks.entry_locks(name)
-    may_view = door().viewer_of(page.request.user).may_view
+    may_view = viewer_of(page.request.user).may_view
     if not all(may_view(locks.get(uid, "")) for uid in uids):
         raise NotStoredError(f"entry of lorebook '{name}' called", uids[0])
     if not uids:
@@ -81,7 +81,7 @@ class LintsPage(Page):
     def told(self, name: str) -> dict[str, Any]:
         stored, given = book_seen(self, name), conf()
         locks = lorebooks.entry_locks(name)
-        may_view = door().viewer_of(self.request.user).may_view
+        may_view = viewer_of(self.request.user).may_view
         found = [
             {"uid": lint.uid, "kind": lint.kind, "text": lint.text}
             for lint in lints(
@@ -128,7 +128,7 @@ class BookRevisionPage(Page):
     def _seen(self, name: str, number: int) -> lorebooks.BookRevision:
         change = lorebooks.book_revision(name, number)
         lock, _ = lorebooks.locks_then(name, number)
-        if not door().viewer_of(self.request.user).may_view(lock):
+        if not viewer_of(self.request.user).may_view(lock):
             raise NotStoredError(f"revision of lorebook '{name}' with the number", str(number))
         return change
 
@@ -137,6 +137,6 @@ class BookRevisionPage(Page):
     ) -> dict[str, Any]:
         """What is different in what may be seen of two texts; None where they are too long."""
         locks = {**lorebooks.locks_then(name, number)[1]}
-        may_view = door().viewer_of(self.request.user).may_view
+        may_view = viewer_of(self.request.user).may_view
         lines = book_differences(before, after, sees=lambda uid: may_view(locks.get(uid, "")))
         return {what: None if lines is None else as_values(lines)}

@@ -5,6 +5,8 @@ from typing import Any, Final
 
 from django.http import HttpRequest, HttpResponseBase
 
+from evennia_ai.game.mind import npc_list
+from evennia_ai.game.mind.viewers import viewer_of
 from evennia_ai.lorebook.book import Lorebook
 from evennia_ai.lorebook.entry import LoreEntry
 from evennia_ai.lorebook.formats.entry_fields import TYPED_FIELDS
@@ -13,7 +15,6 @@ from evennia_ai.prompt.memo import Slot
 from evennia_ai.prompt.tokens import ESTIMATE
 from evennia_ai.store.authored import lorebooks
 from evennia_ai.web.site.book_editing import book_seen, edit_ticked
-from evennia_ai.web.site.door import door
 from evennia_ai.web.site.lore_turns import item_of, newest_judged, usual_npc
 from evennia_ai.web.site.page import Page, name_of, scopes_in_words
 
@@ -37,9 +38,9 @@ class BooksPage(Page):
     template = "evennia_ai/books.html"
 
     def told(self) -> dict[str, Any]:
-        may_view = door().viewer_of(self.request.user).may_view
+        may_view = viewer_of(self.request.user).may_view
         attached = {name: lorebooks.attachments(name) for name in lorebooks.book_names()}
-        names = door().object_names([one.ref for scopes in attached.values() for one in scopes])
+        names = npc_list.object_names([one.ref for scopes in attached.values() for one in scopes])
         return {
             "books": [
                 {
@@ -59,7 +60,7 @@ class BookPage(Page):
     template = "evennia_ai/book.html"
 
     def told(self, name: str) -> dict[str, Any]:
-        may_view = door().viewer_of(self.request.user).may_view
+        may_view = viewer_of(self.request.user).may_view
         stored = book_seen(self, name)
         locks = lorebooks.entry_locks(name)
         book = attached_book(stored)

@@ -18,13 +18,13 @@ from evennia_ai.cards.loading import load_card
 from evennia_ai.cards.report.import_report import report_lines, report_object
 from evennia_ai.cards.report.making import import_report
 from evennia_ai.errors import FormatError
+from evennia_ai.game.mind import npc_list
 from evennia_ai.minds.parse_cache import parsed_card, read_ahead
 from evennia_ai.prompt.components import ALLOWS, NO_GRANTS, Grants, in_order
 from evennia_ai.settings.conf import conf
 from evennia_ai.store.authored import card_revisions, cards
 from evennia_ai.store.authored.card_revisions import IN_FORCE, CardChange, CardFile, file_of
 from evennia_ai.web.site.differing import as_values
-from evennia_ai.web.site.door import door
 from evennia_ai.web.site.page import Page, named_npc, revision_seen
 
 MOST_REVISIONS: Final = 20
@@ -153,7 +153,7 @@ class CardPage(Page):
 
 def _players(name: str) -> list[dict[str, Any]]:
     refs = cards.players_of(name)
-    names = door().named(refs)
+    names = npc_list.named(refs)
     return [
         {
             "ref": ref,

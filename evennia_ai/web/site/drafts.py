@@ -6,6 +6,7 @@ from django.http import HttpRequest, HttpResponseBase, HttpResponseRedirect
 from django.urls import reverse
 
 from evennia_ai.errors import FormatError, NotStoredError, StoreError
+from evennia_ai.game.mind.viewers import viewer_of
 from evennia_ai.knowledge.assembly.panel import context_panel
 from evennia_ai.knowledge.pages.markup import write_page
 from evennia_ai.knowledge.pages.page import Page as KnowledgePage
@@ -13,7 +14,6 @@ from evennia_ai.minds.drafting import is_written, may_see_draft, to_be_written
 from evennia_ai.store.knowledge import knowledge_bases, page_drafts, pages
 from evennia_ai.store.knowledge.page_drafts import StoredDraft
 from evennia_ai.web.site.differing import difference
-from evennia_ai.web.site.door import door
 from evennia_ai.web.site.knowledge import draft_row, tells_texts
 from evennia_ai.web.site.page import Page
 
@@ -60,7 +60,7 @@ class DraftPage(Page):
 
     def _seen(self, number: int) -> tuple[StoredDraft, KnowledgePage | None]:
         """The draft and its page as it is; NotStoredError where it may not be seen here."""
-        viewer = door().viewer_of(self.request.user)
+        viewer = viewer_of(self.request.user)
         found = page_drafts.draft(number)
         info = knowledge_bases.base(found.base) if found else None
         if found and info and viewer.may_view(info.locks) and tells_texts(info):

@@ -17,6 +17,7 @@ from evennia_ai.errors import (
     NotPermittedError,
     NotStoredError,
 )
+from evennia_ai.game.mind.viewers import viewer_of
 from evennia_ai.lorebook.editing.edits import add_entry, change_entry, content_at
 from evennia_ai.lorebook.editing.typed import in_words, in_words_of, said_of, typed_value
 from evennia_ai.lorebook.entry import Logic, LoreEntry
@@ -26,7 +27,6 @@ from evennia_ai.minds.parse_cache import attached_book
 from evennia_ai.prompt.components import MAX_DEPTH
 from evennia_ai.store.authored import lorebooks
 from evennia_ai.store.authored.lorebooks import StoredBook
-from evennia_ai.web.site.door import door
 from evennia_ai.web.site.next import MOST_TYPED, preview_seen
 from evennia_ai.web.site.page import Page, name_of, named_npc, revision_seen
 
@@ -79,7 +79,7 @@ class EntryPage(Page):
 
     def _book(self, name: str, uid: str) -> StoredBook:
         """The book, where the account may see it and the entry."""
-        may_view = door().viewer_of(self.request.user).may_view
+        may_view = viewer_of(self.request.user).may_view
         stored = lorebooks.get_book(name)
         if not may_view(stored.locks) or not may_view(lorebooks.entry_locks(name).get(uid, "")):
             raise NotStoredError("lorebook", name)

@@ -10,6 +10,8 @@ from typing import Any, Final
 from django.http import HttpRequest, HttpResponseBase
 
 from evennia_ai.errors import FormatError, NotStoredError
+from evennia_ai.game.mind import npc_list
+from evennia_ai.game.mind.viewers import viewer_of
 from evennia_ai.knowledge.pages.markup import write_page
 from evennia_ai.knowledge.pages.page import NAMESPACES, BaseInfo, Namespace, Page, page_name
 from evennia_ai.minds.drafting import may_see_draft
@@ -19,8 +21,8 @@ from evennia_ai.store.knowledge import knowledge_bases, page_drafts, pages
 from evennia_ai.store.knowledge.backend import DatabaseBackend
 from evennia_ai.store.knowledge.page_drafts import StoredDraft
 from evennia_ai.web.site import page as site
+from evennia_ai.web.site import running_game
 from evennia_ai.web.site.differing import difference
-from evennia_ai.web.site.door import door
 from evennia_ai.web.site.page import name_of, named_npc, scopes_in_words
 
 PAGE_TITLES: Final = 50
@@ -48,7 +50,7 @@ class BasesPage(site.Page):
     template = "evennia_ai/bases.html"
 
     def told(self) -> dict[str, Any]:
-        viewer = door().viewer_of(self.request.user)
+        viewer = viewer_of(self.request.user)
         seen = [info for info in knowledge_bases.bases() if viewer.may_view(info.locks)]
         names = _names_of_bound(seen)
         return {
@@ -67,7 +69,7 @@ class BasePage(site.Page):
     template = "evennia_ai/base.html"
 
     def told(self, key: str) -> dict[str, Any]:
-        viewer = door().viewer_of(self.request.user)
+        viewer = viewer_of(self.request.user)
         info = base_seen(viewer, key)
         space = self.request.GET.get("namespace", "Main")
         namespace: Namespace = next((one for one in NAMESPACES if one == space), "Main")
@@ -104,8 +106,8 @@ class BasePage(site.Page):
         if not words:
             raise FormatError("form", "holds no words to search for")
         npc = named_npc(request.POST.get("npc", ""))
-        found = door().search_as(npc, key, words)
-        hidden = HiddenPages(door().viewer_of(request.user))
+        found = running_game.search_as(npc, key, words)
+        hidden = HiddenPages(viewer_of(request.user))
         as_npc = {
             "ref": npc,
             "name": name_of(npc),
@@ -128,7 +130,7 @@ class PageOfBase(site.Page):
     template = "evennia_ai/page_of_base.html"
 
     def told(self, key: str, title: str) -> dict[str, Any]:
-        viewer = door().viewer_of(self.request.user)
+        viewer = viewer_of(self.request.user)
         info = base_seen(viewer, key)
         name = page_name(title)
         hidden = HiddenPages(viewer)
@@ -191,7 +193,7 @@ def _base(info: BaseInfo, names: Mapping[str, str]) -> dict[str, Any]:
 def _names_of_bound(infos: Iterable[BaseInfo]) -> Mapping[str, str]:
     """Return the names of the objects to which these bases are bound, with one query."""
     bindings = (scope for info in infos for scope in knowledge_bases.bindings(info.key))
-    return door().object_names([scope.ref for scope in bindings])
+    return npc_list.object_names([scope.ref for scope in bindings])
 
 
 def _titles(viewer: Viewer, info: BaseInfo, namespace: Namespace, part: str) -> list[str]:

@@ -10,7 +10,7 @@ from django.urls import reverse
 
 from evennia_ai.store import model_calls
 from evennia_ai.store.history import turns
-from evennia_ai.web.site.door import door
+from evennia_ai.web.site import running_game
 from evennia_ai.web.site.page import Page
 
 LAST = "last"
@@ -30,7 +30,7 @@ class LastPage(Page):
 
     def told(self) -> dict[str, Any]:
         ref = self.request.GET.get("npc", "")
-        found = _of_npc(ref) if ref else _of_speaker(door().played_by(self.request.user))
+        found = _of_npc(ref) if ref else _of_speaker(running_game.played_by(self.request.user))
         if found is None:
             return {"address": "", "pane": ref or LAST}
         where = reverse("evennia_ai:turn", kwargs={"ref": found[0], "number": found[1]})

@@ -6,6 +6,7 @@ from dataclasses import dataclass
 from typing import Any, Final
 
 from evennia_ai.errors import ReplayError
+from evennia_ai.game.mind.viewers import viewer_of
 from evennia_ai.lorebook.entry import LoreEntry
 from evennia_ai.minds.looking import past_reader, verdicts_seen
 from evennia_ai.minds.parse_cache import attached_book
@@ -14,7 +15,6 @@ from evennia_ai.store.authored import lorebooks
 from evennia_ai.store.history import past_turns
 from evennia_ai.store.history.branches import npc_of
 from evennia_ai.web.site.book_editing import book_seen
-from evennia_ai.web.site.door import door
 from evennia_ai.web.site.looking import seer_for
 from evennia_ai.web.site.page import Page, name_of, named_npc
 
@@ -64,7 +64,7 @@ class LoreTurnsPage(Page):
         asked = self.request.GET.get("npc", "").strip()
         ref = named_npc(asked) if asked else usual_npc(name)
         locks = lorebooks.entry_locks(name)
-        may_view = door().viewer_of(self.request.user).may_view
+        may_view = viewer_of(self.request.user).may_view
         entries = [e for e in attached_book(stored).entries if may_view(locks.get(e.uid, ""))]
         by_turn = newest_judged(self.request.user, ref, TURNS) if ref else {}
         touched = frozenset(item for one in by_turn.values() for item in one)

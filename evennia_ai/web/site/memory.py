@@ -3,7 +3,7 @@
 from typing import Any, Final
 
 from evennia_ai.store import memories
-from evennia_ai.web.site.door import door
+from evennia_ai.web.site import running_game
 from evennia_ai.web.site.looking import seer_for
 from evennia_ai.web.site.mind import refuse_unknown
 from evennia_ai.web.site.page import Page, name_of
@@ -59,6 +59,6 @@ class SettingsPage(Page):
             "name": name_of(ref),
             "settings": [
                 {"name": one.name, "value": one.value, "is_own": one.is_own}
-                for one in door().settings(ref)
+                for one in running_game.settings(ref)
             ],
         }

@@ -9,6 +9,7 @@ from django.http import HttpRequest, HttpResponseBase, HttpResponseRedirect
 from django.urls import reverse
 
 from evennia_ai.errors import FormatError, NotStoredError, ReplayError
+from evennia_ai.game.mind import npc_list
 from evennia_ai.minds.looking import past_reader, revisions_seen, sent
 from evennia_ai.minds.visibility import Seer
 from evennia_ai.prompt.components import Scope
@@ -19,7 +20,7 @@ from evennia_ai.store.history import past_turns, turns
 from evennia_ai.store.history.branches import builder_of, npc_of
 from evennia_ai.store.history.turns import StoredTurn
 from evennia_ai.store.model_calls import DAY_SECONDS, halts
-from evennia_ai.web.site.door import door
+from evennia_ai.web.site import running_game
 from evennia_ai.web.site.looking import seer_for
 from evennia_ai.web.site.page import Page, name_of
 
@@ -82,7 +83,7 @@ class MindPage(Page):
 
 def refuse_unknown(ref: str) -> None:
     """Raise NotStoredError if no such NPC exists or ever had a turn, or no such branch had one."""
-    if turns.last_turn(ref) is None and (builder_of(ref) or ref not in door().named([ref])):
+    if turns.last_turn(ref) is None and (builder_of(ref) or ref not in npc_list.named([ref])):
         raise NotStoredError("NPC with the number", ref)
 
 
@@ -94,7 +95,7 @@ class PauseView(Page):
 
     def post(self, request: HttpRequest, ref: str) -> HttpResponseBase:
         """Do what `do` says: `pause` or `resume`."""
-        acts = {"pause": door().pause, "resume": door().resume}
+        acts = {"pause": running_game.pause, "resume": running_game.resume}
         act = acts.get(request.POST.get("do", ""))
         if act is None:
             raise FormatError("form", f"do must be one of {', '.join(acts)}; nothing was changed")

@@ -7,8 +7,8 @@ from collections.abc import Mapping
 from typing import Any, Final
 
 from evennia_ai.prompt.report import Report
+from evennia_ai.web.site import running_game
 from evennia_ai.web.site.column import column_of, rows
-from evennia_ai.web.site.door import door
 from evennia_ai.web.site.page import Page, name_of
 
 MOST_TYPED: Final = 1000
@@ -16,7 +16,7 @@ MOST_TYPED: Final = 1000
 
 def preview_seen(account: Any, ref: str, line: str) -> Report:
     """Return the prompt that an NPC would be given for a line, as an account may see it."""
-    return door().preview(ref, line, account=account)
+    return running_game.preview(ref, line, account=account)
 
 
 class NextPage(Page):

@@ -22,8 +22,9 @@ from evennia_ai.errors import (
     NotStoredError,
     StoreError,
 )
+from evennia_ai.game.mind import npc_list
 from evennia_ai.prompt.components import Scope
-from evennia_ai.web.site.door import door
+from evennia_ai.web.site import running_game
 
 # No style and no script that is written in a page; a page of the game may show it in a frame.
 POLICY: Final = (
@@ -139,7 +140,7 @@ def has_rank(request: HttpRequest, rank: str) -> bool:
 def actor_of(request: HttpRequest, rank: str) -> Actor:
     """Return who asks as an actor that needs this rank."""
     address = str(request.META.get("REMOTE_ADDR", ""))
-    return door().page_actor(request.user, rank, address=address)
+    return running_game.page_actor(request.user, rank, address=address)
 
 
 def revision_seen(text: str) -> int:
@@ -151,7 +152,7 @@ def revision_seen(text: str) -> int:
 
 def name_of(ref: str) -> str:
     """What the NPC of this reference is called; one that is gone by its number."""
-    return door().named([ref]).get(ref, f"#{ref}")
+    return npc_list.named([ref]).get(ref, f"#{ref}")
 
 
 def scopes_in_words(scopes: Sequence[Scope], names: Mapping[str, str]) -> list[str]:
@@ -167,7 +168,7 @@ def scopes_in_words(scopes: Sequence[Scope], names: Mapping[str, str]) -> list[s
 
 def named_npc(text: str) -> str:
     """The number of the one NPC that is called so; FormatError where it is not one."""
-    found = door().called(text)
+    found = npc_list.called(text)
     if len(found) != 1:
         several = ", ".join(f"#{ref}" for ref in found[:12])
         raise FormatError(

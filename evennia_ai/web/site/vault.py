@@ -8,10 +8,10 @@ from typing import Any, Final
 
 from django.http import HttpRequest, HttpResponseBase
 
+from evennia_ai.game.mind.viewers import viewer_of
 from evennia_ai.minds.withheld.pages import HiddenPages
 from evennia_ai.minds.withheld.viewer import withheld
 from evennia_ai.store.knowledge import knowledge_searches
-from evennia_ai.web.site.door import door
 from evennia_ai.web.site.knowledge import base_seen
 from evennia_ai.web.site.page import Page
 
@@ -24,7 +24,7 @@ class VaultPage(Page):
     template = "evennia_ai/vault.html"
 
     def told(self, key: str) -> dict[str, Any]:
-        info = base_seen(door().viewer_of(self.request.user), key)
+        info = base_seen(viewer_of(self.request.user), key)
         readings = knowledge_searches.readings(key)
         return {
             "key": key,
@@ -40,7 +40,7 @@ class VaultPage(Page):
 
     def post(self, request: HttpRequest, key: str) -> HttpResponseBase:
         """Open it; StoreError: that it was read cannot be written down, so it is not."""
-        viewer = door().viewer_of(request.user)
+        viewer = viewer_of(request.user)
         base_seen(viewer, key)
         hidden = HiddenPages(viewer)
         passages = []

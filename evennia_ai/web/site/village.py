@@ -6,13 +6,15 @@ from dataclasses import replace
 from functools import partial
 from typing import Any, Final
 
+from evennia_ai.game.mind import npc_list
+from evennia_ai.game.mind.overview import NPCRow
 from evennia_ai.minds.visibility import Seer
 from evennia_ai.prompt.report import broken_words
 from evennia_ai.store import model_calls
 from evennia_ai.store.history import past_turns, turns
 from evennia_ai.store.history.past_turns import TurnLine
 from evennia_ai.store.model_calls import DAY_SECONDS, GAME_REF, Used, halts
-from evennia_ai.web.site.door import Doing, ListedNPC, NPCList, door
+from evennia_ai.web.site import running_game
 from evennia_ai.web.site.looking import seer_for
 from evennia_ai.web.site.page import Page
 
@@ -49,7 +51,7 @@ class VillagePage(Page):
         here = found.page(page, size=PAGE_NPCS)
         refs = [npc.ref for npc in here]
         used = model_calls.used_by("npc_ref", day, among=refs)
-        doing = door().doing(here)
+        doing = running_game.doing(here)
         newest = {ref: one.last for ref, one in doing.items() if one.last is not None}
         shares = model_calls.cache_shares(refs, since=now - DAY_SECONDS, most=MOST_CALLS)
         broken = _broken(newest, shares, seer_of=partial(seer_for, self.request.user))
@@ -99,22 +101,22 @@ def _broken(
     return found
 
 
-def _found(part: str, shown: str, day: float) -> NPCList:
+def _found(part: str, shown: str, day: float) -> npc_list.NPCList:
     """The NPCs that are to be shown; who had a turn is asked of the newest turns of the game."""
     if shown == "today":
-        return door().NPCList(part, among=past_turns.refs_since(day, most=MOST_TURNS))
+        return npc_list.NPCList(part, among=past_turns.refs_since(day, most=MOST_TURNS))
     if shown == "failed":
-        return door().NPCList(part, among=past_turns.refs_failed(most=MOST_TURNS))
+        return npc_list.NPCList(part, among=past_turns.refs_failed(most=MOST_TURNS))
     if shown == "paused":
-        return door().NPCList(part, among=[ref for ref in halts() if ref != GAME_REF])
-    return door().NPCList(part, without_turn=shown == "never")
+        return npc_list.NPCList(part, among=[ref for ref in halts() if ref != GAME_REF])
+    return npc_list.NPCList(part, without_turn=shown == "never")
 
 
 def _rows(
-    npcs: Sequence[ListedNPC],
+    npcs: Sequence[npc_list.ListedNPC],
     newest: Mapping[str, TurnLine],
     used: Mapping[str, Used],
-    doing: Mapping[str, Doing],
+    doing: Mapping[str, NPCRow],
 ) -> Iterator[dict[str, Any]]:
     for npc in npcs:
         last = newest.get(npc.ref)

@@ -7,11 +7,12 @@ from django.http import HttpRequest, HttpResponse, HttpResponseBase, HttpRespons
 from django.urls import reverse
 
 from evennia_ai.errors import FormatError
+from evennia_ai.game.mind import npc_list
 from evennia_ai.llm.arrival import cut_in_words
 from evennia_ai.store import model_calls
 from evennia_ai.store.history import past_turns
 from evennia_ai.store.model_calls import DAY_SECONDS, GAME_REF, halts
-from evennia_ai.web.site.door import door
+from evennia_ai.web.site import running_game
 from evennia_ai.web.site.page import ADMIN, Page, actor_of
 
 MOST_TURNS: Final = 50
@@ -42,7 +43,7 @@ class WatchPage(Page):
             *(one.npc_ref for one in refused),
             *(call.npc_ref for call in calls),
         }
-        names = door().named(told_of | set(halts()))
+        names = npc_list.named(told_of | set(halts()))
         game = halts().get(GAME_REF)
         moment: float = max((line.ended_at or line.created_at for line in newest), default=0.0)
         return {
@@ -64,7 +65,7 @@ class WatchPage(Page):
                 for one in refused
             ],
             "breakers": [
-                {"model": name, "state": state} for name, state in door().breakers().items()
+                {"model": name, "state": state} for name, state in running_game.breakers().items()
             ],
             "cut": [
                 {
@@ -119,7 +120,7 @@ class StopView(Page):
 
     def post(self, request: HttpRequest) -> HttpResponseBase:
         """Do what `do` says: `stop` or `start`."""
-        acts = {"stop": door().stop_all, "start": door().start_all}
+        acts = {"stop": running_game.stop_all, "start": running_game.start_all}
         act = acts.get(request.POST.get("do", ""))
         if act is None:
             raise FormatError("form", f"do must be one of {', '.join(acts)}; nothing was changed")

@@ -8,7 +8,7 @@ from evennia_ai import models
 from evennia_ai.actors import trusted
 from evennia_ai.errors import ReplayError
 from evennia_ai.game.inputs.facts import candidates
-from evennia_ai.memory.recalling import MemorySettings, RecallRules
+from evennia_ai.memory.recalling import MemorySettings
 from evennia_ai.minds.recomposing import NotReadBackError, PastReader, composed_again
 from evennia_ai.store import memories
 from evennia_ai.store.erasing import erase_about
@@ -116,28 +116,3 @@ def test_a_prompt_is_not_shown_any_more_once_a_memory_of_it_was_erased(talking):
 
     with pytest.raises(ReplayError, match="erased on request"):
         talking.npc.ai.last_report()
-
-
-def test_a_turn_from_before_there_were_weights_is_judged_as_it_was_then(talking):
-    for number in range(4):
-        learn(talking, f"Ferry number {number} is lost.", importance=number + 1)
-    before = RecallRules(
-        most=2,
-        neighbours_percent=0,
-        scene_percent=0,
-        meaning_percent=0,
-        second_percent=0,
-        against="itself",
-    )
-    settings = {"memory": MemorySettings(recall=before), "knowledge_languages": ()}
-    talking.talks_with(lambda request: "Aye.", **settings)
-    talking.says(talking.anna, "Oren, ferry number 2!")
-    turn = turns.last_turn(talking.npc.ai.ref)
-    rules = turn.manifest.inputs["memories"]["rules"]
-    for name in ("neighbours", "scene", "meaning", "second"):
-        del rules[f"{name}_percent"]
-    del rules["against"], rules["relevance_percent"], rules["languages"]
-
-    past = PastReader().inputs(turn)
-    assert past.inputs.rules.memory == before
-    assert composed_again(turn, PastReader()).sha256 == turn.manifest.sha256

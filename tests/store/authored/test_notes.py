@@ -180,11 +180,3 @@ def test_an_npc_has_so_many_notes_and_no_more():
     with pytest.raises(StoreError, match="at most 100 notes"):
         notes.set_note("12", "one_more", by=trusted("b"), content="x")
     assert notes.set_note("12", "n7", by=trusted("b"), content="y").content == "y"
-
-
-def test_a_note_of_a_turn_from_before_keys_has_none():
-    notes.set_note("12", by=trusted("b"), content="first")
-    notes.set_note("12", "note_01", by=trusted("b"), content="second")
-
-    assert notes.note_of_turn("12", 1, 1) == StoredNote(key="", content="second", revision=1)
-    assert notes.note_of_turn("12", "note", 1).key == "note"

@@ -1,7 +1,6 @@
-"""The door of the web: what its pages ask of the game, which they do not import.
+"""What pages ask of the running game.
 
-The app names this module, and `web/site/door.py` says what it is asked for. What a page gets is a
-plain value; what changes something in the running game is done in the reactor's thread.
+A page gets a plain value. What changes something in the game is done in the reactor's thread.
 """
 
 import time
@@ -22,8 +21,8 @@ from evennia_ai.game.knowledge import search
 from evennia_ai.game.knowledge.guarding import is_held_by_lock, searchable
 from evennia_ai.game.mind import emergency, overview
 from evennia_ai.game.mind.actors import actor_of
-from evennia_ai.game.mind.npc_list import ListedNPC, NPCList, called, named, object_names
-from evennia_ai.game.mind.viewers import seer_for, viewer_of
+from evennia_ai.game.mind.npc_list import ListedNPC
+from evennia_ai.game.mind.viewers import seer_for
 from evennia_ai.game.npc_settings import given_to, settings_of
 from evennia_ai.game.runtime import runtime
 from evennia_ai.game.senses.presence import HasMind, object_of
@@ -34,25 +33,6 @@ from evennia_ai.knowledge.restricted.mediation import MOST_IN_ALL, PagePassage
 from evennia_ai.minds.looking import foreseen
 from evennia_ai.prompt.report import Report
 from evennia_ai.store.knowledge import knowledge_bases
-
-__all__ = [
-    "NPCList",
-    "breakers",
-    "called",
-    "doing",
-    "named",
-    "object_names",
-    "page_actor",
-    "pause",
-    "played_by",
-    "preview",
-    "resume",
-    "search_as",
-    "settings",
-    "start_all",
-    "stop_all",
-    "viewer_of",
-]
 
 reactor: Any = running  # which one it is, is known when the game runs
 TOOLS: Final = "tools"
