@@ -142,13 +142,13 @@ class Client(NamedTuple):
 
     @property
     def refuses_pages(self) -> bool:
-        """Whether the method is not Evennia's; one of the game's own is trusted to look."""
+        """True if the method is not Evennia's; one of the game's own is trusted to look."""
         owner = next(one for one in self.used.__mro__ if self.method in vars(one))
         return owner.__module__.split(".")[0] not in _EVENNIAS
 
     @property
     def is_ours(self) -> bool:
-        """Whether it is made from ours."""
+        """True if it is made from ours."""
         return any(f"{one.__module__}.{one.__qualname__}" == self.ours for one in self.used.__mro__)
 
 
@@ -232,7 +232,7 @@ def _plugins() -> list[str]:
 
 
 def wire_doubts() -> list[Problem]:
-    """Whether small packets wait for each other in the Portal."""
+    """True if small packets wait for each other in the Portal."""
     if NODELAY in _plugins():
         return []
     return [
@@ -247,7 +247,7 @@ def wire_doubts() -> list[Problem]:
 
 
 def database_doubts() -> list[Problem]:
-    """Whether the game stands still while something is written."""
+    """True if the game stands still while something is written."""
     used = settings.DATABASES["default"]
     is_file = used["ENGINE"].endswith("sqlite3") and "memory" not in str(used["NAME"])
     begun_with = str(used.get("OPTIONS", {}).get("init_command", "")).replace(" ", "").lower()

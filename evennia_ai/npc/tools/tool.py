@@ -177,7 +177,7 @@ def arguments_of(tool: Tool, text: str) -> ToolArguments:
 
 
 def is_object(text: str) -> bool:
-    """Whether `text` is one JSON object within the limits, as a later request may show it."""
+    """True if `text` is one JSON object within the limits, as a later request may show it."""
     try:
         _checked_object(text)
     except WrongArgumentsError:

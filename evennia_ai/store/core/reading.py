@@ -58,7 +58,7 @@ def limited(database: Any, *, seconds: float) -> Iterator[None]:
 
 
 def is_of_database(error: BaseException | None) -> bool:
-    """Whether this error came of a database that is away, busy or unable, now or for good."""
+    """True if this error came of a database that is away, busy or unable, now or for good."""
     while error is not None and not isinstance(error, (OperationalError, InterfaceError)):
         error = error.__cause__
     return error is not None

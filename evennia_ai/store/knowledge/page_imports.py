@@ -170,7 +170,7 @@ class FolderPlan:
     fields: tuple[str, ...]
     """What of it changes."""
     is_new: bool
-    """Whether the base is made."""
+    """True if the base is made."""
     pages: ImportPlan
 
     @property

@@ -90,7 +90,7 @@ def refuse_stale(base: str, name: PageName, row: Row | None, was: str) -> None:
 
 
 def is_same(row: Row | None, page: Page) -> bool:
-    """Whether a row says just what this page says."""
+    """True if a row says just what this page says."""
     return row is not None and (row.sha256, row.locks) == (page.sha256, page.locks)
 
 
@@ -366,7 +366,7 @@ def at_revision(base: str, name: PageName, number: int) -> Page | None:
 
 
 def removed_with_locks() -> bool:
-    """Whether any page, or its base, had a lock when it was removed."""
+    """True if any page, or its base, had a lock when it was removed."""
     rows = models.KnowledgePageRevision.objects.filter(action="removed")
     return bool(rows.exclude(locks="").exists())
 

@@ -161,7 +161,7 @@ def _row(name: str) -> str:
 
 
 def _is_now(change: CardChange, card: StoredCard) -> bool:
-    """Whether the change is what made the card what it is: the last that put its file in force."""
+    """True if the change is what made the card what it is: the last that put its file in force."""
     return change.number == card.revision or (
         change.action in ("created", "edited", "approved") and change.sha256 == card.sha256
     )

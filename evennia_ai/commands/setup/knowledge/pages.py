@@ -164,7 +164,7 @@ class KnowledgePages(StrictCommand):
         return shown.may_see(self.caller, page)
 
     def _may_see_past(self, info: BaseInfo, name: PageName) -> bool:
-        """Whether the newest lock of a page, and each one it was removed with, lets the caller."""
+        """True if the newest lock of a page, and each one it was removed with, lets the caller."""
         changes = store.revisions(info.key, name)
         locks = [change.locks for change in changes if change.action == "removed"]
         return all(allows(self.caller, lock, "view") for lock in (*locks, _newest(changes)))

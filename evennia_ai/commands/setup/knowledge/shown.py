@@ -330,7 +330,7 @@ def page_or_none(
 
 
 def may_see(caller: Any, page: Page) -> bool:
-    """Whether `caller` may see this page of a base that is visible."""
+    """True if `caller` may see this page of a base that is visible."""
     return allows(caller, page.locks, "view")
 
 

@@ -102,7 +102,7 @@ def _new_label(book: str, fields: Mapping[str, Any]) -> str:
 
 
 def _says(entry: LoreEntry, fields: Mapping[str, Any]) -> bool:
-    """Whether an entry says this already; a content may say more than the entry tells of it."""
+    """True if an entry says this already; a content may say more than the entry tells of it."""
     said = fields_of(entry)
     return "content" not in fields and all(
         name in said and said[name] == value for name, value in fields.items()
