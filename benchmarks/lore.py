@@ -11,7 +11,6 @@ ratios, not the times. `docs/extend/benchmarks.md` says what is asked of us.
 
 import argparse
 import gc
-import json
 import platform
 import statistics
 import time
@@ -22,8 +21,6 @@ from itertools import chain
 from counters import COUNTERS
 from lore_drivers import DRIVERS, Ours
 from lore_workload import Shape, Workload
-
-from evennia_ai.formats.lorebooks.editing.in_place import changed_in_place
 
 SIZES = (100, 1_000, 10_000)
 LARGEST = 50_000
@@ -148,26 +145,6 @@ def memory(shape):
     return book, turn
 
 
-EDITS = 20
-
-
-def edit(shape):
-    """Seconds of the first edit of an entry, which finds all in the text, and of a later one.
-
-    Until the book is ready again: its text, its entries and the tables of its keys. What the
-    database takes is not among it.
-    """
-    driver = Ours(Workload(shape, turns=0))
-    text = json.dumps(driver.workload.book, ensure_ascii=False)
-    book, times = driver.book, []
-    for number in range(EDITS):
-        at = (number * 97 + 1) % shape.entries
-        seconds, change = timed(changed_in_place, book, text, at, {"keys": [f"another {number}"]})
-        times.append(seconds)
-        book, text = change.book, change.text
-    return times[0], statistics.median(times[1:])
-
-
 def row(shape, active, times):
     """One line of the table, in milliseconds."""
     ours, naive = times["evennia_ai"], times["naive loop"]
@@ -282,9 +259,6 @@ def main():
         print(
             f"memory of {size:,} entries: {book / 1e6:.1f} MB ready, {turn / 1e6:.1f} after a turn"
         )
-    for size in sizes:
-        first, later = edit(Shape(entries=size, active=max(FEWEST, size // 100), recursive=True))
-        print(f"edit of one of {size:,} entries: {ms(later)} ms; the first one {ms(first)}")
     judgements({shape: times for shape, times in found.items() if shape.entries <= LARGE}, alike)
 
 

@@ -28,7 +28,6 @@ PUBLIC = {
     "composed_turns": "evennia_ai.formats.scenario",
     "database": "evennia_ai.services.settings.database",
     "happened": "evennia_ai.npc.senses.happenings",
-    "library": "evennia_ai.services.settings.database",
     "person": "evennia_ai.npc.tools.targets",
     "read_scenario_file": "evennia_ai.formats.scenario",
     "run_scenario": "evennia_ai.formats.scenario",

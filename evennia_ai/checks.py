@@ -11,7 +11,6 @@ from django.core import checks
 from django.utils.module_loading import import_string
 
 from evennia_ai.services.settings.conf import Problem, conf, doubts, problems, unknown_names
-from evennia_ai.services.settings.database import LIBRARY
 from evennia_ai.services.settings.named_modules import BODIES, NODELAY
 
 
@@ -22,7 +21,6 @@ def check_all(**asked: Any) -> list[checks.CheckMessage]:
         check_tools,
         check_context_providers,
         check_database,
-        check_library,
         check_connections,
     )
     return [message for check in every for message in check(**asked)]
@@ -99,23 +97,6 @@ def check_database(**_: Any) -> list[checks.CheckMessage]:
     return [checks.Error(problem.message, hint=problem.hint, id="evennia_ai.E096")]
 
 
-def check_library(**_: Any) -> list[checks.CheckMessage]:
-    """An error where the library is the game's own database. Whether it is there is not asked."""
-    of_game, of_library = settings.DATABASES["default"], settings.DATABASES.get(LIBRARY)
-    if of_library is None or any(
-        str(of_game.get(part, "")) != str(of_library.get(part, ""))
-        for part in ("NAME", "HOST", "PORT")
-    ):
-        return []
-    return [
-        checks.Error(
-            "DATABASES: the library is the game's own database, which no other game may read.",
-            hint="Name another one in library(...); see docs/build/library.md of evennia_ai.",
-            id="evennia_ai.E101",
-        )
-    ]
-
-
 def check_connections(**_: Any) -> list[checks.CheckMessage]:
     """A warning for each way in which others can harm the game, or its wire is slow."""
     return [
@@ -161,13 +142,13 @@ class Client(NamedTuple):
 
     @property
     def refuses_pages(self) -> bool:
-        """Whether the method is not Evennia's; one of the game's own is trusted to look."""
+        """True if the method is not Evennia's; one of the game's own is trusted to look."""
         owner = next(one for one in self.used.__mro__ if self.method in vars(one))
         return owner.__module__.split(".")[0] not in _EVENNIAS
 
     @property
     def is_ours(self) -> bool:
-        """Whether it is made from ours."""
+        """True if it is made from ours."""
         return any(f"{one.__module__}.{one.__qualname__}" == self.ours for one in self.used.__mro__)
 
 
@@ -251,7 +232,7 @@ def _plugins() -> list[str]:
 
 
 def wire_doubts() -> list[Problem]:
-    """Whether small packets wait for each other in the Portal."""
+    """True if small packets wait for each other in the Portal."""
     if NODELAY in _plugins():
         return []
     return [
@@ -266,7 +247,7 @@ def wire_doubts() -> list[Problem]:
 
 
 def database_doubts() -> list[Problem]:
-    """Whether the game stands still while something is written."""
+    """True if the game stands still while something is written."""
     used = settings.DATABASES["default"]
     is_file = used["ENGINE"].endswith("sqlite3") and "memory" not in str(used["NAME"])
     begun_with = str(used.get("OPTIONS", {}).get("init_command", "")).replace(" ", "").lower()

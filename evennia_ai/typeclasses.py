@@ -21,20 +21,21 @@ __all__ = ["AINPC", "AIMixin", "AIRoomMixin", "AISpeakerMixin"]
 
 
 class AIMixin(HasMind):
-    """Gives a character a mind. Put it before the character class.
+    """A mixin that gives any character class a mind. Put it before the character class.
 
-    `ai_enabled` lets it answer; `fallback_line` is said when there is no reply, "" for the
-    game's; `ai_partner` is who `{{user}}` is in a room, "" for a visitor. It is called by its name
-    and its aliases.
+    People address the NPC by its name and its aliases.
     """
 
     ai_enabled = AttributeProperty(True, autocreate=False)
+    """True if the NPC may answer."""
     fallback_line = AttributeProperty("", autocreate=False)
+    """The line it says when a model gives no reply. Empty: the game's line."""
     ai_partner = AttributeProperty("", autocreate=False)
+    """The name that `{{user}}` becomes when it talks with a room. Empty: "a visitor"."""
 
     @lazy_property
     def ai(self: Any) -> AIHandler:
-        """The mind; those of the room are made with it."""
+        """Its mind. The minds of all NPCs in the room are made together, with few queries."""
         company = company_of(self)
         read_together(company)
         for one in company:
@@ -44,25 +45,26 @@ class AIMixin(HasMind):
 
     @lazy_property
     def witness(self: Any) -> Witness:
-        """What it sees happen."""
+        """Its eyes: they collect what it sees happen."""
         return Witness(self, lambda: current.runtime.clock)
 
     # For a game to override
 
     def understands(self, language: str) -> bool:
-        """Whether it understands what is said in `language`; "" is what everybody speaks."""
+        """Return True if it understands `language`. Everybody understands "", the common one."""
         languages = self.ai.settings.languages
         if not language or languages is None:
             return True
         return language.casefold() in {known.casefold() for known in languages}
 
     def why_unable(self) -> str:
-        """Why it can neither act nor answer now ("it is dead"), "" while it can."""
+        """Return why it can neither act nor answer now, such as "it is dead"; "" if it can."""
         return ""
 
     guise_of = mask_of
-    """`guise_of(person)`: how somebody looks in whom it cannot recognise a person, "" for who they
-    are. While somebody wears a guise it knows nothing of the person behind it."""
+    """Return how a person looks to it who is disguised, such as "a masked man"; "" for nobody.
+
+    While a person wears a guise, the NPC knows nothing of the person behind it."""
     called_by = recog_names
     """`called_by(speaker)`: what they call it beside its name, aliases and short description."""
 
@@ -153,7 +155,7 @@ class AIMixin(HasMind):
         return bool(deletes)
 
     def at_idmapper_flush(self) -> bool:
-        """Evennia's hook: an NPC in the middle of something stays in memory."""
+        """Keep a busy NPC in memory. A hook of Evennia."""
         flushes = super().at_idmapper_flush()  # type: ignore[misc]
         return bool(flushes) and not self._is_busy
 
@@ -164,15 +166,15 @@ class AIMixin(HasMind):
 
 
 class AINPC(AIMixin, DefaultCharacter):
-    """A character that is nobody's, with a mind."""
+    """A character with a mind that belongs to no account."""
 
     @classmethod
     def create(cls, key: str, account: Any = None, **kwargs: Any) -> tuple[Any, list[str]]:
-        """Evennia's way to make one; whoever makes it spends no character of their account."""
+        """Create an NPC. It does not count as a character of the account that creates it."""
         created: tuple[Any, list[str]] = super().create(key, account=None, **kwargs)
         return created
 
     @classmethod
     def get_default_lockstring(cls, **kwargs: Any) -> str:
-        """Evennia's hook: builders, not owners, look after it."""
+        """Let builders edit it, not an owner. A hook of Evennia."""
         return "puppet:perm(Developer);delete:perm(Builder);edit:perm(Builder)"

@@ -2,7 +2,7 @@
 
 `make test` is what a person runs and waits for: style, layers, types, migrations, one exchange in
 a real game, and the tests that need no server and no service, on the Python at hand: of a table of
-cases the first, the middle and the last, and none that takes seconds. `make check` runs all of them
+cases the first and the last, and none that takes seconds. `make check` runs all of them
 and the rest: whole games, real services and models, the other end of the supported Pythons, the
 floors of the benchmarks, mutations, fuzzing. Continuous integration runs `make check`. Standard
 library only.
@@ -85,7 +85,7 @@ STATIC = (
 )
 SAMPLED = ("-p", "tests.sampling", "--cases")
 TESTS = _pytest("Tests that need no server", *_parallel("-m", ALONE))
-QUICK_TESTS = _pytest("Quick tests", *_parallel(*SAMPLED, "3", "-m", QUICK))
+QUICK_TESTS = _pytest("Quick tests", *_parallel(*SAMPLED, "2", "-m", QUICK))
 """A table of hundreds of cases is mostly tried for its last few, and takes the time of them all."""
 
 _SPHINX = ("-m", "sphinx", "--fail-on-warning", "--keep-going", "--quiet", "--fresh-env")

@@ -30,7 +30,6 @@ EVENNIA_PATHS = (
     "cli/folder",
     "cli/test_history.py",
     "cli/test_knowledge.py",
-    "cli/test_library.py",
     "commands",
     "npc",
     "services/settings",

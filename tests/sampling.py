@@ -2,7 +2,7 @@
 
     pytest -p tests.sampling [--files 3] [--one-in 20] [--cases 1]
 
-For a run that is to be short, beside one of everything: `make test` keeps all functions with three
+For a run that is to be short, beside one of everything: `make test` keeps all functions with two
 cases of each. On another Python or Evennia there is one case of one function in twenty, in every
 third file; on another database one case of every function. Of a folder the first file is always
 read, so the fixtures of every room are made. What else depends on who interprets it (a regular

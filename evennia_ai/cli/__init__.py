@@ -15,7 +15,6 @@ import click
 
 from evennia_ai.cli.doctor import doctor
 from evennia_ai.cli.game import opened_game
-from evennia_ai.cli.library_commands import library
 from evennia_ai.cli.moving import export_folder, import_folder, move
 from evennia_ai.cli.options import FILE, FORCE, GAME, GRANT, JSON, V2, help_alone
 from evennia_ai.cli.output import refuse
@@ -380,7 +379,6 @@ def knowledge_export(base: str, target: Path, *, game: Path) -> int:
 
 
 evennia_ai.add_command(doctor)
-evennia_ai.add_command(library)
 evennia_ai.add_command(preset)
 evennia_ai.add_command(import_folder)
 evennia_ai.add_command(move)

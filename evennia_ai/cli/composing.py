@@ -38,7 +38,7 @@ class _Composed(NamedTuple):
 
     turns: Sequence[ComposedTurn]
     several: bool = False
-    """Whether the file says itself that it has turns."""
+    """True if the file says itself that it has turns."""
     sha256: str = ""
     """The hash of what is sent, for the file of a request."""
 

@@ -51,7 +51,7 @@ def write_lines(lines: Iterable[str]) -> None:
 
 
 def is_terminal() -> bool:
-    """Whether a person is looking at standard output."""
+    """True if a person is looking at standard output."""
     return sys.stdout.isatty()
 
 

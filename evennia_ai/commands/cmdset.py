@@ -9,26 +9,24 @@ from evennia_ai.commands.play import CmdRead, CmdShow, CmdTalk
 from evennia_ai.commands.setup.card.command import CmdCard
 from evennia_ai.commands.setup.component import CmdComponent
 from evennia_ai.commands.setup.knowledge.command import CmdKnowledge
-from evennia_ai.commands.setup.library import CmdLibrary
 from evennia_ai.commands.setup.lore.command import CmdLore
 from evennia_ai.commands.setup.note import CmdNote
 from evennia_ai.commands.setup.preset.command import CmdPreset
 
 
 class AICmdSet(CmdSet):
-    """The commands of evennia_ai; none of them replaces one of Evennia's."""
+    """All commands of evennia_ai. None of them replaces a command of Evennia."""
 
     key = "evennia_ai"
 
     def at_cmdset_creation(self) -> None:
-        """Add them all."""
+        """Add the commands. A hook of Evennia."""
         for command in (
             CmdComponent,
             CmdCard,
             CmdLore,
             CmdLorekeeper,
             CmdKnowledge,
-            CmdLibrary,
             CmdNote,
             CmdPreset,
             CmdAI,

@@ -24,7 +24,6 @@ from evennia_ai.npc.mind.viewers import viewer_of
 from evennia_ai.npc.runtime import runtime
 from evennia_ai.npc.speech.output import shown_block
 from evennia_ai.npc.views.visibility import may_see_package
-from evennia_ai.store.core.copies import copy_of, refuse_copy
 from evennia_ai.store.knowledge import page_drafts as store
 from evennia_ai.store.knowledge import page_drafts as tasks
 from evennia_ai.store.knowledge.page_drafts import StoredDraft, StoredTask
@@ -158,7 +157,6 @@ class CmdLorekeeper(CardWork):
         custom_pages: Sequence[PageName] = (),
         earlier: Sequence[Message] = (),
     ) -> Any:
-        refuse_copy("base", base)  # no draft of it could be approved
         asked = lorekeeper(
             task,
             base=base,
@@ -181,12 +179,11 @@ class CmdLorekeeper(CardWork):
         usual = runtime().conf.lorekeeper.base
         if usual:
             return shown.base_named(self.caller, usual).key
-        open_to_all = [one.key for one in shown.visible_bases(self.caller) if not one.restricted]
-        free = [key for key in open_to_all if copy_of("base", key) is None]
-        if len(free) == 1:
-            return free[0]
-        there = f"there are {', '.join(free[:12])}" if free else "there is none yet; see help kb"
-        raise CommandError(f"Say for which knowledge base: lorekeeper/in <base> = <task>; {there}.")
+        there = [one.key for one in shown.visible_bases(self.caller) if not one.restricted]
+        if len(there) == 1:
+            return there[0]
+        told = f"there are {', '.join(there[:12])}" if there else "there is none yet; see help kb"
+        raise CommandError(f"Say for which knowledge base: lorekeeper/in <base> = <task>; {told}.")
 
     def _seen_bases(self) -> list[str]:
         return [one.key for one in shown.visible_bases(self.caller)]

@@ -96,7 +96,7 @@ def _turns_pages(session: Any) -> bool:
 
 
 def is_web_client(session: Any) -> bool:
-    """Whether somebody is here by Evennia's web client, in either of its ways."""
+    """True if somebody is here by Evennia's web client, in either of its ways."""
     return session is not None and session.protocol_key in _WEB_CLIENTS
 
 

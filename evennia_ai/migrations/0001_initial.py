@@ -14,48 +14,6 @@ class Migration(migrations.Migration):
 
     operations = [
         migrations.CreateModel(
-            name="LibraryEntry",
-            fields=[
-                (
-                    "id",
-                    models.BigAutoField(
-                        auto_created=True, primary_key=True, serialize=False, verbose_name="ID"
-                    ),
-                ),
-                ("kind", models.CharField(max_length=16)),
-                ("name", models.CharField(max_length=200)),
-                ("format", models.PositiveIntegerField()),
-                ("sha256", models.CharField(max_length=64)),
-                ("game", models.CharField(max_length=64)),
-                ("game_name", models.CharField(max_length=200)),
-                ("published_by", models.CharField(max_length=255)),
-                ("published_at", models.FloatField()),
-            ],
-            options={
-                "verbose_name_plural": "library entries",
-                "db_table": "evennia_ai_library_entry",
-                "managed": False,
-            },
-        ),
-        migrations.CreateModel(
-            name="LibraryFile",
-            fields=[
-                (
-                    "id",
-                    models.BigAutoField(
-                        auto_created=True, primary_key=True, serialize=False, verbose_name="ID"
-                    ),
-                ),
-                ("path", models.CharField(max_length=600)),
-                ("sha256", models.CharField(max_length=64)),
-                ("content", models.BinaryField()),
-            ],
-            options={
-                "db_table": "evennia_ai_library_file",
-                "managed": False,
-            },
-        ),
-        migrations.CreateModel(
             name="BreakerRow",
             fields=[
                 (
@@ -654,31 +612,6 @@ class Migration(migrations.Migration):
             },
         ),
         migrations.CreateModel(
-            name="LibraryCopy",
-            fields=[
-                (
-                    "id",
-                    models.BigAutoField(
-                        auto_created=True, primary_key=True, serialize=False, verbose_name="ID"
-                    ),
-                ),
-                ("kind", models.CharField(max_length=16)),
-                ("name", models.CharField(max_length=200)),
-                ("sha256", models.CharField(max_length=64)),
-                ("said", models.CharField(blank=True, default="", max_length=200)),
-                ("game_name", models.CharField(max_length=200)),
-                ("is_gone", models.BooleanField(default=False)),
-                ("taken_by", models.CharField(max_length=255)),
-                ("taken_at", models.FloatField()),
-            ],
-            options={
-                "verbose_name_plural": "library copies",
-                "constraints": [
-                    models.UniqueConstraint(fields=("kind", "name"), name="evennia_ai_copy")
-                ],
-            },
-        ),
-        migrations.CreateModel(
             name="LorebookAttachment",
             fields=[
                 (
@@ -714,7 +647,6 @@ class Migration(migrations.Migration):
                 ("changed_by", models.CharField(max_length=200)),
                 ("changed_at", models.FloatField()),
                 ("source", models.TextField(blank=True, default="")),
-                ("over", models.PositiveIntegerField(blank=True, null=True)),
                 ("locks", models.TextField(blank=True, default="")),
                 ("entry_locks", models.TextField(blank=True, default="{}")),
             ],

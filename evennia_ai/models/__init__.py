@@ -53,6 +53,5 @@ from evennia_ai.models.knowledge import (
     KnowledgePosting,
     LorekeeperTask,
 )
-from evennia_ai.models.library import LibraryCopy, LibraryEntry, LibraryFile
 from evennia_ai.models.memory import KnownName, Memory, MemoryRevision
 from evennia_ai.models.work import BreakerRow, Proposal, TokenLease, Worker

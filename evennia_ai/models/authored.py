@@ -255,9 +255,8 @@ class Lorebook(models.Model):
 class LorebookRevision(models.Model):
     """One change of a lorebook; stays when the book is removed.
 
-    `source` is the text as it was after the change, to the letter, "" for a removal. Where `over`
-    names an earlier revision, it is what differs from the one before (`store.authored.book_texts`),
-    and that one is the whole text they all begin with. The locks are those the book had then.
+    `source` is the text as it was after the change, to the letter, "" for a removal. The locks are
+    those the book had then.
     """
 
     name = models.CharField(max_length=NAME)
@@ -266,7 +265,6 @@ class LorebookRevision(models.Model):
     changed_by = models.CharField(max_length=NAME)
     changed_at = models.FloatField()
     source = models.TextField(default="", blank=True)
-    over = models.PositiveIntegerField(null=True, blank=True)
     locks = models.TextField(default="", blank=True)
     entry_locks = models.TextField(default="{}", blank=True)
 

@@ -46,7 +46,6 @@ from evennia_ai.npc.upkeep import compacting
 from evennia_ai.npc.upkeep.compacting import Compactor
 from evennia_ai.npc.upkeep.consolidating import Consolidator
 from evennia_ai.npc.upkeep.idle_time import IdleTime
-from evennia_ai.npc.upkeep.library import Library
 from evennia_ai.npc.watch.request_log import RequestLog
 from evennia_ai.services.endpoints import Access, Models
 from evennia_ai.services.llm.resilience import Clock
@@ -148,7 +147,6 @@ class Runtime:
     work: Work
     """What NPCs do besides speaking, here or in workers."""
 
-    library: Library
     """What this game shares with others."""
 
     @property
@@ -271,7 +269,6 @@ def runtime_of(
         ticker=Ticker(clock, ticks_alone=conf.tick_alone),
         book_builds=BookBuilds(conf.lore, in_thread=_threads_of(clock)),
         work=work,
-        library=Library(clock, in_thread=in_thread),
     )
 
 

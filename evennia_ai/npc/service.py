@@ -25,19 +25,17 @@ from twisted.internet.task import LoopingCall
 from twisted.python.failure import Failure
 
 from evennia_ai.engine.errors import EvenniaAIError, StoreError
-from evennia_ai.engine.knowledge.pages.page import BaseInfo
 from evennia_ai.npc import runtime as running
 from evennia_ai.npc.command_errors import hide_errors
 from evennia_ai.npc.floor.ticks import stored_ticks
 from evennia_ai.npc.mind.news import News
-from evennia_ai.npc.mind.overview import look_at_all, look_at_everybody
+from evennia_ai.npc.mind.overview import look_at_everybody
 from evennia_ai.npc.mind.window_watch import WindowWatch
 from evennia_ai.npc.nicks import bound_nicks
 from evennia_ai.npc.recording import unanswered
 from evennia_ai.npc.recording.retrying import DATABASE_ERRORS, until_done
 from evennia_ai.npc.senses.witness import watch_logins
 from evennia_ai.npc.turn import acting
-from evennia_ai.npc.upkeep.library import LOOK_SECONDS
 from evennia_ai.npc.watch.watchdog import Watchdog
 from evennia_ai.services.settings.conf import doubts, unknown_names
 from evennia_ai.store import erasing, model_calls
@@ -216,9 +214,6 @@ def at_server_start() -> None:
     if live.work.in_workers:
         _forget_work(live)
         _repeat(partial(_forget_work, live), live, seconds=_DAY_SECONDS)
-    if live.library.is_named:
-        _follow_library(live)
-        _repeat(partial(_follow_library, live), live, seconds=LOOK_SECONDS)
     if live.conf.slow_ms:
         _watchdogs.append(Watchdog(reactor, slow_ms=live.conf.slow_ms, log=logger.log_warn))
         _watchdogs[-1].begin()
@@ -304,16 +299,6 @@ def _forget_work(live: running.Runtime) -> None:
         workers.forget_old(before)
 
     live.writer.write(forget).addErrback(_not_done, "old jobs of workers were not forgotten")
-
-
-def _follow_library(live: running.Runtime) -> None:
-    """Take what changed in the library, and write down who guards the bases that did."""
-
-    def guard(changed: tuple[BaseInfo, ...]) -> None:
-        for info in changed:
-            look_at_all(info)
-
-    live.library.look().addCallback(guard).addErrback(_not_done, "the library was not followed")
 
 
 def _not_done(failure: Failure, what: str) -> None:

@@ -223,12 +223,12 @@ class Access:
 
     @property
     def tells_past_calls(self) -> bool:
-        """Whether calls of tools of earlier turns are told as text."""
+        """True if calls of tools of earlier turns are told as text."""
         return self.learned.tells_past_calls or self.roles.past_calls == "told"
 
     @property
     def is_held_to_schemas(self) -> bool:
-        """Whether its server holds a model to the form of an answer."""
+        """True if its server holds a model to the form of an answer."""
         return self.profile.schema == "native"
 
     def request(

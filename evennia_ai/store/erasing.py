@@ -234,7 +234,7 @@ class Forgotten:
     calls: int = 0
     """Calls of models stay, for what they took; whom they answered is forgotten."""
     persona: bool = False
-    """Whether there was what the person wrote of themselves."""
+    """True if there was what the person wrote of themselves."""
     unlearnt: int = 0
     """Rooms, an NPC's each, that it was still to learn from, with what the person said aloud."""
 
@@ -271,7 +271,7 @@ def forgettable(person_ref: str, *, npc_ref: str | None = None) -> Forgotten:
 
 
 def has_persona(person_ref: str) -> bool:
-    """Whether `erase_persona` would erase something now."""
+    """True if `erase_persona` would erase something now."""
     is_written = personas.persona_of(person_ref) is not None
     return is_written or bool(_shown_persona(person_ref))
 
@@ -306,7 +306,7 @@ def _take_block_out(conversation: ConversationRef, key: str, *, source: str) -> 
 
 
 def _is_of(field: str, person_ref: str) -> Q:
-    """Whether a field names a person, or a guise of theirs."""
+    """True if a field names a person, or a guise of theirs."""
     in_guise = Q(**{f"{field}__startswith": start_of_guises(person_ref)})
     return Q(**{field: person_ref}) | in_guise
 

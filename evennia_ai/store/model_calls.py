@@ -128,7 +128,7 @@ def add(new: NewCall) -> None:
 
 
 def is_counted(outcome: str) -> bool:
-    """Whether a call that ended so counts: a model was asked."""
+    """True if a call that ended so counts: a model was asked."""
     return not outcome.startswith(UNSENT) and outcome != STOPPED
 
 

@@ -32,7 +32,7 @@ class OwnOriginsMiddleware:
 
 
 def may_ask(origin: str | None) -> bool:
-    """Whether a request with this Origin header, or with none, is answered by this game."""
+    """True if a request with this Origin header, or with none, is answered by this game."""
     return origin is None or is_own_origin(
         origin,
         hosts=settings.ALLOWED_HOSTS,
@@ -44,7 +44,7 @@ def may_ask(origin: str | None) -> bool:
 def is_own_origin(
     origin: str, *, hosts: Iterable[str], ports: Iterable[int], trusted: Iterable[str]
 ) -> bool:
-    """Whether a page of this origin is the game's.
+    """True if a page of this origin is the game's.
 
     It is when it came over http from one of the game's hosts and one of its web ports, or when it
     is one of the `trusted` origins, where `https://*.example.org` is every host below that. The

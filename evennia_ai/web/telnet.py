@@ -75,5 +75,5 @@ class TelnetWithoutHttp(TelnetProtocol):
 
 
 def is_http(line: bytes) -> bool:
-    """Whether a line is the first one of an HTTP request: `POST /page HTTP/1.1`."""
+    """True if a line is the first one of an HTTP request: `POST /page HTTP/1.1`."""
     return bool(_BEGINS.match(line) and _ENDS.search(line[-20:]))

@@ -62,6 +62,7 @@ def server(monkeypatch: pytest.MonkeyPatch) -> Iterator[str]:
     thread.join()
 
 
+@pytest.mark.long
 def test_a_described_profile_is_tried_without_a_game(server: str) -> None:
     called = evennia_ai(
         *("doctor", "--base-url", f"{server}/v1", "--model", "small", "--api-key-env", "MY_KEY"),
@@ -80,6 +81,7 @@ def test_a_described_profile_is_tried_without_a_game(server: str) -> None:
     assert 'set tools of the profile to "schema"' in called.out
 
 
+@pytest.mark.long
 @pytest.mark.parametrize(
     ("kind", "lines"),
     [

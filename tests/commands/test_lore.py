@@ -16,7 +16,6 @@ from evennia_ai.engine.prompt.components import GAME, Scope
 from evennia_ai.formats.lorebooks.books import read_book
 from evennia_ai.npc import runtime as runtime_module
 from evennia_ai.npc.inputs.book_builds import LONG, BookBuilds
-from evennia_ai.npc.views import parse_cache
 from evennia_ai.store.authored import lorebooks as store
 from tests.commands.stage import hearing, on_screen, one_line
 
@@ -715,34 +714,6 @@ def test_a_stray_switch_less_value_shows_a_page_and_changes_nothing(stage, harbo
     before = everything()
     assert "Lorebook harbour, revision 2" in stage.builds("lore harbour = 1")
     assert everything() == before
-
-
-def test_an_entry_of_a_long_book_is_changed_without_reading_the_book_again(stage, monkeypatch):
-    entries = [
-        {"keys": [f"key{n}"], "content": "Lore. " * 30, "enabled": True, "insertion_order": n}
-        for n in range(2_000)
-    ]
-    text = json.dumps({"entries": entries}, indent=1)
-    store.save_book("long", text, by=trusted("builder"))
-    store.attach("long", GAME, by=trusted("builder"))
-    stage.builds("lore long/7")
-    read: list[str] = []
-    kept = parse_cache.read_book
-    monkeypatch.setattr(
-        parse_cache, "read_book", lambda *given, **how: read.append("") or kept(*given, **how)
-    )
-
-    told = stage.builds("lore/keys long/7 = tide, ebb")
-
-    after = store.get_book("long")
-    assert "keys before: key7; now: tide, ebb. Revision 2." in one_line(told)
-    [attached] = store.books_for([GAME])
-    assert parse_cache.attached_book(attached).entries[7].keys == ("tide", "ebb")
-    assert read == []
-    assert [*json.loads(after.source)["entries"][7]["keys"]] == ["tide", "ebb"]
-    before, _, rest = text.partition('"key7"')
-    assert after.source.startswith(before[: before.rindex("{")])
-    assert after.source.endswith(rest.partition('"key8"')[2])
 
 
 def test_a_long_book_is_read_beside_the_game_before_a_command_answers(stage, monkeypatch):

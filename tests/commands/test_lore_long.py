@@ -13,7 +13,7 @@ from evennia_ai.commands.setup.lore import books, changes
 from evennia_ai.commands.setup.lore.named import LONG
 from evennia_ai.engine.actors import trusted
 from evennia_ai.engine.lorebook.scan.key_index import INDEXES
-from evennia_ai.formats.lorebooks.editing import edits, in_place
+from evennia_ai.formats.lorebooks.editing import edits
 from evennia_ai.npc.views import parse_cache
 from evennia_ai.store.authored import lorebooks as store
 from tests.commands.stage import hearing, on_screen, one_line
@@ -40,7 +40,6 @@ def readers(monkeypatch: pytest.MonkeyPatch) -> list[int]:
 
     for room in (books, changes, edits, parse_cache):
         monkeypatch.setattr(room, "read_book", counted(room.read_book))
-    monkeypatch.setattr(in_place, "_found", counted(in_place._found))
     return read
 
 

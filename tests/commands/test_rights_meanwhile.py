@@ -21,7 +21,6 @@ from evennia.utils.create import create_account
 from evennia_ai.engine.actors import trusted
 from evennia_ai.engine.errors import NotPermittedError
 from evennia_ai.engine.prompt.personas import Persona
-from evennia_ai.models import LibraryEntry, LibraryFile
 from evennia_ai.npc.mind.actors import actor_of
 from evennia_ai.store.authored import components, lorebooks
 from evennia_ai.store.authored.personas import persona_of, set_persona
@@ -124,8 +123,7 @@ def account(stage: Any, made: Any) -> Iterator[Any]:
 def everything() -> dict[str, list[Any]]:
     """All rows of the package's tables in this database; counters of state revisions count too."""
     tables = apps.get_app_config("evennia_ai").get_models()
-    own = (model for model in tables if model not in (LibraryEntry, LibraryFile))
-    return {model.__name__: list(model.objects.order_by("pk").values()) for model in own}
+    return {model.__name__: list(model.objects.order_by("pk").values()) for model in tables}
 
 
 ALSO = [name for name in LOSSES if name != "demotion"]

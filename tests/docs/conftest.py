@@ -43,9 +43,8 @@ def _built() -> Iterator[None]:
 def village(_built: None, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Any]:
     """The demo village with its builder in it; what is changed is forgotten afterwards."""
     from tests.docs.village import Village
-    from tests.shared_library import a_library
 
-    with _forgotten(), a_library(tmp_path / "library.db3"):
+    with _forgotten():
         village = Village(tmp_path, monkeypatch)
         yield village
         village.close()

@@ -52,7 +52,7 @@ _GAP: Final = re.compile(r" {2,}(?=\S)")
 """What stands between a line that is typed and the remark beside it."""
 _FENCE: Final = re.compile(r"^( *)(`{3,}|~{3,})[ \t]*([^\n`]*)$")
 _TYPED: Final = re.compile(
-    r"(?:ai|card|component|create|kb|look|library|lore|lorekeeper|note|reload|say|set|show|talk|whisper)"
+    r"(?:ai|card|component|create|kb|look|lore|lorekeeper|note|reload|say|set|show|talk|whisper)"
     r"(?:[ /]|$)"
 )
 

@@ -71,13 +71,8 @@ def _a_request(place: Place) -> dict[str, Any]:
     return {"line": request.to_json()}
 
 
-def _databases(_: Place) -> dict[str, Any]:
-    return {"DATABASES": dict(settings.DATABASES)}
-
-
 NAMES: Final[Mapping[str, Callable[[Place], dict[str, Any]]]] = {
     "dynamic-context.md": _a_request,
-    "library.md": _databases,
 }
 """What names mean in the code of a page, where it is not what they mean on other pages."""
 

@@ -12,15 +12,13 @@ PAGES = (
     *sorted((ROOT / "examples").rglob("*.md")),
 )
 NAMED = re.compile(r"(?:`|\]\()((?:[\w.-]+/)*[\w-]+\.(?:py|md|toml|yaml)|(?:[\w.-]+/)+)(?:`|\))")
-# Rooms that requirements.md plans; a planned row says so.
-PLANNED = {"knowledge/"}
 # Files of a game that Evennia makes and this repository has elsewhere.
 OF_A_GAME = {"web/urls.py"}
 
 
 @pytest.mark.parametrize("page", PAGES, ids=lambda page: str(page.relative_to(ROOT)))
 def test_a_page_names_only_files_that_are_there(page: Path) -> None:
-    named = set(NAMED.findall(page.read_text(encoding="utf-8"))) - PLANNED - OF_A_GAME
+    named = set(NAMED.findall(page.read_text(encoding="utf-8"))) - OF_A_GAME
     folders = (ROOT, page.parent, ROOT / "evennia_ai")
     assert [name for name in sorted(named) if not any((f / name).exists() for f in folders)] == []
 

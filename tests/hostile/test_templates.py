@@ -16,17 +16,12 @@ MOST_GROWN_MIB = 60
 """What the server may grow by for one of them; the worst once took 977."""
 
 TEMPLATES = {
-    # Names that are trusted are bound to something else
-    "a loop that binds range": "{% for range in [9] %}{{ range(9) }}{% endfor %}",
-    "a loop that binds range to a method": (
-        "{% for range in [char['ljust']] %}{{ range(900000000)|length }}{% endfor %}"
-    ),
-    "a loop that binds loop": "{% for loop in [char] %}{{ loop['upper'] }}{% endfor %}",
-    "a loop that binds two": "{% for x, range in [[1, char.format]] %}{{ range(1) }}{% endfor %}",
+    # Names that Jinja2 knows are used, or bound to something else
+    "self": "{{ self._TemplateReference__context }}",
+    "self alone": "{{ self }}{{ char|upper }}",
+    "a name that Python takes for another": "{% if \ufb01 %}x{% endif %}",
     "set binds range": "{% set range = char.format %}{{ range(9) }}",
     "a macro called range": "{% macro range(a) %}x{% endmacro %}{{ range(9) }}",
-    "with binds range": "{% with range = char %}{{ range(9) }}{% endwith %}",
-    "true is bound": "{% for true in [range] %}{{ true }}{% endfor %}",
     # Methods and attributes of texts
     "format by item": "{{ '{:>900000000}'['format'](1) }}",
     "upper by item": "{{ char['upper'] }}",
@@ -38,19 +33,14 @@ TEMPLATES = {
     "a method by map": "{{ [char]|map(attribute='format')|list }}",
     "globals of a helper": "{{ cycler.__init__.__globals__.os.popen('id').read() }}",
     "lipsum": "{{ lipsum.__globals__['os'] }}",
-    "self": "{{ self._TemplateReference__context }}",
     "the insides of a loop": "{% for x in char %}{{ loop.__class__ }}{{ loop._i }}{% endfor %}",
     "range itself": "{{ range }}",
     "undefined of the insides": "{{ nobody.__class__ }}",
     # As much as there is
     "a long loop": "{% for x in range(2000000000) %}x{% endfor %}",
-    "loops in loops": (
-        "{% for x in range(100) %}{% for y in range(100) %}{% for z in range(100) %}x"
-        "{% endfor %}{% endfor %}{% endfor %}"
-    ),
-    "two loops of a hundred": (
-        "{% for x in range(100) %}{% for y in range(100) %}{{ char }}{% endfor %}{% endfor %}"
-    ),
+    "filters in filters": "{{ char" + "|upper" * 45 + " }}",
+    "a filter of what was said, again and again": "{% if lastMessage|upper %}{% endif %}" * 60,
+    "a search for a long text": "{% if '" + "a" * 9_999 + "b' in lastMessage %}x{% endif %}",
     "a text that doubles": "{% for x in range(60) %}{{ char * 2 ** x }}{% endfor %}",
     "a text that is added": "{{ " + " + ".join(["char"] * 200) + " }}",
     "a text times a number": "{{ 'x' * 2000000000 }}",
@@ -90,9 +80,6 @@ TEMPLATES = {
     "trims": "{{newline}}{{trim}}{{newline}}" * 666,
     "remarks in remarks": "{{// {{// a}} {{comment: b}} }}" * 600,
     "names that nobody has": "{{nobody}}" * 1_999,
-    "dice in loops": (
-        "{% for a in range(100) %}{% for b in range(90) %}{{roll:9d6}}{% endfor %}{% endfor %}"
-    ),
     "comments that do not end": "{#" * 20_000,
     "statements that do not end": "{%" * 20_000,
     "blanks in the name of an outlet": "{{outlet::a" + " " * 40_000 + "b}}",

@@ -144,7 +144,7 @@ def test_a_memory_is_shown_with_whom_it_is_about(played, browser):
         recalled_at=0.0,
         author="npc",
     )
-    (row,) = rows(page(browser, "evennia_ai/engine/memory/"))
+    (row,) = rows(page(browser, "evennia_ai/memory/"))
     assert row[:3] == [f"Oren (#{played.npc.id})", f"Anna (#{played.anna.id})", "Likes tea."]
     assert row[-1].startswith("19")
 

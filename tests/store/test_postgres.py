@@ -24,7 +24,6 @@ PLACES = (
     "game/knowledge/test_searching.py",
 )
 LEFT_OUT = (
-    "store/library/test_two_games.py",
     "store/test_crashes.py",
     "store/test_postgres.py",
     "store/test_two_processes.py",

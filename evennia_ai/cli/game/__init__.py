@@ -52,7 +52,7 @@ def need(*packages: str, extra: str = "game") -> None:
 
 
 def is_game(folder: Path) -> bool:
-    """Whether a game has its settings in this folder."""
+    """True if a game has its settings in this folder."""
     try:
         return (folder / _SETTINGS_FILE).is_file()
     except OSError:
@@ -159,7 +159,7 @@ def _check_database(path: Path) -> None:
 
 
 def is_missing(database: dict[str, Any]) -> bool:
-    """Whether the database is a file that is not there, which Django would make."""
+    """True if the database is a file that is not there, which Django would make."""
     is_file = str(database["ENGINE"]).endswith("sqlite3") and ":memory:" not in str(
         database["NAME"]
     )

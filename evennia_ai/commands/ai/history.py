@@ -125,7 +125,7 @@ def _by_conversation(records: Sequence[Record]) -> dict[int, list[Record]]:
 
 
 def _is_behind(record: Record) -> bool:
-    """Whether it was made behind the scenes: nobody said or did it, nor asked for it."""
+    """True if it was made behind the scenes: nobody said or did it, nor asked for it."""
     return record.kind not in _SEEN and not record.is_erased and not is_source(record)
 
 

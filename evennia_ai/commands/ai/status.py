@@ -22,7 +22,6 @@ from evennia_ai.npc.runtime import runtime
 from evennia_ai.npc.senses.presence import NPC, object_of
 from evennia_ai.npc.tools.registry import problems_of
 from evennia_ai.npc.upkeep.compacting import Outcome
-from evennia_ai.npc.upkeep.library import LibraryStatus
 from evennia_ai.services.llm.quotas import LIMITS
 from evennia_ai.store import model_calls
 from evennia_ai.store.history import turns
@@ -52,7 +51,6 @@ def overview_lines(part: str, number: int) -> list[str]:
         *_crowd_lines(live.scheduler.crowds()),
         *[line for told in live.calls.small_windows.values() for line in hanging(f"! {told}")],
         *work_lines(live.work.status, now=time.time()),
-        *library_lines(live.library.status),
         _columns(_HEADS),
         "-" * WIDTH,
         *map(_row, rows),
@@ -136,15 +134,6 @@ def work_lines(status: WorkStatus | None, *, now: float) -> Iterator[str]:
     yield from hanging(f"Work beside speaking: {'; '.join(told)}.")
     for name, reason in status.poisoned[:MOST_SET_ASIDE]:
         yield from hanging(f"! set aside: {visible(name)}: {visible(reason)}")
-
-
-def library_lines(status: LibraryStatus) -> Iterator[str]:
-    """What is wrong with the library, as it was looked at last; nothing where all is well."""
-    if status.away:
-        why = visible(status.away)
-        yield from hanging(f"! The library is away, and the game uses what it has: {why}.")
-    for typed, _ in status.refused[:MOST_SET_ASIDE]:  # a reason may name a page that is hidden
-        yield from hanging(f"! not taken from the library: {visible(typed)}; the log says why")
 
 
 def _row(row: NPCRow) -> str:

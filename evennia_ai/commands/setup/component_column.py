@@ -125,7 +125,7 @@ def _of_component(npc: NPC, key: str, known: Mapping[str, PromptComponent]) -> s
 
 
 def _is_preset_s(key: str, stored: StoredCard | None) -> bool:
-    """Whether a component that no builder made is the preset's, and not the card's."""
+    """True if a component that no builder made is the preset's, and not the card's."""
     if stored is None:
         return is_of_preset(key, None, grants=NO_GRANTS)
     try:

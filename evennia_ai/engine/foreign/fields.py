@@ -48,6 +48,9 @@ from evennia_ai.engine.foreign.documents import one_line
 UNBOUNDED: Final = 10**9
 """A number that nobody reaches. As a bound it is not mentioned."""
 
+Count = Annotated[int, Field(ge=0, le=2**31 - 1)]
+"""A number of things, which every database stores."""
+
 _STRICT: Final = ConfigDict(strict=True, allow_inf_nan=False, arbitrary_types_allowed=True)
 _REFUSED: Final = "refused"
 _SURROGATE: Final = re.compile("[\ud800-\udfff]")

@@ -39,7 +39,6 @@ from evennia_ai.engine.prompt.tokens import SEPARATOR, TokenCounter
 from evennia_ai.engine.prompt.trace import Verdict, not_expanded
 
 Layout = Literal["cache", "classic"]
-LAYOUTS: Final[tuple[Layout, ...]] = ("cache", "classic")
 
 # Components whose texts yield before any history does, block by block.
 _YIELDING = frozenset({"dialogue_examples"})

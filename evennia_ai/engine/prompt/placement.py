@@ -18,6 +18,7 @@ from operator import itemgetter
 from types import MappingProxyType
 from typing import Final, NamedTuple
 
+from evennia_ai.engine.foreign.fields import Count
 from evennia_ai.engine.prompt.components import EVENT_ID, HISTORY_ID, TOOL_ID
 from evennia_ai.engine.prompt.history import History
 from evennia_ai.engine.prompt.joining import RoleTies, Slotted
@@ -221,7 +222,7 @@ MOST_DRIFT: Final = 16
 class Anchor(NamedTuple):
     """A note's place: before the message of this absolute index; and a hash of what it said."""
 
-    at: int
+    at: Count
     digest: str
 
 

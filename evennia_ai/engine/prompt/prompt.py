@@ -4,6 +4,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, fields, replace
 from typing import Any, Final
 
+from evennia_ai.engine.foreign.fields import Count
 from evennia_ai.engine.prompt.assembly import PLAIN, AssemblyRules
 from evennia_ai.engine.prompt.budget import Fitted
 from evennia_ai.engine.prompt.cache_account import CacheAccount, Reason, Sent, account, breakpoints
@@ -29,16 +30,16 @@ _BREAKPOINTS: Final = Slot[tuple[int, ...]]("breakpoints")
 class PromptFigures:
     """What a prompt cost and shared with the one before it, also of one that was sent long ago."""
 
-    tokens: int
-    limit_tokens: int
-    by_origin: Mapping[str, int]
-    breakpoints: tuple[int, ...]
-    stable_tokens: int
+    tokens: Count
+    limit_tokens: Count
+    by_origin: Mapping[str, Count]
+    breakpoints: tuple[Count, ...]
+    stable_tokens: Count
     sha256: str
     layout: Layout
     counter: str
     """The name of the token counter."""
-    shared_tokens: int | None = None
+    shared_tokens: Count | None = None
     """The start it has in common with the prompt before it; None where there was none."""
     broken_by: str | None = None
     """The origin of the piece that ended what is shared, None where nothing did."""

@@ -6,6 +6,7 @@ The stages' results are the trace; nothing is logged apart from them.
 from collections.abc import Callable, Iterable, Iterator
 from typing import Literal, Protocol, Self
 
+from evennia_ai.engine.foreign.fields import Count
 from evennia_ai.engine.prompt.memo import typed_frozen_row
 
 Stage = Literal["activate", "recall", "expand", "budget", "place"]
@@ -24,7 +25,7 @@ class Verdict:
     item: str
     kept: bool
     reason: str
-    tokens: int = 0
+    tokens: Count = 0
     cause: str | None = None
 
 

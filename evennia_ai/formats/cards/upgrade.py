@@ -110,8 +110,9 @@ def _entry(entry: Object, name: str) -> Object:
 
 
 def _with_id(entry: Object, name: str) -> Object:
-    """An entry that was known by its name; without a readable id it keeps the name as one."""
+    """Return an entry with an id. Without a readable one it gets its `uid`, or else its name."""
     if entry.get("id") is not None and "id" not in unreadable_in_card(entry):
         return {**entry}
-    number = plain_number(name, digits=15)
-    return {**entry, "id": name if number is None else number}
+    uid = from_v3(entry, default_uid=name, where=f"book.entries[{name}]").uid
+    number = plain_number(uid, digits=15)
+    return {**entry, "id": uid if number is None else number}

@@ -10,10 +10,10 @@ JSON is not kept here: whoever stores it keeps it whole.
 
 from bisect import bisect_right
 from collections import Counter
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import replace
 from itertools import accumulate
-from typing import Any, Final, NamedTuple
+from typing import Any, Final
 
 from pydantic import BaseModel, ConfigDict
 
@@ -30,63 +30,16 @@ from evennia_ai.engine.lorebook.book import (
 from evennia_ai.engine.lorebook.decorators import NO_ICONS, Absent
 from evennia_ai.engine.lorebook.entry import NO_GATES, LoreEntry
 from evennia_ai.engine.prompt.components import ALL_GRANTS, Grants
-from evennia_ai.engine.prompt.memo import Memo, Slot
 from evennia_ai.engine.prompt.templates.macros import MAX_MACROS_OF_BOOK, check_macros
 from evennia_ai.formats.file_kinds import told_of
-from evennia_ai.formats.lorebooks.agnai import from_agnai, is_agnai
-from evennia_ai.formats.lorebooks.entries_alike import (
-    EntryReader,
-    OwnWords,
-    are_plain,
-    own_words,
+from evennia_ai.formats.lorebooks.other_programs import (
+    Translation,
+    is_of_another_program,
+    translate_book,
 )
-from evennia_ai.formats.lorebooks.novelai import from_novelai, is_novelai
 from evennia_ai.formats.lorebooks.reading import entry_of
-from evennia_ai.formats.lorebooks.risu import from_risu, is_risu
-from evennia_ai.formats.lorebooks.values import Flag, Translation, WholeCount
+from evennia_ai.formats.lorebooks.values import Flag, WholeCount
 from evennia_ai.formats.lorebooks.written import read_fields
-
-
-class _Program(NamedTuple):
-    is_its_own: Callable[[Mapping[str, Any]], bool]
-    listed_in: str
-    translate: Callable[[Mapping[str, Any]], Translation]
-
-
-# In the order they are asked; `lorebook_v3` says what it is and goes before them.
-_PROGRAMS: Final = (
-    _Program(is_novelai, "entries", from_novelai),
-    _Program(is_agnai, "entries", from_agnai),
-    _Program(is_risu, "data", from_risu),
-)
-
-
-def is_of_another_program(data: Any) -> bool:
-    """Whether a file's JSON value bears the marks of another program's book."""
-    return _program_of(data) is not None
-
-
-def translated(data: Any, *, limit_entries: int, where: str = "book") -> Translation | None:
-    """The book of another program as V3 has it; None: it bears no such marks.
-
-    `data` are plain JSON values. FormatError: it has no list of entries, or too many.
-    """
-    program = _program_of(data)
-    if program is None:
-        return None
-    listed = data.get(program.listed_in)
-    if not isinstance(listed, list):
-        raise FormatError("book", f"{where}.{program.listed_in}: must be a list")
-    if len(listed) > limit_entries:
-        raise FormatError("book", f"{where}: has more than {limit_entries} entries; split it")
-    return program.translate(data)
-
-
-def _program_of(data: Any) -> _Program | None:
-    if not isinstance(data, Mapping) or data.get("spec") == "lorebook_v3":
-        return None
-    return next((program for program in _PROGRAMS if program.is_its_own(data)), None)
-
 
 MAX_BOOK_KEYS: Final = 300_000
 _MOST_NAMED: Final = 4
@@ -143,16 +96,14 @@ def read_book(
     if attach not in ATTACH_RANK:
         known = ", ".join(ATTACH_RANK)
         raise FormatError("book", f"{where}: unknown attach {one_line(attach)!r}; known: {known}")
-    looked_at = _looked_at(data, where)
+    check_plain(data, kind="book", where=where)
     read = _read(data, where)
     raw = read.book
     book, doubts = _checked(raw, where)
     own_mode = mode_in(raw, where=where)
     label = label or one_line(book.name or "") or "book"
     in_world = is_world_file(data)
-    entries, notices = _entries(
-        read, looked_at, label=label, where=where, in_world=in_world, absent=absent
-    )
+    entries, notices = _entries(read, label=label, where=where, in_world=in_world, absent=absent)
     return Lorebook(
         label=label,
         entries=entries,
@@ -186,43 +137,6 @@ def faults_in_own_data(data: Any, *, label: str) -> tuple[FormatError, ...]:
     return tuple(fault for fault in found if ".evennia_ai" in fault.message)
 
 
-def with_entry(book: Lorebook, at: int, *, was: Any, now: Any, in_world: bool) -> Lorebook | None:
-    """The book whose entry at `at` says `now` in place of `was`, as if it were read anew.
-
-    None where that concerns more than this entry.
-    """
-    old, where = book.entries[at], f"book {one_line(book.label)}.entries[{at}]"
-    (_, doubts), (entry, found) = (
-        entry_of(
-            read_fields(raw, in_world=in_world, default_uid=old.uid, where=where),
-            label=book.label,
-            index=at,
-            absent=NO_ICONS,
-        )
-        for raw in (was, now)
-    )
-    keys = _key_count(book) + _keys_of(entry) - _keys_of(old)
-    if entry.uid != old.uid or doubts != found or keys > MAX_BOOK_KEYS:
-        return None
-    entries = (*book.entries[:at], entry, *book.entries[at + 1 :])
-    after = replace(book, entries=entries, memo=Memo(), of_entries=Memo())
-    after.of_entries[_KEY_COUNT] = keys
-    return after
-
-
-_KEY_COUNT: Final = Slot[int]("number of keys")
-
-
-def _key_count(book: Lorebook) -> int:
-    """How many keys the entries have; more than there may be where some were taken away."""
-    known = book.of_entries.get(_KEY_COUNT)
-    if known is None:
-        is_over = any(entry.refused == _TOO_MANY_KEYS for entry in book.entries)
-        known = MAX_BOOK_KEYS + 1 if is_over else sum(map(_keys_of, book.entries))
-        book.of_entries[_KEY_COUNT] = known
-    return known
-
-
 def _keys_of(entry: LoreEntry) -> int:
     keys = len(entry.keys) + len(entry.secondary_keys)
     if entry.gates is NO_GATES:
@@ -230,36 +144,8 @@ def _keys_of(entry: LoreEntry) -> int:
     return keys + sum(map(len, (*entry.gates.additional, entry.gates.excluded)))
 
 
-class _LookedAt(NamedTuple):
-    """The entries of a file, which are plain values, and what each says for itself."""
-
-    listed: Any
-    owns: Sequence[OwnWords | None] = ()
-
-
-def _looked_at(data: Any, where: str) -> _LookedAt:
-    """What the entries say for themselves; FormatError where a value is no plain one of JSON."""
-    inner: Any = (
-        data.get("data") if type(data) is dict and data.get("spec") == "lorebook_v3" else data
-    )
-    listed = inner.get("entries") if type(inner) is dict else None
-    if (type(listed) is not list and type(listed) is not dict) or len(listed) > MAX_ENTRIES:
-        check_plain(data, kind="book", where=where)
-        return _LookedAt(None)
-    raws = listed if isinstance(listed, list) else list(listed.values())
-    owns = own_words(raws, in_world=is_world_file(data))
-    if are_plain(raws, owns):
-        names = listed if isinstance(listed, dict) else ()
-        frame = {**inner, "entries": dict.fromkeys(names)}
-        check_plain(frame if inner is data else {**data, "data": frame}, kind="book", where=where)
-    else:
-        check_plain(data, kind="book", where=where)
-    return _LookedAt(listed, owns)
-
-
 def _entries(
     read: Translation,
-    looked_at: _LookedAt,
     *,
     label: str,
     where: str,
@@ -267,16 +153,7 @@ def _entries(
     absent: Absent,
 ) -> tuple[tuple[LoreEntry, ...], list[str]]:
     """The entries in the file's order, and the notices about them."""
-    raws = read.book["entries"]
-    listed = in_order(raws)
-    of_names = listed if isinstance(raws, list) else [*raws.items()]
-    is_as_it_was = raws is looked_at.listed  # else another program wrote it
-    owns = looked_at.owns
-    if not is_as_it_was:
-        owns = own_words([raw for _, raw in of_names], in_world=in_world)
-    if listed != of_names:
-        by_name = dict(zip(raws, owns, strict=True))
-        owns = [by_name[name] for name, _ in listed]
+    listed = in_order(read.book["entries"])
     contents = (
         (f"{where}.entries[{one_line(name)}].content", raw.get("content"))
         for name, raw in listed
@@ -284,12 +161,14 @@ def _entries(
     )
     texts = ((path, text) for path, text in contents if isinstance(text, str))
     check_macros(texts, kind="book", most=MAX_MACROS_OF_BOOK)
-    reader = EntryReader(label=label, in_world=in_world, absent=absent)
     entries: list[LoreEntry] = []
     doubted: dict[str, list[str]] = {}
     times: Counter[str] = Counter()
-    for index, ((name, raw), own) in enumerate(zip(listed, owns, strict=True)):
-        made, found = reader.read(raw, own, index=index, name=name, where=where)
+    for index, (name, raw) in enumerate(listed):
+        uid = one_line(name)
+        path = f"{where}.entries[{uid}]"
+        said = read_fields(raw, in_world=in_world, default_uid=uid, where=path)
+        made, found = entry_of(said, label=label, index=index, absent=absent)
         uid = told_apart(made.uid, times)
         if uid != made.uid:
             made = replace(made, uid=uid, origin=f"lore:{label}#{uid}")
@@ -353,7 +232,7 @@ def _read(data: Any, where: str) -> Translation:
     if not isinstance(data, dict):
         told = told_of(data, wanted="book") or "must be an object with `entries`"
         raise FormatError("book", f"{where}: {told}")
-    found = translated(data, where=where, limit_entries=MAX_ENTRIES)
+    found = translate_book(data, where=where, limit_entries=MAX_ENTRIES)
     if found is not None:
         return found
     if data.get("spec") == "lorebook_v3":

@@ -19,15 +19,17 @@ from evennia_ai.engine.lorebook.book import plain_number
 from evennia_ai.engine.lorebook.scan.regex.pattern import delimited, is_delimited
 from evennia_ai.formats.lorebooks.books import (
     in_order,
-    is_of_another_program,
     is_world_file,
     read_book,
-    translated,
     unwrapped,
 )
 from evennia_ai.formats.lorebooks.entry_fields import POSITIONS
 from evennia_ai.formats.lorebooks.extension import AppEntry, unreadable
-from evennia_ai.formats.lorebooks.risu import with_own_lines_said
+from evennia_ai.formats.lorebooks.other_programs import (
+    is_of_another_program,
+    translate_book,
+    with_risu_lines_as_fields,
+)
 from evennia_ai.formats.lorebooks.written import (
     EntryFields,
     from_v3,
@@ -113,7 +115,7 @@ def as_v3(book: Mapping[str, Any], *, name: str = "") -> Object:
     FormatError: it cannot be read.
     """
     check_plain(book, kind="book", where="book")
-    found = translated(book, limit_entries=MAX_ENTRIES)
+    found = translate_book(book, limit_entries=MAX_ENTRIES)
     if found is not None:
         given = {"name": name} if name and not found.book.get("name") else {}
         return _framed({**found.book, **given}, _V3_FRAME)
@@ -368,7 +370,7 @@ def v3_entry(raw: Mapping[str, Any], *, uid: str | float) -> dict[str, Any]:
 def world_entry(raw: Mapping[str, Any], *, uid: str | float) -> dict[str, Any]:
     """What a world file can say of a V3 entry."""
     fields = from_v3(raw, default_uid=str(uid), where="entry")
-    raw, _ = with_own_lines_said(raw)
+    raw, _ = with_risu_lines_as_fields(raw)
     extensions = dict(_object(raw.get("extensions")))
     app = _world_members(extensions)
     own = _world_own(raw, fields, extensions.pop("evennia_ai", None))

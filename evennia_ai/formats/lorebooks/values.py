@@ -7,25 +7,19 @@ say is checked strictly: each check says what was wanted, "" where the value is 
 
 `Where` is the place of a value: an error keeps the steps down to it beside its text, so that who
 typed a field reads of that field and who wrote a file reads of a place in it.
-
-A `Translation` is a book of another program in the shape of Card V3: its entries say in V3's
-fields, in SillyTavern's extension data and in our own what the other program's say; each entry as
-it was stands whole under `extensions`, by the program's name. What cannot be said is a notice.
 """
 
 import math
 import re
-from collections.abc import Callable, Iterable, Mapping
-from dataclasses import dataclass, field
-from typing import Annotated, Any, Final, Self
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Annotated, Any, Final
 
-from pydantic import BaseModel, ConfigDict, PlainValidator
-from pydantic.alias_generators import to_camel
+from pydantic import PlainValidator
 from pydantic_core import PydanticCustomError
 
 from evennia_ai.engine.errors import FormatError
 from evennia_ai.engine.foreign.documents import one_line
-from evennia_ai.engine.foreign.fields import read_leniently
 
 _DIGITS: Final = re.compile(r"\s*[+-]?[0-9]{1,15}(?:\.[0-9]{1,15})?\s*", re.ASCII)
 
@@ -233,54 +227,3 @@ def a_list(most: int) -> Check:
 def anything(value: Any) -> str:
     """Anything: it is checked where it is read."""
     return ""
-
-
-Object = dict[str, Any]
-# A V3 entry and the notices about it.
-TranslatedEntry = tuple[Object, tuple[str, ...]]
-
-USUAL_ORDER: Final = 100
-
-
-class ForeignData(BaseModel):
-    """What is read of another program's data, in camel case there; other fields are left alone."""
-
-    model_config = ConfigDict(strict=True, frozen=True, alias_generator=to_camel)
-
-    @classmethod
-    def read(cls, raw: Mapping[str, Any]) -> tuple[Self, tuple[str, ...]]:
-        """Return what is found in `raw`, and a notice for each field that cannot be read."""
-        read, problems = read_leniently(cls, raw)
-        return read, tuple(problems.values())
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Translation:
-    """A book as V3 has it, with notices about it and, by their positions, about its entries."""
-
-    book: Object
-    notices: tuple[str, ...] = ()
-    doubts: Mapping[int, tuple[str, ...]] = field(default_factory=dict)
-
-
-def gathered(
-    head: Object,
-    raws: Iterable[Any],
-    translate: Callable[[Mapping[str, Any]], TranslatedEntry],
-    *,
-    notices: tuple[str, ...] = (),
-) -> Translation:
-    """Translate a book entry by entry; what is no object stays so, and is refused as V3 entry."""
-    entries: list[Any] = []
-    doubts: dict[int, tuple[str, ...]] = {}
-    for raw in raws:
-        entry, found = translate(raw) if isinstance(raw, dict) else (raw, ())
-        if found:
-            doubts[len(entries)] = found
-        entries.append(entry)
-    return Translation(book={**head, "entries": entries}, notices=notices, doubts=doubts)
-
-
-def without_nulls(members: Mapping[str, Any]) -> Object:
-    """The members that say something."""
-    return {name: value for name, value in members.items() if value is not None}

@@ -7,7 +7,7 @@ were missing, and a notice says so. An entry without a readable text, or whose d
 wrong, has `problems` and is never active; its JSON stays with the book.
 """
 
-from collections.abc import Collection, Iterable, Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, replace
 from typing import Any, Final
 
@@ -38,7 +38,7 @@ from evennia_ai.formats.lorebooks.extension import (
     said,
     unreadable,
 )
-from evennia_ai.formats.lorebooks.risu import with_own_lines_said
+from evennia_ai.formats.lorebooks.other_programs import with_risu_lines_as_fields
 from evennia_ai.formats.lorebooks.values import Flag, Identifier, Number, Texts, is_text
 
 
@@ -139,7 +139,7 @@ def from_v3(raw: Mapping[str, Any], *, default_uid: str, where: str) -> EntryFie
     Where its keys are patterns by the standard, `constant` and the secondary keys are ignored.
     """
     written = raw.get("extensions")
-    raw, of_lines = with_own_lines_said(_filled(raw, _V3_OF_WORLD))
+    raw, of_lines = with_risu_lines_as_fields(_filled(raw, _V3_OF_WORLD))
     entry, problems = read_leniently(_V3Entry, raw)
     extensions = entry.extensions or {}
     app, unread = app_entry(extensions)
@@ -229,8 +229,6 @@ _WORLD_OF_V3: Final[Mapping[str, str]] = dict(_TWINS)
 _V3_OF_WORLD: Final[Mapping[str, str]] = {
     v3: world for world, v3 in _TWINS if world not in ("comment", "key")
 }
-_WORLD_ONLY: Final = frozenset({*_WORLD_OF_V3, "disable"} - {"comment"})
-_CARD_ONLY: Final = frozenset({*_WORLD_OF_V3.values(), "enabled"})
 _WORLD_MARKS: Final = frozenset({"key", "keysecondary", "uid", "disable"})
 _APP_MEMBERS: Final = frozenset({*AppEntry.model_fields, *map(to_camel, AppEntry.model_fields)})
 
@@ -251,11 +249,6 @@ def is_world_entry(raw: Any, *, in_world: bool) -> bool:
 def unreadable_in_card(raw: Mapping[str, Any]) -> frozenset[str]:
     """The members of an entry in the card's spelling that are as if they were missing."""
     return frozenset(read_leniently(_V3Entry, raw)[1])
-
-
-def is_in_both_spellings(members: Collection[str]) -> bool:
-    """True if an entry with these members may say something in a spelling that is not its own."""
-    return not (_WORLD_ONLY.isdisjoint(members) or _CARD_ONLY.isdisjoint(members))
 
 
 def world_spelled(raw: Mapping[str, Any]) -> Mapping[str, Any]:

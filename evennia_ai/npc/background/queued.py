@@ -192,7 +192,7 @@ class Queued:
 
     @property
     def is_something_out(self) -> bool:
-        """Whether workers have, or are to have, something to do."""
+        """True if workers have, or are to have, something to do."""
         return bool(self._asked or self._unsent or any(self.status.queues))
 
     def look(self) -> "Deferred[None] | None":

@@ -40,7 +40,7 @@ class Work:
 
     @property
     def in_workers(self) -> bool:
-        """Whether workers do what nobody waits for."""
+        """True if workers do what nobody waits for."""
         return self._queued is not None
 
     def begin(self) -> None:

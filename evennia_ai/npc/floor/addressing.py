@@ -37,7 +37,7 @@ class Addressed(StrEnum):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Address:
-    """Whether an NPC is meant by an event, and why or why not.
+    """Decide if an event is meant for an NPC, and say why or why not.
 
     `named_at` is where its name stands in the text, 0 where it was meant otherwise.
     """
@@ -91,7 +91,7 @@ _BY_MODE: Final[Mapping[str, Address]] = {
 
 
 def address_of(event: Event, listener: Listener) -> Address:
-    """Whether and how surely `listener` is meant by the event."""
+    """Return how surely the event is meant for `listener`."""
     why_not = _why_never(event, listener)
     if why_not:
         return _none(why_not)
@@ -219,7 +219,7 @@ def _calls(text: str, start: int, end: int) -> bool:
 
 
 def mentions(text: str, names: Iterable[str]) -> bool:
-    """Whether one of `names` is named in `text`."""
+    """True if one of `names` is named in `text`."""
     return place_of(text, names) is not None
 
 

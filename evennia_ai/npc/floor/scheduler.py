@@ -276,7 +276,7 @@ class Scheduler:
         return len(self._lines.get(key, ()))
 
     def in_flight(self, key: str) -> bool:
-        """Whether work of this key has started and not ended."""
+        """True if work of this key has started and not ended."""
         line = self._lines.get(key)
         return line is not None and line.is_running
 

@@ -187,7 +187,7 @@ def _is_thing(record: Record, npc_ref: str) -> bool:
 
 
 def is_shown_to(record: Record, npc_ref: str) -> bool:
-    """Whether the record tells that something was shown to this NPC."""
+    """True if the record tells that something was shown to this NPC."""
     return record.meta.get("event") == KIND and record.meta.get("to") == npc_ref
 
 

@@ -10,7 +10,9 @@ function is one text, and does the same in both.
 
 from collections.abc import Awaitable, Callable, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Any, Final, Protocol
+from typing import Annotated, Any, ClassVar, Final, Protocol
+
+from pydantic import ConfigDict, Field
 
 VERSION: Final = 1
 """Of the form of jobs and proposals: a worker of another version does none of them."""
@@ -22,9 +24,11 @@ MOST_TRIES: Final = 3
 class Job:
     """What is to be done; `given` is JSON, under a kilobyte together with the rest."""
 
-    kind: str
+    __pydantic_config__: ClassVar[ConfigDict] = ConfigDict(strict=True, extra="forbid")
+
+    kind: Annotated[str, Field(min_length=1)]
     """"compact", "observe", ...: one of the kinds there are."""
-    idempotency: str
+    idempotency: Annotated[str, Field(min_length=1)]
     """Unique in the game, made of what the work depends on: "compact:481:3:912:9f2c"."""
     lock: str = ""
     """Of jobs with the same one is done at a time: "npc:12"."""

@@ -1,25 +1,20 @@
 """Jobs as JSON, as they stand in the queue and in proposals: ids and hashes, under a kilobyte.
 
-What is read is judged: a job of another version is refused by its name, before any of its fields is
-trusted to mean what they mean here.
+The version of a job is read first: in another version the other fields may mean something else.
 """
 
 import json
-from dataclasses import asdict, fields
-from typing import Any, Final
+from dataclasses import asdict
+from typing import Final
+
+from pydantic import TypeAdapter, ValidationError
 
 from evennia_ai.engine.errors import EvenniaAIError
+from evennia_ai.engine.foreign.fields import to_format_error
 from evennia_ai.npc.jobs.job import VERSION, Job
 
 MOST_BYTES: Final = 1024
-_KEYS: Final[dict[str, str]] = {"v": "version"}
-_NAMES: Final = {field: key for key, field in _KEYS.items()}
-_TYPES: Final[dict[str, Any]] = {
-    "deadline": (int, float),
-    "given": dict,
-    "limits": dict,
-    "version": int,
-}
+_READER: Final = TypeAdapter(Job)
 
 
 class JobError(EvenniaAIError):
@@ -40,8 +35,12 @@ class OtherVersionError(JobError):
 
 
 def text_of(job: Job) -> str:
-    """The job as one line of JSON, always the same bytes. JobError: it is too long."""
-    said = {_NAMES.get(name, name): value for name, value in asdict(job).items() if value}
+    """Return the job as one line of JSON, always the same bytes. Empty fields are left out.
+
+    Raises:
+        JobError: It is too long.
+    """
+    said = {name: value for name, value in asdict(job).items() if value}
     text = json.dumps(said, ensure_ascii=False, separators=(",", ":"), sort_keys=True)
     size = len(text.encode())
     if size > MOST_BYTES:
@@ -53,7 +52,12 @@ def text_of(job: Job) -> str:
 
 
 def job_of(text: str) -> Job:
-    """The job in a line of JSON. JobError says what is wrong with it."""
+    """Return the job in a line of JSON.
+
+    Raises:
+        OtherVersionError: It is of another version of this package.
+        JobError: It is no job; the error names the first field that is wrong.
+    """
     try:
         said = json.loads(text)
     except ValueError as error:
@@ -61,20 +65,10 @@ def job_of(text: str) -> Job:
     if not isinstance(said, dict):
         raise JobError(f"a job must be an object of JSON, not {text[:80]!r}")
     name = str(said.get("idempotency", "without a name"))
-    if said.get("v") != VERSION:
-        raise OtherVersionError(name, said.get("v"))
-    given = {_KEYS.get(str(key), str(key)): value for key, value in said.items()}
-    _judge(name, given)
-    return Job(**given)
-
-
-def _judge(name: str, given: dict[str, Any]) -> None:
-    known = {field.name for field in fields(Job)}
-    if unknown := sorted(given.keys() - known):
-        raise JobError(f"job {name!r} has the unknown field {unknown[0]!r}")
-    for field in ("kind", "idempotency"):
-        if not given.get(field):
-            raise JobError(f"job {name!r} has no {field}")
-    for field, value in given.items():
-        if not isinstance(value, _TYPES.get(field, str)):
-            raise JobError(f"job {name!r}: {field} cannot be {value!r}")
+    if said.get("version") != VERSION:
+        raise OtherVersionError(name, said.get("version"))
+    try:
+        return _READER.validate_json(text)
+    except ValidationError as error:
+        wrong = to_format_error(error, kind="job", where=f"job {name!r}")
+        raise JobError(wrong.message) from error

@@ -27,7 +27,7 @@ class Working(Protocol):
 
     @property
     def in_workers(self) -> bool:
-        """Whether workers do them."""
+        """True if workers do them."""
 
     def submit(self, job: Job) -> "Deferred[tuple[Ending, str]]":
         """How the job ended, with the reason."""

@@ -36,12 +36,12 @@ def searchable(npc: NPC, conversation: ConversationRef | None) -> tuple[BaseInfo
 
 
 def may_search(npc: NPC, locks: str) -> bool:
-    """Whether the lock string of a base or a page lets the NPC find it."""
+    """True if the lock string of a base or a page lets the NPC find it."""
     return _allows(npc, locks, SEARCH, where_it_fails=False)
 
 
 def is_held(npc: NPC, info: BaseInfo) -> bool:
-    """Whether the NPC gets nothing but safe summaries of a base.
+    """True if the NPC gets nothing but safe summaries of a base.
 
     Whom a lock holds that names some and not others is written down the first time.
     """
@@ -56,12 +56,12 @@ def is_held(npc: NPC, info: BaseInfo) -> bool:
 
 
 def is_held_by_lock(npc: NPC, info: BaseInfo) -> bool:
-    """Whether the lock of a base says so now."""
+    """True if the lock of a base says so now."""
     return _allows(npc, info.locks, RESTRICTED, where_it_fails=True)
 
 
 def names_some(info: BaseInfo) -> bool:
-    """Whether the base is restricted for those whom its lock says, and not for everybody."""
+    """True if the base is restricted for those whom its lock says, and not for everybody."""
     parts = info.locks.split(";")
     return info.restricted and any(part.strip().startswith(f"{RESTRICTED}:") for part in parts)
 

@@ -178,7 +178,7 @@ def _ask(
 
 
 def _is_refused(wanted: Mediation, calls: ModelCalls) -> bool:
-    """Whether a limit of the game forbids the call."""
+    """True if a limit of the game forbids the call."""
     refusal = calls.limits.refusal(
         npc_ref=wanted.npc_ref,
         player_ref=wanted.player_ref,

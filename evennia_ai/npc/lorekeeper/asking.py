@@ -226,6 +226,6 @@ class Reader:
 
 
 def may_read(by: Any, locks: str) -> bool:
-    """Whether the lock `view` lets `by` read it; where there is none, builders may."""
+    """True if the lock `view` lets `by` read it; where there is none, builders may."""
     is_said = any(part.strip().startswith("view:") for part in locks.split(";"))
     return allows(by, locks if is_said else _BUILDERS, "view")

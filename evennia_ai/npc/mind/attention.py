@@ -71,7 +71,7 @@ class Attention:
 
     @property
     def is_busy(self) -> bool:
-        """Whether something is only in memory: an event, or an answer to one."""
+        """True if something is only in memory: an event, or an answer to one."""
         return bool(self.unrecorded or self._open)
 
     def waiting_records(self) -> frozenset[str]:
@@ -331,14 +331,14 @@ class Attention:
         )
 
     def is_sure(self, event: Event) -> bool:
-        """Whether the NPC answers the event whatever others do, and without asking a decider."""
+        """True if the NPC answers the event whatever others do, and without asking a decider."""
         claim = self._address(event, self._mind.settings).claim
         if claim in (Addressed.NONE, Addressed.UNDECIDED):
             return False
         return claim is Addressed.MEANT or not self._has_rivals(event)
 
     def _address(self, event: Event, settings: NPCSettings) -> Address:
-        """Whether the NPC is meant, and may answer at all."""
+        """True if the NPC is meant, and may answer at all."""
         unable = self.why_unable()
         if unable:
             return Address(claim=Addressed.NONE, why=unable)
@@ -378,7 +378,7 @@ class Attention:
         )
 
     def _has_rivals(self, event: Event) -> bool:
-        """Whether another NPC that hears it may answer instead."""
+        """True if another NPC that hears it may answer instead."""
         if event.private:
             return False
         return any(is_npc(who) and is_on(who) for who in self._others_than(event.speaker_ref))

@@ -148,7 +148,7 @@ class Greeting:
         return assigned is not None and assigned.greeting is not None
 
     def _welcomes(self, conversation: ConversationRef, event: Event) -> bool:
-        """Whether it greets who comes now."""
+        """True if it greets who comes now."""
         is_pausing = self._current.runtime.clock.seconds() < self._greets_from
         if not _is_person(event) or is_pausing or self._why_unable():
             return False

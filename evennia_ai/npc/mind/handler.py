@@ -94,7 +94,7 @@ class AIHandler:
 
     @property
     def enabled(self) -> bool:
-        """Whether the NPC answers; never while a player plays it."""
+        """True if the NPC answers; never while a player plays it."""
         return is_on(self.npc)
 
     @property
@@ -139,7 +139,7 @@ class AIHandler:
 
     @property
     def is_busy(self) -> bool:
-        """Whether something of it is only in memory: a turn, or an event not committed yet."""
+        """True if something of it is only in memory: a turn, or an event not committed yet."""
         return self.attention.is_busy or self._current.runtime.scheduler.in_flight(self.ref)
 
     def enable(self) -> None:

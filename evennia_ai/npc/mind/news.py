@@ -50,7 +50,7 @@ _USUAL: Final = frozenset({"append", "dynamic", "moving", "lore", "compaction", 
 
 
 def is_told(person: Any) -> bool:
-    """Whether somebody asked to be told."""
+    """True if somebody asked to be told."""
     return bool(person.tags.has(TELL, category=TAGS))
 
 

@@ -74,7 +74,7 @@ class NPCList:
 
     @property
     def are_more(self) -> bool:
-        """Whether there are more than `MOST_LISTED`."""
+        """True if there are more than `MOST_LISTED`."""
         return self._counted > MOST_LISTED
 
     @cached_property

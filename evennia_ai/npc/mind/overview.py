@@ -95,7 +95,7 @@ class Totals:
 
     npcs: int
     are_more: bool
-    """Whether there are more NPCs than are counted."""
+    """True if there are more NPCs than are counted."""
     answering: int
     waiting: int
     calls: int
@@ -194,7 +194,7 @@ def _row(
 
 
 def _is_on_by_default(path: str) -> bool:
-    """Whether NPCs of this typeclass answer where nobody said whether they shall."""
+    """True if NPCs of this typeclass answer where nobody said whether they shall."""
     found = class_with_mind(path)
     # Asked of the class itself: the property would look for an Attribute of an object.
     enabled = getattr_static(found, ENABLED, False)

@@ -51,7 +51,7 @@ class PendingAnswer:
         """What was set for the NPC when it heard the event; its turn reads anew."""
 
         self.is_chatter: Final = heard.event.hops > 0 or heard.event.kind == TICK
-        """Whether no person waits for it."""
+        """True if no person waits for it."""
 
         self.owner: Final = "" if self.is_chatter else heard.event.speaker_ref
         """Whose share of the NPC's time it takes, "" where no person waits for it."""

@@ -15,7 +15,7 @@ HEARS_WHISPERS: Final = "view:perm(Admin)"
 
 
 def allows(looker: Any, locks: str, access: str) -> bool:
-    """Whether a lock string lets `looker` do this; what it does not mention is allowed.
+    """True if a lock string lets `looker` do this; what it does not mention is allowed.
 
     A superuser passes every lock.
     """

@@ -69,7 +69,7 @@ class CallKey:
     reply_tokens: int = 0
     is_protected: bool = False
     is_offline: bool = False
-    """Whether no model is asked at all: then nothing is used."""
+    """True if no model is asked at all: then nothing is used."""
     line: Line | None = None
     """The line that the call belongs to, where it is one's."""
 
@@ -335,7 +335,7 @@ def is_stopped() -> str:
 
 
 def is_paused(npc: NPC) -> bool:
-    """Whether this NPC alone is paused."""
+    """True if this NPC alone is paused."""
     return str(npc.id) in _in_force()
 
 

@@ -1,9 +1,8 @@
-"""The name of this game, by which it is told from others at one router and in one library."""
+"""The identifier of this game, which tells it from other games at one model router."""
 
 from secrets import token_hex
 from typing import Final
 
-from django.conf import settings
 from evennia.server.models import ServerConfig
 
 GAME_ID: Final = "evennia_ai_game_id"
@@ -17,8 +16,3 @@ def game_id() -> str:
         found = token_hex(16)
         ServerConfig.objects.conf(GAME_ID, found)
     return found
-
-
-def game_name() -> str:
-    """What the game is called, for people who read of it in another game."""
-    return " ".join(str(settings.SERVERNAME).split())[:200] or "without a name"

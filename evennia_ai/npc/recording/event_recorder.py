@@ -210,7 +210,7 @@ class Hearing:
 
     @property
     def _is_waiting(self) -> bool:
-        """Whether it is waited for the database."""
+        """True if it is waited for the database."""
         return self._retry is not None and self._retry.active()
 
     async def _read(self, talk: ConversationKey) -> ConversationRef:

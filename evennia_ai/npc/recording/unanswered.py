@@ -102,7 +102,7 @@ def _greet_later(came: Iterable[tuple[ConversationRef, Record]]) -> None:
 
 
 def _spoke_since(where: ConversationRef, came: Record) -> bool:
-    """Whether who came said something there, or the coming does not count any more."""
+    """True if who came said something there, or the coming does not count any more."""
     known = [record for message in windows(where.id).history if (record := record_of(message))]
     later = [record for record in known if int(record.id) >= int(came.id)]
     speaker = came.meta.get("speaker")

@@ -63,7 +63,7 @@ class _Job(Generic[T]):
         self._write: Final = write
         self._outcome: T | Failure
         self.has_failed_by_itself = False
-        """Whether it failed in a transaction of several as it would have failed alone."""
+        """True if it failed in a transaction of several as it would have failed alone."""
 
     def do(self) -> bool:
         """Read, or write in the current transaction, which is to be given up where this fails.
@@ -102,7 +102,7 @@ class _Job(Generic[T]):
 
     @property
     def is_locked_out(self) -> bool:
-        """Whether another process has locked what it writes or reads."""
+        """True if another process has locked what it writes or reads."""
         return isinstance(self._outcome, Failure) and is_lock(self._outcome.value)
 
     def fail(self, error: Exception) -> None:
@@ -144,7 +144,7 @@ class Writer:
 
     @property
     def is_at_work(self) -> bool:
-        """Whether something is given that nobody was told of yet."""
+        """True if something is given that nobody was told of yet."""
         return bool(self._under_way)
 
     def write(self, job: Callable[[], T]) -> Deferred[T]:
@@ -301,7 +301,7 @@ def _begin_with_the_lock() -> None:
 
 
 def _is_read_while_written() -> bool:
-    """Whether a second connection can read while another writes."""
+    """True if a second connection can read while another writes."""
     if connection.vendor != "sqlite":
         return True
     with connection.cursor() as cursor:
@@ -310,7 +310,7 @@ def _is_read_while_written() -> bool:
 
 
 def _was_refused(error: BaseException | None) -> bool:
-    """Whether an error, or what it came from, is a statement that the database did not take.
+    """True if an error, or what it came from, is a statement that the database did not take.
 
     Also where somebody caught the first refusal and went on in a transaction that was lost. A row
     that is there already is no refusal: that is for whoever wrote to tell.

@@ -56,9 +56,9 @@ class Event:
     to_ref: str = ""
     """Whom it was said or done to, "" where that was nobody in particular."""
     private: bool = False
-    """Whether it belongs to the conversation with its speaker alone."""
+    """True if it belongs to the conversation with its speaker alone."""
     alone: bool = False
-    """Whether nobody but the speaker was there to be meant."""
+    """True if nobody but the speaker was there to be meant."""
     hops: int = 0
     """The NPC replies in a row that led to it; 0 is a person."""
     known_ref: str = ""
@@ -73,9 +73,9 @@ class Event:
     data: Mapping[str, Any] = field(default_factory=dict, hash=False)
     """Facts of the game's own, as JSON values."""
     wants_answer: bool = False
-    """Whether what happened is addressed to the NPC."""
+    """True if what happened is addressed to the NPC."""
     by_rote: bool = False
-    """Whether an NPC said what no model chose."""
+    """True if an NPC said what no model chose."""
     client: str = field(default="", compare=False)
     """The client at which who says or poses it types; "" for nobody, and for what happened."""
     line: Line | None = field(default=None, compare=False, repr=False)
@@ -87,7 +87,7 @@ class Event:
 
     @property
     def is_happening(self) -> bool:
-        """Whether it happened, rather than being said or posed."""
+        """True if it happened, rather than being said or posed."""
         return self.kind not in HEARD
 
 
@@ -285,6 +285,6 @@ class Chains:
             self._of_room.popitem(last=False)
 
     def is_over(self, room_ref: str) -> bool:
-        """Whether the NPCs there have talked long enough by themselves."""
+        """True if the NPCs there have talked long enough by themselves."""
         known = self._of_room.get(room_ref)
         return known is not None and self._seconds() - known.began_at > self._budget_seconds

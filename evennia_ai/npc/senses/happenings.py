@@ -79,27 +79,32 @@ def happened(
     data: Mapping[str, Any] | None = None,
     wants_answer: bool = False,
 ) -> int:
-    """Tell NPCs what happened; how many of them perceived it.
-
-    `place_or_npc` is a room, whose NPCs all are told, or one NPC. `kind` is a word of the game's
-    own ("combat", "weather", ...); builders choose by it what an NPC reacts to. `text` is one line
-    in the third person; in it `{actor}`, `{item}` and `{to}` stand for the names each NPC knows
-    them by ("you" for itself), and nothing else is replaced. `actor` did it: NPCs that cannot see
-    the actor perceive nothing, and the actor itself is not told. `item` is the object or the name
-    of the thing it is about, `to` the one it was done to. `data` are further facts as JSON values,
-    kept with the record. `wants_answer` has the NPC answer; with `to`, that one alone.
-
-    HappeningError: the kind is no word or is one of evennia_ai's, the text is empty, the data
-    cannot be stored; nothing was told.
+    """Report an event to NPCs and return how many of them perceived it.
 
     Example, in a game's combat code::
 
-        from evennia_ai.npc.senses.happenings import happened
+        from evennia_ai import happened
 
         happened(
             attacker.location, "combat", "{actor} hits {to} with {item}.",
             actor=attacker, to=target, item=sword, data={"damage": 7},
         )
+
+    Args:
+        place_or_npc: A room, for all its NPCs, or one NPC.
+        kind: A word of the game, such as "combat". Builders choose by it what an NPC reacts to.
+        text: One line in the third person. `{actor}`, `{item}` and `{to}` become the names that
+            each NPC knows them by, "you" for itself. Nothing else is replaced.
+        actor: The person who did it. NPCs that cannot see the actor perceive nothing, and the actor
+            itself is not told.
+        item: The object it is about, or its name.
+        to: The person it was done to.
+        data: More facts as JSON values, kept with the record.
+        wants_answer: True if the NPCs shall answer; with `to`, only that NPC.
+
+    Raises:
+        HappeningError: The kind is not a word or belongs to evennia_ai, the text is empty, or the
+            data cannot be stored. Nobody was told.
     """
     happening = Happening(
         kind=kind,

@@ -284,7 +284,7 @@ def older_ids(bearers: Collection[Bearer]) -> OlderIds:
 
 
 def _is_before(known: int, bearer: Bearer) -> bool:
-    """Whether who has this number was there first; who was deleted since comes after everybody."""
+    """True if who has this number was there first; who was deleted since comes after everybody."""
     return not bearer.ref.isdecimal() or known < int(bearer.ref)
 
 

@@ -139,14 +139,15 @@ _HEARD: Final = frozenset({"say", "whisper", "pose"})
 
 
 class AISpeakerMixin:
-    """For characters of players: NPCs hear exactly what was typed, however the game frames it.
+    """A mixin for player characters: NPCs hear exactly what a player typed.
 
-    Put it before the character class. Without it NPCs read the line back from its frame. A game
-    with languages or volumes passes them to `at_say` as `language=` and `volume=`.
+    Put it before the character class. Without it, NPCs read the words back from the line that the
+    game shows. A game with languages or volumes passes them to `at_say` as `language=` and
+    `volume=`.
     """
 
     def at_say(self, message: str, *args: Any, **kwargs: Any) -> Any:
-        """Evennia's hook: say `message`, while listeners can look up its raw text."""
+        """Say `message`. Meanwhile listeners can look up its raw text. A hook of Evennia."""
         kind: Kind = "whisper" if kwargs.get("whisper") else "say"
         language, volume = game_word(kwargs.get("language")), game_word(kwargs.get("volume"))
         said = Utterance(speaker=self, text=message, kind=kind, language=language, volume=volume)

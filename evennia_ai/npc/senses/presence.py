@@ -109,7 +109,7 @@ def scopes_of(npc: NPC) -> tuple[Scope, ...]:
 
 
 def can_see(npc: NPC, other: Any) -> bool:
-    """Whether `npc` can see `other`, by the game's own rules.
+    """True if `npc` can see `other`, by the game's own rules.
 
     The room's `filter_visible` decides, which asks the locks `view` and `search`; somebody without
     a name for this looker is hidden as well.
@@ -147,7 +147,7 @@ def seen_here(npc: NPC) -> list[Any]:
 
 
 def is_npc(character: Any) -> bool:
-    """Whether this is one of ours, and not a player whose character has a mind as well."""
+    """True if this is one of ours, and not a player whose character has a mind as well."""
     return issubclass(type(character), HasMind) and not character.has_account
 
 
@@ -240,7 +240,7 @@ def class_with_mind(path: str) -> type[HasMind] | None:
 
 
 def is_character(thing: Any) -> bool:
-    """Whether this is somebody, and not a thing, a room or an exit."""
+    """True if this is somebody, and not a thing, a room or an exit."""
     return "character" in getattr(thing, "_content_types", ())
 
 
@@ -255,12 +255,12 @@ def is_playable_by(character: Any, account: Any) -> bool:
 
 
 def is_on(npc: NPC) -> bool:
-    """Whether the NPC answers; never while a player plays it."""
+    """True if the NPC answers; never while a player plays it."""
     return bool(npc.ai_enabled) and not npc.has_account
 
 
 def is_alone_with(npc: NPC, speaker: Any) -> bool:
-    """Whether nobody but `speaker` is where `npc` is."""
+    """True if nobody but `speaker` is where `npc` is."""
     if npc.location is None:
         return True
     both = (npc.id, speaker.id)
@@ -330,7 +330,7 @@ def why_gone(npc: NPC, event: Event) -> str:
 
 
 def _is_somebody_waiting(npc: NPC, event: Event) -> bool:
-    """Whether the one who did it is still there, or others who could hear an answer."""
+    """True if the one who did it is still there, or others who could hear an answer."""
     if not event.speaker_ref or event.kind == "leave" or npc.location is None:
         return True
     if any(str(other.id) == event.speaker_ref for other in npc.location.contents_get()):

@@ -97,7 +97,7 @@ class Witness:
 
     @property
     def is_waiting(self) -> bool:
-        """Whether something was seen and is not told yet."""
+        """True if something was seen and is not told yet."""
         return bool(self._moves or self._gifts)
 
     def hears(self, text: Any, from_obj: Any) -> None:
@@ -233,7 +233,7 @@ def safely(npc: NPC, do: Callable[..., None], *args: Any) -> None:
 
 
 def _is_a_place(where: Any) -> bool:
-    """Whether one can come from there or go there: somebody's hands are no place."""
+    """True if one can come from there or go there: somebody's hands are no place."""
     return where is not None and not is_character(where)
 
 
@@ -242,16 +242,16 @@ def _place(npc: NPC, place: Any) -> str:
 
 
 def _is_in(mover: Any, room_ref: str) -> bool:
-    """Whether somebody is in this room now; nobody who was deleted is."""
+    """True if somebody is in this room now; nobody who was deleted is."""
     place = mover.location if mover.pk is not None else None
     return place is not None and str(place.id) == room_ref
 
 
 class AIRoomMixin:
-    """For rooms of a game: NPCs here see moves that nothing announces.
+    """A mixin for rooms: NPCs in the room also see moves that the game does not announce.
 
-    Put it before the room class. Without it NPCs see what the game announces, and who logs in
-    and out.
+    Put it before the room class. Without it, NPCs see what the game announces, and who logs in and
+    out.
     """
 
     def at_object_receive(

@@ -66,7 +66,7 @@ class Act:
     """What is done as a sentence of its own, for who is told of it without the name before it."""
 
     starts_line: bool = False
-    """Whether it stands on a new line of the reply."""
+    """True if it stands on a new line of the reply."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -102,7 +102,7 @@ def acts_of(text: str, *, own_names: Iterable[str], after: int = 0) -> tuple[Act
 
 
 def is_open(text: str, *, own_names: Iterable[str]) -> bool:
-    """Whether the start of a reply may turn out to tell of its speaker, once there is more of it.
+    """True if the start of a reply may turn out to tell of its speaker, once there is more of it.
 
     It names who speaks or begins with a pronoun, and quotes nothing yet.
     """
@@ -130,7 +130,7 @@ def _spans(text: str) -> Iterator[_Span]:
 
 
 def _is_action(text: str, start: int, end: int) -> bool:
-    """Whether what stands between marks is done, rather than a word that is stressed."""
+    """True if what stands between marks is done, rather than a word that is stressed."""
     inner, after = text[start + 1 : end - 1], text[end:].lstrip(" ")
     is_told = _seems_a_verb(inner) or _THIRD_PERSON.match(inner) is not None
     ends = not after or after[0] in '\n"“„«»「*_'
@@ -145,7 +145,7 @@ def _seems_a_verb(words: str) -> bool:
 
 
 def _is_dialogue(text: str, start: int, end: int) -> bool:
-    """Whether a quotation is what is said, rather than words that are only named."""
+    """True if a quotation is what is said, rather than words that are only named."""
     inner = text[start + 1 : end - 1]
     if not inner.strip():
         return False
@@ -156,7 +156,7 @@ def _is_dialogue(text: str, start: int, end: int) -> bool:
 
 
 def _is_narrated(text: str, spans: Sequence[_Span], names: Sequence[str]) -> bool:
-    """Whether only what is quoted is said: the rest tells what the speaker does."""
+    """True if only what is quoted is said: the rest tells what the speaker does."""
     quoted = [span for span in spans if span.kind == "quoted"]
     plain = [span for span in spans if span.kind == "plain" and _has_words(text, span)]
     if any(_FIRST_PERSON.search(text, one.start, one.end) for one in plain):
@@ -172,14 +172,14 @@ def _is_narrated(text: str, spans: Sequence[_Span], names: Sequence[str]) -> boo
 
 
 def _tells_of(text: str, names: Sequence[str]) -> bool:
-    """Whether a text speaks of the one who goes by `names`."""
+    """True if a text speaks of the one who goes by `names`."""
     return _SOMEBODY.match(text) is not None or any(
         re.search(rf"(?<!\w){re.escape(name)}(?!\w)", text, re.IGNORECASE) for name in names
     )
 
 
 def _does(text: str, names: Sequence[str]) -> bool:
-    """Whether a text without marks tells what the one who goes by `names` does."""
+    """True if a text without marks tells what the one who goes by `names` does."""
     for name in names:
         rest = text[len(name) :]
         if text.startswith(name) and rest.startswith(" ") and rest[1:2].islower():

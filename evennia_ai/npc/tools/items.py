@@ -215,7 +215,7 @@ class Write(Tool):
         )
 
     def refusal(self, use: Use, arguments: Arguments) -> str:
-        """Whether the limits of the game let the NPC write this."""
+        """True if the limits of the game let the NPC write this."""
         limits = use.conf.writings
         length = len(plain_text(arguments.text))
         if length > limits.characters:

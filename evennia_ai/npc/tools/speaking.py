@@ -182,7 +182,7 @@ def own_names(use: Use) -> tuple[str, ...]:
 
 
 def _is_with(npc: NPC, event: Event, partner: Any) -> bool:
-    """Whether the event belongs to the private conversation with `partner`."""
+    """True if the event belongs to the private conversation with `partner`."""
     return event.private and event.known_ref == known_ref(npc, partner)
 
 

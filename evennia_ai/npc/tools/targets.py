@@ -26,7 +26,7 @@ from evennia_ai.store.history import conversations
 
 
 class Refused(EvenniaAIError):  # noqa: N818 - it is an answer to the model, not a failure
-    """A tool does not do what it was asked; nothing was done. The text is told to the model."""
+    """A tool refuses an act and has done nothing. The model reads the text."""
 
 
 MOST_RECORDS: Final = 2_000
@@ -97,12 +97,12 @@ def people(npc: NPC) -> list[Any]:
 
 
 def things(npc: NPC) -> list[Any]:
-    """The things the NPC may see where it is, neither people nor exits."""
+    """Return the things in its room that the NPC may see, without people and exits."""
     return _seen(npc, npc.location, content_type="object")
 
 
 def carried(npc: NPC) -> list[Any]:
-    """What the NPC carries and may see."""
+    """Return the things that the NPC carries and may see."""
     return _seen(npc, npc, content_type=None)
 
 
@@ -112,13 +112,20 @@ def exits(npc: NPC) -> list[Any]:
 
 
 def person(npc: NPC, name: str, *, answered: str = "", also: Iterable[Any] = ()) -> Any:
-    """The person that `name` means; `Refused`: there is none, or there are several.
+    """Return the person whom the NPC means by `name`.
 
-    Whoever is not seen, or is the NPC itself, is nobody; `also` are others that may be meant. Of
-    several of a name it is the one whose reference is `answered`; where that one has a mark and the
-    name has none, it must be said which. The start of a name means nobody
-    where it is the whole name of the NPC, or of somebody it knows: they went, and what is for them
-    alone must not reach another.
+    The NPC cannot mean itself or a person it does not see. The start of a name is enough, but not
+    if it is the whole name of a person the NPC knows: that person may have left, and a whisper for
+    them must not reach another.
+
+    Args:
+        name: A name as the NPC knows it.
+        answered: The reference of the person who is answered, and meant if several have the name.
+            If the NPC tells that person from others by a mark, a name without the mark is refused.
+        also: Other people who may be meant.
+
+    Raises:
+        Refused: Nobody is meant, or several are.
     """
     among, none = list(dict.fromkeys([*people(npc), *also])), f"There is no '{plain_name(name)}'"
     found = _named(npc, name, among)
@@ -145,7 +152,7 @@ def thing(npc: NPC, name: str, among: Sequence[Any], *, none: str) -> Any:
 
 
 def shown_name(npc: NPC, seen: Any) -> str:
-    """What the NPC calls something it sees."""
+    """Return the NPC's name for an object that it sees."""
     return _shown(npc, seen)
 
 

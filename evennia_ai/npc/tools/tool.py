@@ -1,11 +1,11 @@
-"""A tool: one act that a model may ask of its NPC, as a class that a game may subclass.
+"""A tool is one act that a model may ask of its NPC. A game subclasses `Tool` for its own.
 
-A tool has no state: one instance serves all NPCs. Whatever it needs of the moment is in the `Use`.
-It checks as the NPC what the game lets the NPC do, and refuses what it does not.
+A tool has no state: one instance serves all NPCs, and `Use` has everything it needs of the moment.
+The tool checks whether the game lets the NPC do the act, and refuses it otherwise.
 
-What a model wrote as arguments is read with limits and checked by its types. Whatever is wrong
-becomes one short text for the model, and nothing is guessed: "5" is no number. The JSON schema of
-the arguments is part of every prompt, so it is small and the same bytes each time.
+Arguments that a model wrote are read within limits and checked by their types. Anything wrong
+becomes one short text for the model. Nothing is guessed: "5" is not a number. The JSON schema of
+the arguments is part of every prompt, so it is small and has the same bytes each time.
 """
 
 import json
@@ -37,88 +37,95 @@ Name = Annotated[str, StringConstraints(strip_whitespace=True, min_length=1, max
 """The name of a person, a thing or an exit."""
 
 Words = Annotated[str, StringConstraints(strip_whitespace=True, min_length=1, max_length=600)]
-"""What is said or done, or a text of that length."""
+"""A text of the length that an NPC may say."""
 
 
 class ToolArguments(BaseModel):
-    """Arguments of a tool, as a model gives them: exactly these, of exactly these types."""
+    """Arguments that a model gives a tool. Other fields and other types are refused."""
 
     model_config = ConfigDict(strict=True, extra="forbid", frozen=True)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Use:
-    """One use of a tool: by whom, because of what, in which turn."""
+    """One use of a tool: the NPC, the event it answers, and the turn."""
 
     npc: NPC
     mind: Mind
 
     view: NPCView
-    """What the NPC was made of when the turn began."""
+    """The components, card, books and notes of the NPC when the turn began."""
 
     settings: NPCSettings
-    """What was set for the NPC alone when the turn began."""
+    """The settings of this NPC when the turn began."""
 
     conf: Conf
     """The settings of the game."""
 
     backends: Backends
-    """Where knowledge bases are."""
+    """The knowledge bases of the game."""
 
     calls: ModelCalls
-    """Through what models are asked."""
+    """The only way to ask a model."""
 
     event: Event
-    """What the turn answers."""
+    """The event that the turn answers."""
 
     speaker: Any | None
-    """Who is answered, None where nobody is or they are not here any more."""
+    """The object that is answered. None if nobody is, or if they left."""
 
     conversation: ConversationRef
 
     hops: int
-    """Of what the NPC says in this turn: the NPC replies in a row, this one among them."""
+    """How many replies of NPCs follow one another when the NPC speaks now, this one included."""
 
     turn: int
     """The number of the turn."""
 
 
 class Tool(ABC):
-    """What a game subclasses for a tool of its own.
+    """The base class of a tool.
 
-    `name` and `description` are part of every prompt of an NPC that has the tool, and so is the
-    schema of `Arguments`: they must never change while the game runs. A `dangerous` tool changes
-    the world and runs at most once a turn. After one that `ends_turn` the model is not asked
-    again. With one that `speaks` the NPC has answered, whether or not it says anything more. One
-    whose `run` gives back a Deferred of the result is marked: `waits` where the turn waits for it,
-    a minute or two at most, as for a search; `later` where it takes long and the NPC goes on.
+    Every prompt of an NPC with the tool contains `name`, `description` and the schema of
+    `Arguments`. They must not change while the game runs.
     """
 
     name: ClassVar[str]
     description: ClassVar[str]
     Arguments: ClassVar[type[ToolArguments]] = ToolArguments
     dangerous: ClassVar[bool] = False
+    """True if it changes the world. It then runs at most once a turn."""
     ends_turn: ClassVar[bool] = False
+    """True if the model is not asked again after it."""
     speaks: ClassVar[bool] = False
+    """True if the NPC has answered by using it."""
     waits: ClassVar[bool] = False
+    """True if `run` returns a Deferred that the turn waits for, such as a search: a minute or two
+    at most."""
     later: ClassVar[bool] = False
+    """True if `run` returns a Deferred that takes long. The NPC goes on; the result is an event."""
 
     def refusal(self, use: Use, arguments: Any) -> str:
-        """Why the NPC may not do this now, "" where it may; told to the model."""
+        """Return why the NPC may not do this now, for the model; "" if it may."""
         return ""
 
     @abstractmethod
     def run(self, use: Use, arguments: Any) -> "str | Deferred[str]":
-        """Do it; what the NPC perceives of it. `Refused`: it was not done after all.
+        """Do it, and return what the NPC perceives of it.
 
-        `arguments` are an instance of `Arguments`. Whatever else is raised is logged, and the
-        model is told that it did not work.
+        Args:
+            use: The NPC, the event and the turn.
+            arguments: An instance of `Arguments`.
+
+        Raises:
+            Refused: It was not done after all; the model reads the reason. Any other exception is
+                logged, and the model reads that it did not work.
         """
 
     def recorded(self, arguments: Any, *, npc: NPC, event: Event) -> ToolArguments:
-        """The arguments as the conversation that `event` belongs to may show them ever after.
+        """Return the arguments as the history of this conversation may keep them.
 
-        The same, unless something of them belongs to another conversation alone.
+        Override it if some of them belong to another conversation.
         """
         kept: ToolArguments = arguments
         return kept
@@ -170,7 +177,7 @@ def arguments_of(tool: Tool, text: str) -> ToolArguments:
 
 
 def is_object(text: str) -> bool:
-    """Whether `text` is one JSON object within the limits, as a later request may show it."""
+    """True if `text` is one JSON object within the limits, as a later request may show it."""
     try:
         _checked_object(text)
     except WrongArgumentsError:

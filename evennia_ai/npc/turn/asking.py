@@ -104,7 +104,7 @@ class Asking:
 
     @property
     def has_said_the_start(self) -> bool:
-        """Whether the start of the reply was said already."""
+        """True if the start of the reply was said already."""
         return self._start is not None and bool(self._start.said)
 
     def say_rest(self, reply: ChatReply) -> None:

@@ -146,7 +146,7 @@ class Ending:
 
 
 def is_no_fault(error: Exception) -> bool:
-    """Whether the server stops, or somebody stopped the model: nobody's log needs it."""
+    """True if the server stops, or somebody stopped the model: nobody's log needs it."""
     return isinstance(error, CancelledError | ModelStopped)
 
 

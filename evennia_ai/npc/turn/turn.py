@@ -307,14 +307,14 @@ class Turn:
         return self._round
 
     def _acts(self, reply: ChatReply) -> bool:
-        """Whether the reply asks for something to be done that may still be done."""
+        """True if the reply asks for something to be done that may still be done."""
         if len(self._acted) >= MOST_ROUNDS or self._live.lines.why_spent(self.heard.event):
             return False
         return bool(reply.tool_calls and self._toolbox.names)
 
     @property
     def _has_spoken(self) -> bool:
-        """Whether people heard or saw something of the answer: by a tool, or beside its call."""
+        """True if people heard or saw something of the answer: by a tool, or beside its call."""
         return self._has_said_something or any(acted.spoke for acted in self._acted)
 
     async def _goes_on(self, reply: ChatReply, asking: Asking) -> bool:

@@ -115,7 +115,7 @@ class Compactor:
         self._waiting: dict[int, list[Deferred[Outcome]]] = {}
 
     def is_due(self, fullness: Fullness, when: CompactionMoment) -> bool:
-        """Whether a history is to be compacted now."""
+        """True if a history is to be compacted now."""
         return self._settings.enabled and fullness.is_due(self._settings.rules, when)
 
     def compact(self, wanted: Wanted) -> "Deferred[Outcome]":
@@ -215,7 +215,7 @@ class Compactor:
 
     @property
     def _asks_a_model(self) -> bool:
-        """Whether there is a model to ask, and the game wants it asked."""
+        """True if there is a model to ask, and the game wants it asked."""
         return self._settings.by == "model" and bool(self._calls.models.thinking(SUMMARISER))
 
     async def _compacted(self, wanted: Wanted) -> Outcome:
@@ -253,7 +253,7 @@ class Compactor:
 
 
 def _was_no_use(newest: SummaryAttempt) -> bool:
-    """Whether not even an extract was of use."""
+    """True if not even an extract was of use."""
     by_extract = (newest.result, newest.by) == ("refused", "extract")
     return newest.result == "thrash" or by_extract
 

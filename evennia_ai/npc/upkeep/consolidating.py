@@ -137,7 +137,7 @@ class Consolidator:
         self._tidied: OrderedDict[str, float] = OrderedDict()
 
     def is_due(self, where: ConversationRef) -> bool:
-        """Whether enough was said since the last time that a model is to be asked."""
+        """True if enough was said since the last time that a model is to be asked."""
         after = self._settings.after_messages
         if not (self._settings.enabled and after) or len(windows(where.id).history) < after:
             return False

@@ -34,7 +34,7 @@ class Fullness:
         return self.history_tokens + self.other_tokens
 
     def is_due(self, rules: CompactionRules, when: CompactionMoment) -> bool:
-        """Whether the history is to be compacted."""
+        """True if the history is to be compacted."""
         return is_due(
             self.history_tokens,
             limit_tokens=self.limit_tokens,

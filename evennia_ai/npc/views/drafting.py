@@ -15,14 +15,14 @@ from evennia_ai.store.knowledge.page_drafts import StoredDraft
 
 
 def may_see_draft(viewer: Viewer, found: StoredDraft, now: Page | None) -> bool:
-    """Whether somebody may see a draft: its page, `now` as it is, and all it was made from."""
+    """True if somebody may see a draft: its page, `now` as it is, and all it was made from."""
     pages = (found.draft.page, *([now] if now else []))
     is_open = all(viewer.may_view(page.locks) for page in pages)
     return is_open and may_see_package(viewer, found.context_meta)
 
 
 def is_written(found: StoredDraft, now: Page) -> bool:
-    """Whether the page, which is `now` so, says it already: what was decided was not stored."""
+    """True if the page, which is `now` so, says it already: what was decided was not stored."""
     return now.sha256 == found.draft.page.sha256
 
 

@@ -73,7 +73,7 @@ class Parsed(Generic[T, V]):
         return self.keep(text, self._parse(text))  # not inside the lock: it may take seconds
 
     def __contains__(self, text: T) -> bool:
-        """Whether its value is kept."""
+        """True if its value is kept."""
         with self._lock:
             return text in self._kept
 
@@ -185,7 +185,7 @@ _attached_books: Final = Parsed[StoredBook, Lorebook](_attached_book, most=MOST_
 
 
 def is_read(stored: StoredBook) -> bool:
-    """Whether a book need not be read to be used."""
+    """True if a book need not be read to be used."""
     return _text_of(stored) in _texts
 
 

@@ -75,7 +75,7 @@ def is_preset_read(stored: StoredPreset) -> bool:
 
 
 def is_of_preset(key: str, card: Card | None, *, grants: Grants) -> bool:
-    """Whether a component that no builder made is a preset's, where there is one.
+    """True if a component that no builder made is a preset's, where there is one.
 
     `card` is what the NPC plays, with its grants: its own texts replace some of the preset's.
     """
@@ -85,7 +85,7 @@ def is_of_preset(key: str, card: Card | None, *, grants: Grants) -> bool:
 
 
 def is_replaced(key: str, card: Card | None, *, grants: Grants) -> bool:
-    """Whether a card's own text stands where a preset's of this key would."""
+    """True if a card's own text stands where a preset's of this key would."""
     if key not in _REPLACED_BY or card is None:
         return False
     field_name, needed = _REPLACED_BY[key]

@@ -266,7 +266,7 @@ def _component(key: str, made_of: Mapping[str, Any], _: str) -> Source | None:
 
 
 def _is_of_preset(key: str, made_of: Mapping[str, Any]) -> bool:
-    """Whether a component that no builder made was the preset's, and not the card's."""
+    """True if a component that no builder made was the preset's, and not the card's."""
     if not made_of.get("preset"):  # or the transcript of elsewhere says nothing of it
         return False
     card = card_then(*made_of["card"]) if made_of["card"] else None

@@ -85,7 +85,7 @@ class Sources:
     """By its name what counts in the place of a book that is not read yet."""
 
     def is_same(self, other: "Sources") -> bool:
-        """Whether nothing was changed between the two readings."""
+        """True if nothing was changed between the two readings."""
         return (
             self.registry is other.registry
             and self.card is other.card

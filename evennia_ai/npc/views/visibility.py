@@ -53,7 +53,7 @@ class Seer:
 
     @cached_property
     def may_hide(self) -> bool:
-        """Whether the game may hide from the viewer anything that the NPC was told.
+        """True if the game may hide from the viewer anything that the NPC was told.
 
         In most games it hides nothing.
         """
@@ -121,7 +121,7 @@ class Seer:
         return self._lore.shown_revisions(revisions)
 
     def leaves_out(self, record: Record) -> bool:
-        """Whether no screen shows a record, because it is a text of an earlier prompt.
+        """True if no screen shows a record, because it is a text of an earlier prompt.
 
         Hidden words may have become a part of such a text, and nobody knows any more what it was
         made of. A text of facts alone is judged by its own words.
@@ -158,7 +158,7 @@ class Seer:
         return self._knowledge.mark_of_search(search) if self._knowledge.is_there else ""
 
     def hides_some(self, records: Iterable[Record]) -> bool:
-        """Whether something of these records may not be seen."""
+        """True if something of these records may not be seen."""
         known = tuple(records)
         return any(self.leaves_out(one) or self.record(one, known) != one for one in known)
 
@@ -192,7 +192,7 @@ def _entries(books: Iterable[Lorebook]) -> int:
 
 
 def may_see_package(viewer: Viewer, context_meta: Mapping[str, Any]) -> bool:
-    """Whether somebody may see every page that the lorekeeper's model was shown for a text."""
+    """True if somebody may see every page that the lorekeeper's model was shown for a text."""
     pages = HiddenPages(viewer)
     told = (*context_meta.get("pages", ()), *context_meta.get("dropped", ()))
     of_bases = [(one["base"], one["page"]) for one in told if one["base"]]

@@ -1,10 +1,10 @@
-"""What is asked of a model and what it answers, the calls of tools in both, what a model can do.
+"""Requests to a model, its replies, and the interface of a model client.
 
-A request holds the messages exactly as they go out: whoever builds it has already fitted them to
-the provider (`roles.adapt`), because the prompt's hash covers the result. A call that a model made
-is sent again with every later prompt, so what one server wrote must be fit for all: a call without
-an id, or with a name no provider takes, would have each later request refused. Its arguments stay
-as the model wrote them; whoever runs the call judges them.
+A request holds the messages exactly as they are sent: `roles.adapt` has fitted them to the server,
+because the hash of the prompt covers the result. A tool call of a reply is sent again with every
+later prompt, also to other servers. A call without an id, or with a name that some server refuses,
+would make each later request fail, so both are mended here. The arguments stay as the model wrote
+them; the code that runs the call checks them.
 """
 
 import json
@@ -31,9 +31,9 @@ from evennia_ai.services.llm.profiles import USUAL, Sampling
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ChatMessage:
-    """One message as a provider takes it.
+    """One message as a server takes it.
 
-    One that was said once is sent with every later prompt, so what was worked out from it is kept.
+    Every later prompt sends it again, so values computed from it are kept in `memo`.
     """
 
     role: Role
@@ -46,17 +46,14 @@ class ChatMessage:
 
     @property
     def memo(self) -> Memo:
-        """What was worked out from it, as with the messages of a prompt.
-
-        Made when it is first asked for: nothing is worked out from most that go out.
-        """
+        """The values computed from it. It is made at the first use: most messages have none."""
         if self._memo is None:
             object.__setattr__(self, "_memo", Memo())
         assert self._memo is not None
         return self._memo
 
     def wire(self) -> bytes:
-        """The message as canonical JSON bytes, those of a prompt's message that says the same."""
+        """Return the message as canonical JSON, the bytes of the equal message of the prompt."""
         if self._wire is not None:
             return self._wire
         made = canonical_line(
@@ -71,9 +68,9 @@ class ChatMessage:
 
 
 def as_chat_message(message: Message) -> ChatMessage:
-    """A message of a prompt without what only we know about it.
+    """Return a message of a prompt without our own fields.
 
-    It says the same, so the two share their bytes and what is worked out from them.
+    Both share their bytes and the values computed from them.
     """
     made = ChatMessage(
         role=message.role,
@@ -88,26 +85,26 @@ def as_chat_message(message: Message) -> ChatMessage:
 
 
 PassageKind = Literal["lore", "description", "examples", "greeting"]
-"""Which text of an NPC it is: an entry of lore, or one of the fields of its card."""
+"""The source of a passage: an entry of lore, or a field of the NPC's card."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Passage:
-    """A text of this turn's prompt that the offline responder may quote from."""
+    """A text of this turn's prompt that the offline responder may quote."""
 
     label: str
     text: str
     kind: PassageKind = "lore"
     score: float = 0.0
     constant: bool = False
-    """Whether it is active whatever is said."""
+    """True if it is active in every turn."""
     keys: tuple[str, ...] = ()
-    """What its author wants it to answer to, as written."""
+    """The keys of the entry, as written."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class AnswerSchema:
-    """The form an answer must have: a JSON schema of an object, under a name."""
+    """A named JSON schema that an answer must match."""
 
     name: str
     schema: Mapping[str, Any]
@@ -115,10 +112,10 @@ class AnswerSchema:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Thoughts:
-    """What a provider wants back with the calls of a reply, as it came.
+    """Hidden reasoning that a server wants back with the calls of its reply.
 
-    It is opaque: nobody reads it, shows it or stores it. It is kept for the rounds of one turn and
-    sent to the server that it came from, and to no other.
+    It is opaque: nobody reads, shows or stores it. It is kept for the rounds of one turn, and only
+    the server that sent it gets it back.
     """
 
     message: Mapping[str, Any] = field(default_factory=dict)
@@ -132,110 +129,115 @@ NO_THOUGHTS: Final = Thoughts()
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ChatRequest:
-    """One call of a model."""
+    """One request to a model."""
 
     messages: tuple[ChatMessage, ...]
     model: str
     max_tokens: int
     timeout_seconds: float
-    """From asking to the complete reply, retries and queueing included."""
+    """The time to the complete reply, retries and queueing included."""
     sampling: Sampling = USUAL
     tools: tuple[ToolSpec, ...] = ()
-    """Those the model may call, sorted by name."""
+    """The tools that the model may call, sorted by name."""
     schema: AnswerSchema | None = None
-    """The form in which it must answer."""
+    """The schema that the answer must match."""
     breakpoints: tuple[int, ...] = ()
-    """Indexes of the messages after which a provider may keep what it read so far."""
+    """Indexes of the messages after which a provider may cache the prompt so far."""
     passages: tuple[Passage, ...] = ()
     speaker: str = ""
     """The name of the NPC that will say the reply."""
     question: str = ""
-    """What was said to it."""
+    """The line that it answers."""
     asker: str = ""
-    """What the NPC calls whoever said it."""
+    """The NPC's name for the person who said it."""
     place: str = ""
-    """The name of the room it is in."""
+    """The name of its room."""
     company: tuple[str, ...] = ()
-    """What it calls the others it sees there, without the asker."""
+    """Its names for the other people it sees there, without the asker."""
     cache_key: str | None = None
-    """Stable for one NPC, so that a router can ask the server that has its prompt cached.
+    """Stable for one NPC, so that a router can choose the server that has its prompt cached.
 
-    It is not sent: what is, is `Endpoint.session_key` of it.
+    A client sends `Endpoint.session_key` of it instead.
     """
     thoughts: Mapping[str, Thoughts] = field(default_factory=dict, repr=False)
-    """What goes with the calls of this turn, by the id of the first call of each message."""
+    """Hidden reasoning of this turn, by the id of the first call of each message."""
     may_be_empty: bool = False
-    """Whether a reply without a word is one: the model may have nothing to add to its acts."""
+    """True if an empty reply is accepted: after its acts, a model may have nothing to add."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Usage:
-    """Tokens as the provider counted them."""
+    """The token counts of a provider."""
 
     input_tokens: int
-    """With those read from its cache and those written to it."""
+    """Tokens of the prompt, with those read from and written to the provider's cache."""
     output_tokens: int
-    """With hidden reasoning."""
+    """Tokens of the reply, with hidden reasoning."""
     cached_tokens: int = 0
     written_tokens: int = 0
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ChatReply:
-    """What a model answered; `text` is raw and must go through `speech.spoken_text`.
-
-    With `tool_calls` the text may be empty. Their arguments are the text the model wrote: nobody
-    checked them yet. `is_fallback`: there was nothing to answer, and this is the line for that.
-    """
+    """The reply of a model."""
 
     text: str
+    """Raw text, which `speech.spoken_text` must clean. It may be empty if there are tool calls."""
     model: str
     tool_calls: tuple[ToolCall, ...] = ()
+    """The calls, with arguments as the model wrote them: nobody has checked them yet."""
     finish_reason: str = "stop"
     usage: Usage | None = None
     offline: bool = False
     is_fallback: bool = False
+    """True if there was nothing to answer and this is the line for that."""
     thoughts: Thoughts | None = field(default=None, repr=False, compare=False)
-    """What goes back with its calls."""
+    """Hidden reasoning that goes back with its calls."""
     prompt_cut: bool = False
-    """Whether the server says that it left out a part of the prompt."""
+    """True if the server says that it left out a part of the prompt."""
 
     @property
     def is_cut(self) -> bool:
-        """Whether its last words are missing, or may be."""
+        """True if its last words are missing, or may be."""
         return self.finish_reason in ("length", "unended")
 
 
 Listener = Callable[[str], None]
-"""Is given the raw text of a reply piece by piece, on the reactor's thread, before the reply."""
+"""Called with each fragment of the raw text, on the reactor's thread, before the reply."""
 
 
 class ChatModel(Protocol):
-    """Something that answers a request, at once or later, but never by waiting.
-
-    `offline` is true where no language model is behind it. A `listener` hears the reply while it
-    is written, where the model can stream; what it heard is the start of the reply's text, unless
-    the call fails. The Deferred fails with a `errors.ModelError` and may be cancelled. `close` is
-    the last call.
-    """
+    """The interface of a model client. It never blocks."""
 
     @property
     def name(self) -> str: ...
 
     @property
-    def offline(self) -> bool: ...
+    def offline(self) -> bool:
+        """True if no language model is behind it."""
 
     def complete(
         self, request: ChatRequest, *, listener: Listener | None = None
-    ) -> Deferred[ChatReply]: ...
+    ) -> Deferred[ChatReply]:
+        """Ask the model.
 
-    def close(self) -> None: ...
+        Args:
+            request: The messages and how to answer them.
+            listener: Hears the text while it is written, if the model can stream. Unless the call
+                fails, the fragments together are the start of the reply's text.
+
+        Returns:
+            The reply, later. The Deferred may be cancelled. It fails with a `ModelError`.
+        """
+
+    def close(self) -> None:
+        """Give up connections. It is the last call."""
 
 
 def sent_sha256(messages: Iterable[ChatMessage], *, tools: Iterable[ToolSpec] = ()) -> str:
-    """Hash of what goes out; the prompt's own hash where the adapter changed nothing.
+    """Return the SHA-256 of the messages and of the tools sent with them.
 
-    It covers the list of tools, where one goes with the messages.
+    It equals the hash of the prompt if the adapter changed nothing and there are no tools.
     """
     found = lines_sha256([message._wire or message.wire() for message in messages])
     offered = [[tool.name, tool.description, tool.parameters] for tool in tools]
@@ -244,7 +246,7 @@ def sent_sha256(messages: Iterable[ChatMessage], *, tools: Iterable[ToolSpec] = 
 
 NAME_CHARACTERS: Final = 64
 UNREADABLE: Final = "unreadable_arguments"
-"""The field in which arguments go out that are no JSON object."""
+"""The field that holds the arguments of an earlier call if they are not a JSON object."""
 
 _ID: Final = re.compile(r"[A-Za-z0-9_-]{1,64}")
 _NOT_IN_NAME: Final = re.compile(r"[^A-Za-z0-9_-]")
@@ -253,7 +255,7 @@ _ID_CHARACTERS: Final = 9  # the one length that every provider takes
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class WrittenCall:
-    """A call as a server sent it; nothing of it was checked."""
+    """A tool call as a server sent it, not checked yet."""
 
     id: str = ""
     name: str = ""
@@ -261,11 +263,11 @@ class WrittenCall:
 
 
 def made_calls(written: Iterable[WrittenCall], request: ChatRequest) -> tuple[ToolCall, ...]:
-    """The calls of a reply to `request`, in order, each with an id of its own.
+    """Return the calls of a reply to `request`, in order, each with its own id.
 
-    An id that is missing, malformed or used by an earlier call is replaced by one that depends on
-    the call and on all that was said before it: the same reply always has the same ids. How many
-    there may be was checked where they were read.
+    An id that is missing, malformed or used by an earlier call is replaced. The new id depends on
+    the call and on everything said before it, so the same reply always gets the same ids. The
+    reader of the reply has checked the number of calls.
     """
     before = _Before(request)
     used = {call.id for message in request.messages for call in message.tool_calls}
@@ -280,7 +282,7 @@ def made_calls(written: Iterable[WrittenCall], request: ChatRequest) -> tuple[To
 
 
 def read_arguments(call: ToolCall) -> dict[str, Any] | None:
-    """The arguments of a call as an object, None where they are none."""
+    """Return the arguments of a call as an object, or None if they are not a JSON object."""
     try:
         arguments = json.loads(call.arguments or "{}")
     except (ValueError, RecursionError):
@@ -289,7 +291,7 @@ def read_arguments(call: ToolCall) -> dict[str, Any] | None:
 
 
 def argument_object(call: ToolCall) -> dict[str, Any]:
-    """The same for servers that read them when they are sent again."""
+    """Return the arguments of an earlier call for a server that wants an object."""
     read = read_arguments(call)
     return {UNREADABLE: call.arguments} if read is None else read
 
@@ -299,7 +301,7 @@ def _name(written: str) -> str:
 
 
 class _Before:
-    """The hash of what was said before the calls of a reply, made once and only where needed."""
+    """The hash of the messages before a reply, computed once and only if an id needs it."""
 
     def __init__(self, request: ChatRequest) -> None:
         self._request: Final = request
@@ -315,17 +317,17 @@ def _stable_id(call: ToolCall, place: int, before: _Before) -> str:
 
 
 def sendable(text: str) -> str:
-    """`text` with a question mark for half a surrogate pair: a player's client can send one."""
+    """Return `text` with ? for half a surrogate pair, which a player's client can send."""
     return text.encode("utf-8", "replace").decode("utf-8")
 
 
 def sendable_json(value: Any) -> Any:
-    """A JSON value with all its texts sendable: a tool's schema may list names of the game."""
+    """Return a JSON value with all its texts sendable. The schema of a tool may list names."""
     return with_each_text(sendable, value)
 
 
 def with_each_text(change: Callable[[str], str], value: Any) -> Any:
-    """A JSON value with this done to each of its texts, names of members among them."""
+    """Return a JSON value with `change` applied to each text, names of members included."""
     if isinstance(value, str):
         return change(value)
     if isinstance(value, Mapping):

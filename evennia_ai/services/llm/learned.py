@@ -39,7 +39,7 @@ class Learned:
         self.refused: Mapping[str, str] = {}
         """The fields that it refused, each with the field to send instead, "" for none."""
         self.tells_past_calls = False
-        """Whether it wants fields in earlier calls of tools that only their own turn had."""
+        """True if it wants fields in earlier calls of tools that only their own turn had."""
 
     def left_out(self, extra: Mapping[str, Any]) -> dict[str, str]:
         """Return the fields that a body goes without, each with the field sent instead, or "".

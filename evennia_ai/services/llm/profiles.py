@@ -150,21 +150,21 @@ class ModelProfile:
     max_concurrent: Annotated[int, Field(ge=1, le=1000)] = 4
     stream: bool = True
     speaks_early: bool = False
-    """Whether an NPC says the first sentences of a reply before the rest of it is there.
+    """True if an NPC says the first sentences of a reply before the rest of it is there.
 
     Nothing for a model that writes its reasoning into its text without a mark before it.
     """
     strict_roles: bool = False
     """For servers that take one system message and then user and assistant in turn."""
     system_role: bool = True
-    """Whether the server knows the role system; without it the first user message begins so."""
+    """True if the server knows the role system; without it the first user message begins so."""
     past_calls: PastCalls = "native"
-    """Whether calls of tools of earlier turns are sent as calls, or told as text.
+    """How tool calls of earlier turns are sent: as calls, or as text.
 
     Some servers refuse a call without what its model thought, which is kept for one turn alone.
     """
     tools: ToolsBy = "native"
-    """Whether the server takes tools, is told of them in the prompt (`schema`), or gets none."""
+    """How the server gets tools: in its own field, in the prompt (`schema`), or not at all."""
     schema: SchemaBy = "native"
     """The same for the form of an answer."""
     script: str = ""
@@ -181,7 +181,7 @@ Given = Mapping[str, Any]
 
 
 def is_open(address: str) -> bool:
-    """Whether everybody on the way to this address reads what is sent: http, to another machine."""
+    """True if everybody on the way to this address reads what is sent: http, to another machine."""
     parts = urlsplit(address)
     host = (parts.hostname or "").rstrip(".")
     if parts.scheme != "http" or host == "localhost" or host.endswith(".localhost"):
@@ -349,7 +349,7 @@ class Endpoint:
     max_reply_bytes: int = 1_000_000
     """What is read of one reply."""
     stream: bool = True
-    """Whether the reply of a request that has a listener is read while it is written."""
+    """True if the reply of a request that has a listener is read while it is written."""
     game_id: str = ""
     """Tells this game's requests from those of others at the same router."""
     session_header: str = ""

@@ -117,7 +117,7 @@ class Meter:
         self._day_tokens += tokens
 
     def is_idle(self, now: float) -> bool:
-        """Whether it may be forgotten: nothing under way, and nothing that would still count."""
+        """True if it may be forgotten: nothing under way, and nothing that would still count."""
         self._turn_to(now)
         return not (self._minute or self._reserved or self._day_calls or self._day_tokens)
 

@@ -113,7 +113,7 @@ def takes_another_role(text: str) -> bool:
 
 
 def may_be_preamble(start: str) -> bool:
-    """Whether a text that begins like this may turn out to have a preamble of reasoning."""
+    """True if a text that begins like this may turn out to have a preamble of reasoning."""
     return _MAY_BE_PREAMBLE.match(start) is not None
 
 

@@ -63,7 +63,7 @@ class CircuitBreaker:
 
     @property
     def admits(self) -> bool:
-        """Whether `begin` would let a request out."""
+        """True if `begin` would let a request out."""
         return self.state == "closed" or (self.state == "half_open" and not self._probing)
 
     def begin(self) -> bool:

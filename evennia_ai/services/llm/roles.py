@@ -62,11 +62,11 @@ class RoleProfile:
     """
     merge: bool = False
     one_system: bool = False
-    """Whether a later system message becomes a framed user message."""
+    """True if a later system message becomes a framed user message."""
     alternate: bool = False
     """Includes both merging and `one_system`."""
     system: bool = True
-    """Whether there is a role system; without it what it says begins the first user message."""
+    """True if there is a role system; without it what it says begins the first user message."""
     tools: Literal["native", "schema", "none"] = "native"
     """Calls and results are messages of their own (`native`), text with the list of tools
     (`schema`), or only told (`none`).
@@ -129,7 +129,7 @@ def _chat_message(message: Message) -> ChatMessage:
 
 
 def _is_beside_speech(message: Message) -> bool:
-    """Whether it stands among what people said, in their role, and nobody said it.
+    """True if it stands among what people said, in their role, and nobody said it.
 
     The facts of a request are the game's own and begin with words that are nobody's name.
     """

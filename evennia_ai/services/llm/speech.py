@@ -138,7 +138,7 @@ def speech(text: str, *, own_names: Iterable[str], other_names: Collection[str] 
 
 
 def is_silence(text: str) -> bool:
-    """Whether a reply chooses to say nothing: "-", "...", "(silence)" and what looks like them.
+    """True if a reply chooses to say nothing: "-", "...", "(silence)" and what looks like them.
 
     No text at all is no choice.
     """
@@ -192,12 +192,12 @@ def own_part(line: str, own_names: Collection[str], other_names: Collection[str]
 
 
 def is_labelled(line: str, names: Iterable[str]) -> bool:
-    """Whether a line begins with the label of one of these names."""
+    """True if a line begins with the label of one of these names."""
     return any(_without_label(line, name) is not None for name in names)
 
 
 def may_be_labelled(start: str, name: str) -> bool:
-    """Whether a line that begins like this may turn out to have the label of `name`."""
+    """True if a line that begins like this may turn out to have the label of `name`."""
     if not name or len(start) >= len(name) + 2 * _MARKS_AROUND + 1:
         return False
     head = name[:_HEAD_CHARACTERS]
@@ -223,7 +223,7 @@ def _without_label(line: str, name: str) -> str | None:
 
 
 def _may_hold_label(line: str, name: str) -> bool:
-    """Whether a colon stands where a label of `name` would end: without one none is looked for.
+    """True if a colon stands where a label of `name` would end: without one none is looked for.
 
     A pattern is made for each name, and a game has more names than patterns are kept.
     """
@@ -247,7 +247,7 @@ def _unquoted(text: str) -> str:
 
 
 def keeps_its_quotes(start: str) -> bool:
-    """Whether no pair of quotes can hold all of a text that begins like this."""
+    """True if no pair of quotes can hold all of a text that begins like this."""
     closing = _QUOTES.get(start[:1])
     if closing is None:
         return bool(start)
@@ -418,7 +418,7 @@ class SpokenStart:
 
 
 def _is_whole(sentence: str, *, followed_by: str) -> bool:
-    """Whether a listener takes it for a sentence: no abbreviation, nothing left open."""
+    """True if a listener takes it for a sentence: no abbreviation, nothing left open."""
     if any(sentence.count(mark) % 2 for mark in _SAME):
         return False
     if any(sentence.count(opens) != sentence.count(closes) for opens, closes in _PAIRS):

@@ -219,7 +219,7 @@ class _Walk:
         return begun.end() if rest.strip(" \t.;") else 0
 
     def _is_broken(self, at: int) -> bool:
-        """Whether what could not be read is a part of a call, and no text behind one."""
+        """True if what could not be read is a part of a call, and no text behind one."""
         return self.text[at] in "{<" or is_python(self.text, at)
 
     def _end(self, at: int) -> re.Match[str] | None:

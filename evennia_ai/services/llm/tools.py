@@ -55,7 +55,7 @@ def frame(*words: str) -> re.Pattern[str]:
 
 
 def has_bracket(text: str) -> bool:
-    """Whether there may be a look-alike in `text` at all."""
+    """True if there may be a look-alike in `text` at all."""
     return "[" in text or "［" in text
 
 

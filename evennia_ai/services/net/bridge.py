@@ -49,7 +49,7 @@ class AsyncBridge:
 
     @property
     def running(self) -> bool:
-        """Whether the thread is there."""
+        """True if the thread is there."""
         return self._thread is not None and self._thread.is_alive()
 
     def run(self, make_coroutine: Callable[[], Coroutine[Any, Any, T]]) -> Deferred[T]:

@@ -51,7 +51,7 @@ class FailedAttempt:
     """Why one attempt came to nothing, in the fields that a room adds to these."""
 
     again: bool = False
-    """Whether it may be otherwise in a moment."""
+    """True if it may be otherwise in a moment."""
     after_seconds: float | None = None
     """How long the server asks to wait, where it says so."""
 
@@ -99,7 +99,7 @@ def headers_of(response: "httpx2.Response") -> dict[str, str]:
 
 
 def is_address(value: str) -> bool:
-    """Whether it is the address of a server and nothing else: no name, no password, no query."""
+    """True if it is the address of a server and nothing else: no name, no password, no query."""
     try:
         parts = urlsplit(value)
         known = parts.scheme in ("http", "https") and bool(parts.hostname)

@@ -51,7 +51,7 @@ class SecretText:
         return self._text
 
     def fits_a_header(self) -> bool:
-        """Whether it can be sent at all: printable ASCII without spaces."""
+        """True if it can be sent at all: printable ASCII without spaces."""
         return all("!" <= letter <= "~" for letter in self._text)
 
     def hidden_in(self, text: str) -> str:
@@ -210,7 +210,7 @@ class _Pieces:
         self._halves = frozenset(_runs(forms, size // 2))
 
     def stand_in(self, letters: str) -> bool:
-        """Whether one of them is there; it would have a whole half at a multiple of its length."""
+        """True if one of them is there; it would have a whole half at a multiple of its length."""
         size, half = self.size, self.size // 2
         if not any(letters[at : at + half] in self._halves for at in range(0, len(letters), half)):
             return False

@@ -204,7 +204,7 @@ def _missing_keys(values: Conf) -> Iterator[tuple[str, str]]:
 
 
 def _names_its_key(values: Conf, name: str) -> bool:
-    """Whether somebody named a key for a profile; many servers need none."""
+    """True if somebody named a key for a profile; many servers need none."""
     given = values.given_profiles.get(name, {})
     if "api_key_env" in given or given.get("client") == "anthropic":
         return True

@@ -1,8 +1,8 @@
-"""A game's database by its address: one line of the settings puts a game on PostgreSQL.
+"""The setting `DATABASES` of a game from the address of its database.
 
-`DATABASES = database("postgres://mara:secret@localhost:5432/harbour")`, and one more line names the
-library that several games share. They are called while settings are loaded, so nothing of Django's,
-Evennia's or ours is imported but errors, and no server is asked.
+`DATABASES = database("postgres://mara:secret@localhost:5432/harbour")` puts a game on PostgreSQL.
+Settings files call it while they are loaded, so this module imports neither Django nor Evennia and
+asks no server.
 """
 
 from importlib.util import find_spec
@@ -16,9 +16,6 @@ POSTGRESQL: Final = "evennia_ai.store.core.postgresql"
 """Django's PostgreSQL, which connects anew once its connection is gone."""
 SQLITE: Final = "django.db.backends.sqlite3"
 INSTALL: Final = 'pip install "evennia-ai[postgres]"'
-
-LIBRARY: Final = "evennia_ai_library"
-"""By which name Django knows the library's database."""
 
 _SCHEMES: Final = ("postgres", "postgresql")
 _FORMS: Final = (
@@ -34,39 +31,30 @@ class DatabaseAddressError(EvenniaAIError):
 
 
 def database(address: str) -> dict[str, dict[str, Any]]:
-    """The `DATABASES` of a game that is kept at `address`.
+    """Return the setting `DATABASES` for a game whose database is at `address`.
 
-    What stands behind a `?` are options of the connection, such as `sslmode=require`. Special
-    characters of a name or password are written as in every URL: `@` is `%40`.
-    DatabaseAddressError: it is no such address, or what PostgreSQL needs is not installed.
+    Options of the connection follow a `?`, such as `?sslmode=require`. Write special characters of
+    names and passwords as in every URL: `@` is `%40`.
+
+    Args:
+        address: `postgres://user:password@host:5432/name` or `sqlite:////path/of/the/file.db3`.
+
+    Raises:
+        DatabaseAddressError: The address has another form, or psycopg is not installed.
     """
-    return {"default": _connection(address, sqlite=_WAL)}
-
-
-def library(address: str) -> dict[str, dict[str, Any]]:
-    """The library at `address`, beside the game's own database: `DATABASES |= library("...")`.
-
-    The address is as for `database`. Tests of the game's own have none: there it is its database.
-    """
-    # Write-ahead logging would want to write where a game may only read.
-    made = _connection(address, sqlite={})
-    return {LIBRARY: {**made, "TEST": {"MIRROR": "default"}}}
-
-
-def _connection(address: str, *, sqlite: dict[str, str]) -> dict[str, Any]:
     try:
         parts = urlsplit(address)
         port = parts.port
     except ValueError as error:
         raise DatabaseAddressError(f"the address of the database is wrong: {_FORMS}") from error
     if parts.scheme == "sqlite":
-        return _sqlite(parts, sqlite)
+        return {"default": _sqlite(parts)}
     name = unquote(parts.path.removeprefix("/"))
     if parts.scheme not in _SCHEMES or not name or "/" in name:
         raise DatabaseAddressError(f"the address of the database is wrong: {_FORMS}")
     if find_spec("psycopg") is None:
         raise DatabaseAddressError(f"for PostgreSQL psycopg is missing; type: {INSTALL}")
-    return {
+    connection = {
         "ENGINE": POSTGRESQL,
         "NAME": name,
         "USER": unquote(parts.username or ""),
@@ -78,10 +66,11 @@ def _connection(address: str, *, sqlite: dict[str, str]) -> dict[str, Any]:
         "CONN_MAX_AGE": None,
         "CONN_HEALTH_CHECKS": True,
     }
+    return {"default": connection}
 
 
-def _sqlite(parts: SplitResult, options: dict[str, str]) -> dict[str, Any]:
+def _sqlite(parts: SplitResult) -> dict[str, Any]:
     path = Path(unquote(parts.path.removeprefix("/")))
     if parts.netloc or not path.is_absolute():
         raise DatabaseAddressError(f"the address of the database is wrong: {_FORMS}")
-    return {"ENGINE": SQLITE, "NAME": str(path), "OPTIONS": dict(options)}
+    return {"ENGINE": SQLITE, "NAME": str(path), "OPTIONS": dict(_WAL)}

@@ -414,7 +414,7 @@ class Conf:
         return self.api_keys.get(profile.api_key_env, SecretText())
 
     def shows_key_of(self, profile: ModelProfile) -> bool:
-        """Whether the key of a profile is sent so that everybody on the way can read it."""
+        """True if the key of a profile is sent so that everybody on the way can read it."""
         return bool(self.key_of(profile)) and is_open(profile.base_url)
 
     @property
@@ -424,7 +424,7 @@ class Conf:
 
     @property
     def is_offline(self) -> bool:
-        """Whether NPCs speak without any model."""
+        """True if NPCs speak without any model."""
         found = self.profiles
         return all(found[name].client == "offline" for name in self.model_roles["speaker"])
 

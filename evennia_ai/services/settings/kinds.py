@@ -62,7 +62,7 @@ class Setting:
     variable: str = ""
     """Another name of its environment variable."""
     is_shown: bool = True
-    """Whether a wrong value is repeated in a log; there may be a password in an address."""
+    """True if a wrong value is repeated in a log; there may be a password in an address."""
 
     @property
     def full_name(self) -> str:

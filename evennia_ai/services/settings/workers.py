@@ -39,7 +39,7 @@ class WorkerSettings:
 
     @property
     def in_workers(self) -> bool:
-        """Whether workers do it."""
+        """True if workers do it."""
         return self.queue == PROCRASTINATE
 
     def cap_of(self, kind: str) -> int:

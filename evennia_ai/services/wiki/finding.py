@@ -285,6 +285,6 @@ def _likeliest(
 
 
 def _is_called(title: PageName, page: Page, name: PageName) -> bool:
-    """Whether a page that was found under a title goes by a name in another case."""
+    """True if a page that was found under a title goes by a name in another case."""
     known = {title.folded, page.name.folded, *(alias.casefold() for alias in page.meta.aliases)}
     return title.namespace == name.namespace and name.folded in known

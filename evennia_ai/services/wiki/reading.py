@@ -78,7 +78,7 @@ class Names:
         }
 
     def is_elsewhere(self, title: str) -> bool:
-        """Whether the wiki would take the beginning of a title for one of its namespaces."""
+        """True if the wiki would take the beginning of a title for one of its namespaces."""
         head, colon, _ = title.lstrip(": ").partition(":")
         return title.startswith(":") or (bool(colon) and _folded(head) in self.known)
 

@@ -132,7 +132,7 @@ def names() -> tuple[str, ...]:
 
 
 def is_known(name: str, file_sha256: str) -> bool:
-    """Whether this file was ever imported under this name, or was in force."""
+    """True if this file was ever imported under this name, or was in force."""
     return _revisions.of(name=name).filter(file__sha256=file_sha256).exists()
 
 

@@ -21,7 +21,6 @@ from evennia_ai.engine.errors import (
 from evennia_ai.engine.prompt.components import ALL_GRANTS, NO_GRANTS, Grants
 from evennia_ai.store.authored import card_revisions as log
 from evennia_ai.store.authored.card_revisions import Action, CardFile, json_file, kept_file
-from evennia_ai.store.core import copies
 from evennia_ai.store.core.authoring import checked_name
 from evennia_ai.store.core.importing import grants_from, grants_text, in_known_case, typeable
 from evennia_ai.store.core.snapshots import CARDS, Snapshots, changing, of_kind, value_of
@@ -47,14 +46,7 @@ def import_card(name: str, file: CardFile, *, by: Actor) -> int | None:
 
     A file that waits already keeps its number; None where it is in force and nothing waits.
     FormatError: the card's text is no strict JSON object. StoreError: too many imports wait.
-    CopyError: a card of this name comes from the library.
     """
-    copies.refuse_copy("card", name)
-    return let_wait(name, file, by=by)
-
-
-def let_wait(name: str, file: CardFile, *, by: Actor) -> int | None:
-    """The same also for what comes from the library; for the store alone."""
     checked_name(name, what="card")
     with changing(CARDS, f"importing card '{name}'", by=by):
         before = log.waiting_names()
@@ -138,7 +130,6 @@ def remove(name: str, *, by: Actor, seen_revision: int | None = None) -> None:
             raise StoreError(f"card '{name}' is played by {named}; give them another one first")
         log.record_card_revision(name, row.file, action="removed", grants=card.grants, by=by)
         row.delete()
-        copies.forget("card", name)
         card_or_none.written(name)
 
 
@@ -152,7 +143,6 @@ def save_card(
     every prompt begins with it.
     """
     file = json_file(source) if isinstance(source, str) else source
-    copies.refuse_copy("card", name)
     with changing(CARDS, f"saving card '{name}'", by=by):
         number = _waiting_import(checked_name(name, what="card"), file, by=by)
         if number is not None:
@@ -176,10 +166,8 @@ def edit_card(card: StoredCard, file: CardFile, *, keeps_greetings: bool, by: Ac
     """Put what a builder made of a card in its place, with the grants it has.
 
     `keeps_greetings`: every greeting that was chosen has its number still. EditConflictError:
-    `card` is not what is in force any more. CopyError: it comes from the library. FormatError: as
-    for `save_card`.
+    `card` is not what is in force any more. FormatError: as for `save_card`.
     """
-    copies.refuse_copy("card", card.name)
     with changing(CARDS, f"editing card '{card.name}'", by=by):
         current = card_or_none(card.name)
         if current is None or current.sha256 != card.sha256:

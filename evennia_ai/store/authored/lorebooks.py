@@ -21,7 +21,6 @@ from evennia_ai.engine.prompt.components import Scope
 from evennia_ai.formats.lorebooks.editing.edits import changed_entries
 from evennia_ai.services.settings.conf import conf
 from evennia_ai.store.authored import book_texts
-from evennia_ai.store.authored.book_texts import Difference
 from evennia_ai.store.core.authoring import (
     Change,
     Revisions,
@@ -50,7 +49,6 @@ class StoredBook:
     source: str = field(compare=False)
     """Its text, which `sha256` tells from others: comparing megabytes takes long."""
     sha256: str
-    """Of the text, or of what one edit after the other changed in it (`book_texts`)."""
     revision: int
     scope: Scope | None = None
     locks: str = field(default="", compare=False)
@@ -97,8 +95,12 @@ def save_book(
 
 
 def checked_text(name: str, source: str, *, most: int) -> CheckedText:
-    """A text of at most so many characters, looked at in whatever thread; errors as `save_book`."""
-    return CheckedText(source, _check(name, source, most=most))
+    """Return a text of at most so many characters with its hash; any thread may do it.
+
+    Errors as `save_book`.
+    """
+    what, setting = f"lorebook '{name}'", "EVENNIA_AI_MAX_SOURCE_CHARACTERS"
+    return CheckedText(source, checked_source(source, what=what, most=most, setting=setting))
 
 
 def save_checked(
@@ -115,29 +117,6 @@ def save_checked(
         _refuse_stale(name, row, expected_revision)
         action = "updated" if row else "created"
         return _saved(name, row, text, action=action, by=by)
-
-
-def save_difference(
-    name: str, source: str, made: Difference, *, by: Actor, expected_revision: int
-) -> StoredBook:
-    """Store what the text of `expected_revision` is with one object in it `made` another.
-
-    `source` is the text with it. Nothing but the difference is checked and written. Errors as
-    `save_book`; NotStoredError: there is no such book.
-    """
-    doing = f"saving lorebook '{name}'"
-    with changing(LOREBOOKS, doing, by=by):
-        row = _row(name)
-        _refuse_locked(row, doing, by=by)
-        _refuse_stale(name, row, expected_revision)
-        _refuse_locked_entries(row, source, doing, by=by)
-        over, most = book_texts.written_over(name, row.revision), conf().max_source_characters
-        if over is None:
-            text = checked_text(name, source, most=most)
-            return _saved(name, row, text, action="updated", by=by)
-        _check(name, source, most=most, changed_part=made.piece)
-        row.sha256 = made.sha256_after(row.sha256)
-        return _recorded(row, source, action="updated", by=by, difference=(over, made))
 
 
 def get_book(name: str) -> StoredBook:
@@ -319,42 +298,16 @@ def _saved(
         return _value(row)
     row = row or models.Lorebook(name=name)
     row.sha256 = text.sha256
-    return _recorded(row, text.source, action=action, by=by)
-
-
-def _check(name: str, source: str, *, most: int, changed_part: str | None = None) -> str:
-    """The hash of what was looked at; FormatError where that is no strict JSON object."""
-    return checked_source(
-        source,
-        what=f"lorebook '{name}'",
-        most=most,
-        setting="EVENNIA_AI_MAX_SOURCE_CHARACTERS",
-        changed_part=changed_part,
-    )
-
-
-def _recorded(
-    row: models.Lorebook,
-    source: str,
-    *,
-    action: str,
-    by: Actor,
-    difference: tuple[int, Difference] | None = None,
-) -> StoredBook:
-    """The book with a new text, and the change of it written down."""
     row.revision = _next_number(row)
     row.added_by, row.added_at = by.name, time.time()
     row.save()
-    over, made = difference or (None, None)
-    _record(row, action=action, by=by, source=json.dumps(made) if made else source, over=over)
-    book_texts.remember(row.name, row.sha256, source)
+    _record(row, action=action, by=by, source=text.source)
+    book_texts.remember(row.name, row.sha256, text.source)
     _attached.all_written()
     return _value(row)
 
 
-def _record(
-    row: models.Lorebook, *, action: str, by: Actor, source: str = "", over: int | None = None
-) -> None:
+def _record(row: models.Lorebook, *, action: str, by: Actor, source: str = "") -> None:
     """Write down what `row` is now, in the transaction that changes it."""
     _revisions.write(
         row.revision,
@@ -362,7 +315,6 @@ def _record(
         by=by,
         name=row.name,
         source=source,
-        over=over,
         locks=row.locks,
         entry_locks=row.entry_locks,
     )

@@ -31,7 +31,7 @@ IN_FORCE: Final = ("approved", "granted", "revoked", "switched", "reverted")
 _revisions: Final = Imports(models.PresetRevision)
 
 Switches = Mapping[str, bool]
-"""Whether each prompt that was switched in the game is on, by its identifier."""
+"""True if each prompt that was switched in the game is on, by its identifier."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -107,7 +107,7 @@ def names() -> tuple[str, ...]:
 
 
 def is_known(name: str, source_sha256: str) -> bool:
-    """Whether this JSON was ever imported under this name, or was in force."""
+    """True if this JSON was ever imported under this name, or was in force."""
     return _revisions.of(name=name).filter(file__sha256=source_sha256).exists()
 
 

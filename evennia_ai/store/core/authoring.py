@@ -51,25 +51,16 @@ def check_scope(scope: Scope, *, kinds: Sequence[str]) -> None:
         raise ComponentValueError("scope", str(scope), wanted)
 
 
-def checked_source(
-    text: str, *, what: str, most: int, setting: str, changed_part: str | None = None
-) -> str:
-    """The hash of `text`; FormatError where it is no strict JSON object, or too long.
+def checked_source(text: str, *, what: str, most: int, setting: str) -> str:
+    """Return the hash of `text`.
 
-    `most` characters are allowed, by the setting of this name. `changed_part` is the one object in
-    it that is not as it was when all the rest was checked: then nothing else is looked at, and the
-    hash is that of this part.
+    `most` characters are allowed, by the setting of this name. FormatError: it is too long, or no
+    strict JSON object.
     """
     if len(text) > most:
         raise FormatError(
             "size", f"{what} has {len(text)} characters and the limit is {most} ({setting})"
         )
-    looked_at = text if changed_part is None else changed_part
-    _check_object(looked_at, what=what)
-    return sha256(looked_at.encode()).hexdigest()
-
-
-def _check_object(text: str, *, what: str) -> None:
     if make_storable(text) != text:
         raise FormatError("encoding", f"{what} holds null characters or half pairs")
     try:
@@ -81,6 +72,7 @@ def _check_object(text: str, *, what: str) -> None:
         raise FormatError("json", f"{what} is no strict JSON: {error}") from error
     if not isinstance(value, dict):
         raise FormatError("json", f"{what} must be a JSON object")
+    return sha256(text.encode()).hexdigest()
 
 
 def _refuse(constant: str) -> NoReturn:

@@ -12,7 +12,7 @@ from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from typing import Any, Final, TypeVar
 
-from django.db import InterfaceError, OperationalError, connection, connections, transaction
+from django.db import InterfaceError, OperationalError, connection, transaction
 
 from evennia_ai.engine.errors import StoreError
 
@@ -41,25 +41,9 @@ def read_alone(work: Callable[[], T], *, limit_seconds: float) -> T:
         connection.close_if_unusable_or_obsolete()
 
 
-def close_unless_in_use() -> None:
-    """Close connections of this thread that are old or broken, but none with a transaction open.
-
-    Django's `close_old_connections` closes such a one too, as it finds autocommit off there.
-    """
-    for one in connections.all(initialized_only=True):
-        if not one.in_atomic_block:
-            one.close_if_unusable_or_obsolete()
-
-
 @contextmanager
 def limited(database: Any, *, seconds: float) -> Iterator[None]:
-    """Let a connection read alone, and for so long; ReadingTooLongError where it took longer.
-
-    A transaction that it has open is left as it is.
-    """
-    if database.in_atomic_block:
-        yield
-        return
+    """Let a connection only read, and for so long; ReadingTooLongError if it took longer."""
     until = time.monotonic() + seconds
     bound = _BOUNDS.get(database.vendor, _unbound)
     try:
@@ -74,7 +58,7 @@ def limited(database: Any, *, seconds: float) -> Iterator[None]:
 
 
 def is_of_database(error: BaseException | None) -> bool:
-    """Whether this error came of a database that is away, busy or unable, now or for good."""
+    """True if this error came of a database that is away, busy or unable, now or for good."""
     while error is not None and not isinstance(error, (OperationalError, InterfaceError)):
         error = error.__cause__
     return error is not None

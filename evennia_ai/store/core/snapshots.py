@@ -46,7 +46,7 @@ class Bound(Generic[V]):
     let_go: Callable[[V], None]
     """Is told what is kept no more, or never was; who asked for it may still use it."""
     is_spent: Callable[[V], bool] = lambda _: False
-    """Whether it was let go, and is therefore not kept again."""
+    """True if it was let go, and is therefore not kept again."""
 
 
 class _Kept(OrderedDict[K, V]):
@@ -285,7 +285,7 @@ class _Write(Generic[K, V]):
         transaction.on_commit(self)
 
     def continues(self, kept: object) -> bool:
-        """Whether its value is what comes after the one that is kept."""
+        """True if its value is what comes after the one that is kept."""
         return self.base is kept and self.key in self.values
 
     def __call__(self) -> None:

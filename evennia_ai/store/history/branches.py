@@ -202,7 +202,7 @@ ASKED_NEXT: Final = (" is asked instead", " is asked again")
 
 
 def goes_on(turn: StoredTurn) -> bool:
-    """Whether another round of the same answer followed: after tools, or asked otherwise."""
+    """True if another round of the same answer followed: after tools, or asked otherwise."""
     return turn.outcome.startswith("used ") or turn.outcome.endswith(ASKED_NEXT)
 
 

@@ -34,7 +34,7 @@ _HASH_CHARACTERS: Final = 16
 
 
 def is_of_name_alone(conversation: ConversationRef) -> bool:
-    """Whether it is a chat whose user is no character of the game."""
+    """True if it is a chat whose user is no character of the game."""
     return conversation.partner_ref.startswith(_OF_NAME)
 
 

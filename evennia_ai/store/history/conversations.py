@@ -129,7 +129,7 @@ def numbered(number: int) -> ConversationRef:
 
 
 def is_conversation(number: int) -> bool:
-    """Whether a conversation has this number."""
+    """True if a conversation has this number."""
     return models.Conversation.objects.filter(pk=number).exists()
 
 
@@ -183,7 +183,7 @@ def append_each(
 
 
 def counts(record: Record) -> bool:
-    """Whether a record that was heard still counts: no builder has taken it back since."""
+    """True if a record that was heard still counts: no builder has taken it back since."""
     window = windows(record.conversation)
     is_older = record.segment < window.controlled_from
     return not is_older or any(message.record == record.id for message in window.history)

@@ -272,7 +272,7 @@ def arrived(*, since: float) -> list[tuple[ConversationRef, Record]]:
 
 
 def _came_to_nothing(turn: models.Turn) -> bool:
-    """Whether a stop cut the turn short before its NPC did anything; it does one turn at a time."""
+    """True if a stop cut the turn short before its NPC did anything; it does one turn at a time."""
     if turn.state != "interrupted":
         return False
     meanwhile = models.Record.objects.filter(
@@ -326,7 +326,7 @@ def newest_of_each(npc_refs: Iterable[str]) -> Mapping[str, TurnLine]:
 
 
 def had_turn(npc_ref: Any) -> Exists:
-    """Whether the NPC of a row of another table had one; `npc_ref` is its column's expression."""
+    """True if the NPC of a row of another table had one; `npc_ref` is its column's expression."""
     return Exists(models.Turn.objects.filter(npc_ref=npc_ref))
 
 
@@ -389,7 +389,7 @@ class RecordPage:
     conversations: Mapping[int, ConversationRef]
     """Those of the NPC by their id."""
     has_older: bool
-    """Whether there is a next page."""
+    """True if there is a next page."""
 
 
 def record_page(npc_ref: str, number: int, *, size: int) -> RecordPage:

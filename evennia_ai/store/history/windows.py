@@ -82,7 +82,7 @@ class Window:
     cut: int = 0
     """Where the newest turn of this segment cut the history, 0 as long as there was none."""
     has_turn: bool = False
-    """Whether there was a turn in this segment."""
+    """True if there was a turn in this segment."""
     anchors: Anchors = field(default_factory=dict)
     """Where the newest turn of this segment anchored its notes."""
     first_reply: Mapping[str, Any] | None = None
@@ -281,7 +281,7 @@ def leave(window: Window, *, kept: Collection[str] = ()) -> None:
 
 
 def _is_spent(window: Window) -> bool:
-    """Whether it was let go while somebody went on from it."""
+    """True if it was let go while somebody went on from it."""
     oldest = window.history.between(window.history.earlier, window.history.earlier + 1)
     return any(isinstance(message.memo, SpentMemo) for message in oldest)
 

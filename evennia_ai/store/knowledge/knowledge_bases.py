@@ -23,11 +23,10 @@ from evennia_ai.engine.knowledge.pages.page import MEDIATIONS, BaseInfo
 from evennia_ai.engine.prompt.components import Scope
 from evennia_ai.engine.text.word_forms import Languages
 from evennia_ai.services.settings.conf import conf
-from evennia_ai.store.core import copies, snapshots
+from evennia_ai.store.core import snapshots
 from evennia_ai.store.core.authoring import check_locks, check_scope
 from evennia_ai.store.core.snapshots import KNOWLEDGE, Snapshots, changing, value_of
 from evennia_ai.store.knowledge import page_rows
-from evennia_ai.store.knowledge.copied_bases import refuse_edit
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -136,18 +135,9 @@ def save_base(info: BaseInfo, *, by: Actor, expected_revision: int | None = None
     """Store what is told of a base, in place of what was told; the same again changes nothing.
 
     Its counts and its revision are the store's own. ComponentValueError: a value is not allowed;
-    nothing was written. CopyError: it would change what comes from the library.
-    EditConflictError: it was changed since `expected_revision`. NotPermittedError: its lock
-    forbids it.
+    nothing was written. EditConflictError: it was changed since `expected_revision`.
+    NotPermittedError: its lock forbids it.
     """
-    copy = copies.copy_of("base", info.key)
-    if copy is not None:
-        refuse_edit(copy, _value(base_row(info.key)), info)
-    return write_base(info, by=by, expected_revision=expected_revision)
-
-
-def write_base(info: BaseInfo, *, by: Actor, expected_revision: int | None = None) -> BaseInfo:
-    """Do the same also for what comes from the library; for the store alone."""
     check_base(info)
     doing = f"saving knowledge base '{info.key}'"
     with changing(KNOWLEDGE, doing, by=by):
@@ -196,7 +186,6 @@ def remove_base(key: str, *, by: Actor, expected_revision: int | None = None) ->
         # Another base may get the key, and its lock would open this vault.
         models.VaultedChunk.objects.filter(base_key=key).delete()
         base_removed(key, row.locks)
-        copies.forget("base", key)
         row.delete()
         base_written()
 

@@ -6,7 +6,7 @@ folder says of its base what differs from a folder without `base.yaml`; everythi
 is. So an import can restrict a base and never lifts a restriction.
 """
 
-from collections.abc import Callable, Collection, Mapping, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from typing import Final
 
@@ -15,7 +15,6 @@ from evennia_ai.engine.actors import Actor
 from evennia_ai.engine.errors import ComponentValueError
 from evennia_ai.engine.knowledge.pages.files import PageFolder
 from evennia_ai.engine.knowledge.pages.page import BaseInfo, Page, PageName
-from evennia_ai.store.core.copies import refuse_copy
 from evennia_ai.store.core.snapshots import KNOWLEDGE, changing
 from evennia_ai.store.knowledge.knowledge_bases import base, base_id, check_base, save_base
 from evennia_ai.store.knowledge.page_rows import Named, Row, check_page, named, title_rows
@@ -69,18 +68,14 @@ class ImportPlan:
         return len(self.new) + len(self.changed)
 
 
-def plan_pages(
-    base: str, pages: Sequence[Page], *, unchanged: Collection[PageName] = ()
-) -> ImportPlan:
-    """What importing these pages would do; nothing is written.
+def plan_pages(base: str, pages: Sequence[Page]) -> ImportPlan:
+    """Return what an import of these pages would do; write nothing.
 
-    Those that are `unchanged` are known to be so, and are not among `pages`. NotStoredError: there
-    is no such base. ComponentValueError: a page is there twice or cannot be stored.
+    NotStoredError: there is no such base. ComponentValueError: a page is there twice or cannot be
+    stored.
     """
     _refuse_twice(pages)
     rows = _rows(base)
-    for name in unchanged:
-        rows.pop(named(name), None)
     new: list[Page] = []
     changed: list[Page] = []
     same: list[PageName] = []
@@ -150,13 +145,6 @@ def _rows(base: str) -> dict[Named, Row]:
     return {(row.namespace, row.folded): row for row in rows.iterator()}
 
 
-def written_hashes(base: str) -> Mapping[Named, tuple[str, str]]:
-    """Of each page of a base the hash of what its author wrote, and its lock."""
-    rows = Row.objects.filter(base_id=base_id(base))
-    found = rows.values_list("namespace", "folded", "sha256", "locks")
-    return {(space, folded): (sha256, locks) for space, folded, sha256, locks in found.iterator()}
-
-
 def _refuse_twice(pages: Sequence[Page]) -> None:
     seen: set[Named] = set()
     for page in pages:
@@ -182,7 +170,7 @@ class FolderPlan:
     fields: tuple[str, ...]
     """What of it changes."""
     is_new: bool
-    """Whether the base is made."""
+    """True if the base is made."""
     pages: ImportPlan
 
     @property
@@ -223,9 +211,8 @@ def import_folder(
     """Do what a plan says, all of it or nothing.
 
     `remove` removes the pages that the folder has no more. PageConflictError: a page was changed
-    since the plan was made. CopyError: the base comes from the library.
+    since the plan was made.
     """
-    refuse_copy("base", wanted.info.key)
     with changing(KNOWLEDGE, f"importing knowledge base '{wanted.info.key}'", by=by):
         if wanted.is_new or wanted.fields:
             save_base(wanted.info, by=by)

@@ -25,7 +25,6 @@ from evennia_ai.engine.knowledge.pages.page import (
     alias_names,
 )
 from evennia_ai.store.core.authoring import Change
-from evennia_ai.store.core.copies import refuse_copy
 from evennia_ai.store.core.snapshots import KNOWLEDGE, changing
 from evennia_ai.store.knowledge.knowledge_bases import (
     base_id,
@@ -81,12 +80,6 @@ def own_base(base: str) -> models.KnowledgeBase:
     return row
 
 
-def _own_to_edit(base: str) -> models.KnowledgeBase:
-    """The same, where it does not come from the library."""
-    refuse_copy("base", base)
-    return own_base(base)
-
-
 def refuse_stale(base: str, name: PageName, row: Row | None, was: str) -> None:
     """PageConflictError where the page has another revision than `was`, "" for no page."""
     if was != (str(row.revision) if row else ""):
@@ -97,7 +90,7 @@ def refuse_stale(base: str, name: PageName, row: Row | None, was: str) -> None:
 
 
 def is_same(row: Row | None, page: Page) -> bool:
-    """Whether a row says just what this page says."""
+    """True if a row says just what this page says."""
     return row is not None and (row.sha256, row.locks) == (page.sha256, page.locks)
 
 
@@ -311,7 +304,7 @@ def save_page(base: str, draft: PageDraft) -> Page:
     """
     name = draft.page.name
     with changing(KNOWLEDGE, f"saving page '{name}'", by=draft.by):
-        known = _own_to_edit(base)
+        known = own_base(base)
         row = title_row(known.pk, name)
         refuse_stale(base, name, row, draft.was)
         if row is None or not is_same(row, draft.page):
@@ -327,7 +320,7 @@ def remove_page(base: str, name: PageName, *, was: str, by: Actor) -> None:
     page; an alias or a redirect to it is none.
     """
     with changing(KNOWLEDGE, f"removing page '{name}'", by=by):
-        known = _own_to_edit(base)
+        known = own_base(base)
         row = _title_row(known, name)
         refuse_stale(base, name, row, was)
         remove_all(known, [row], by=by)
@@ -343,7 +336,7 @@ def rename_page(
     StoreError: another page has the new name.
     """
     with changing(KNOWLEDGE, f"renaming page '{name}'", by=by):
-        known = _own_to_edit(base)
+        known = own_base(base)
         if was is not None:
             refuse_stale(base, name, title_row(known.pk, name), was)
         moved = _renamed(known, name, new, by=by)
@@ -373,7 +366,7 @@ def at_revision(base: str, name: PageName, number: int) -> Page | None:
 
 
 def removed_with_locks() -> bool:
-    """Whether any page, or its base, had a lock when it was removed."""
+    """True if any page, or its base, had a lock when it was removed."""
     rows = models.KnowledgePageRevision.objects.filter(action="removed")
     return bool(rows.exclude(locks="").exists())
 

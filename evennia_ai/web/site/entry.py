@@ -100,7 +100,7 @@ class EntryPage(Page):
         }
 
     def _tried(self, name: str, uid: str) -> dict[str, Any]:
-        """Whether a line would wake the entry for an NPC, and why or why not."""
+        """Return if a line would activate the entry for an NPC, and why or why not."""
         line = self.request.GET["say"][:MOST_TYPED].strip()
         ref = named_npc(self.request.GET.get("npc", ""))
         report = preview_seen(self.request.user, ref, line)

@@ -40,7 +40,7 @@ def base_seen(viewer: Viewer, key: str) -> BaseInfo:
 
 
 def tells_texts(info: BaseInfo) -> bool:
-    """Whether the texts of a base's pages may stand on a page of the site, and are at hand."""
+    """True if the texts of a base's pages may stand on a page of the site, and are at hand."""
     return info.backend == STORED and not info.restricted
 
 

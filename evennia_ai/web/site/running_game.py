@@ -132,9 +132,9 @@ class FoundBy:
     """What an NPC finds in a knowledge base."""
 
     may_search: bool
-    """Whether the base is bound to it or its place, and lets it in."""
+    """True if the base is bound to it or its place, and lets it in."""
     guards: bool
-    """Whether it is told safe summaries or hints alone."""
+    """True if it is told safe summaries or hints alone."""
     passages: tuple[PagePassage, ...] = ()
 
 

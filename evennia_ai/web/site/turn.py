@@ -171,7 +171,7 @@ def _neighbours(ref: str, number: int) -> tuple[int | None, int | None]:
 
 
 def _replayed(rebuilt: Replay, *, is_whole: bool) -> dict[str, Any]:
-    """Whether a turn can be replayed; a hash of all of it would let a hidden text be guessed."""
+    """True if a turn can be replayed; a hash of all of it would let a hidden text be guessed."""
     sha256 = rebuilt.sha256 if is_whole else ""
     return {"same": rebuilt.is_same, "problem": rebuilt.problem, "sha256": sha256}
 

@@ -213,6 +213,8 @@ class TestTurns:
             ("break_reason", "append"),
             ("silent", [["harbour", "no key", "0-4"]]),
             ("verdicts", [["activate", "lore:harbour#1", False, "no key", 0, None]]),
+            ("verdicts", [["activate", "lore:harbour#1", False, "no \ud800", 0, None]]),
+            ("inputs", {"blocks": [["key", "\ud800 \0"]], "numbers": [1.5, 10**30, True, None]}),
         ],
     )
     def test_turn_accepts_values_that_turns_write(self, turn, name, value):
@@ -247,6 +249,8 @@ class TestTurns:
             ("revisions", {"card:oren": 4}),
             ("anchors", {"note:0": ["x", "y"]}),
             ("verdicts", [[1, 2, 3, 4, 5, 6]]),
+            ("verdicts", [["activate", "lore:harbour#1", 0, "no key", 0, None]]),
+            ("verdicts", [["activate", "lore:harbour#1", False, "no key", -1, None]]),
             ("silent", [[1, 2, 3]]),
             ("request", []),
             ("erased_blocks", [1]),

@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from hypothesis import given
+from hypothesis import example, given
 from hypothesis import strategies as st
 
 from evennia_ai.engine.errors import FormatError
@@ -465,6 +465,7 @@ BOOK = st.fixed_dictionaries(
 FIELDS = ("description", "tags", "extensions", "assets", "nickname", "character_version", "source")
 
 
+@example(book={"entries": {"": {**SOUND, "uid": 0}}}, fields={}, spec="chara_card_v3")
 @given(
     book=BOOK | st.none(),
     fields=st.dictionaries(st.sampled_from(FIELDS), VALUE, max_size=3),

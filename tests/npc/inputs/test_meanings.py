@@ -128,4 +128,4 @@ def test_a_game_that_does_not_ask_for_it_reads_nothing(stage, model, monkeypatch
     stage.says(stage.anna, "Oren, who has a horse?")
 
     assert model.read == []
-    assert "near" not in turns.last_turn(stage.npc.ai.ref).manifest.inputs["memories"]
+    assert turns.last_turn(stage.npc.ai.ref).manifest.inputs["memories"]["near"] == []

@@ -46,7 +46,7 @@ def test_a_job_over_a_kilobyte_is_refused_by_name():
 )
 def test_a_job_of_another_version_is_refused_by_name(version, who):
     with pytest.raises(OtherVersionError, match=rf"'j' is of version {version}.*{who}"):
-        job_of(f'{{"v":{version},"idempotency":"j","kind":"compact","new":1}}')
+        job_of(f'{{"version":{version},"idempotency":"j","kind":"compact","new":1}}')
 
 
 @pytest.mark.parametrize(
@@ -55,11 +55,20 @@ def test_a_job_of_another_version_is_refused_by_name(version, who):
         ("{", "no JSON"),
         ("[]", "must be an object"),
         ("{}", "'without a name' is of version None"),
-        ('{"v":1,"kind":"compact"}', "has no idempotency"),
-        ('{"v":1,"idempotency":"j"}', "has no kind"),
-        ('{"v":1,"idempotency":"j","kind":"compact","shell":"rm"}', "unknown field 'shell'"),
-        ('{"v":1,"idempotency":"j","kind":"compact","given":[1]}', r"given cannot be \[1\]"),
-        ('{"v":1,"idempotency":"j","kind":"compact","deadline":"soon"}', "deadline cannot be"),
+        ('{"version":1,"kind":"compact"}', r"\.idempotency: is missing"),
+        ('{"version":1,"idempotency":"j"}', r"\.kind: is missing"),
+        (
+            '{"version":1,"idempotency":"j","kind":"compact","shell":"rm"}',
+            r"'j'\.shell: there is no such field",
+        ),
+        ('{"version":1,"idempotency":"","kind":"compact"}', "must have at least 1 character"),
+        ('{"version":true,"idempotency":"j","kind":"compact"}', "must be a whole number"),
+        ('{"version":1,"idempotency":"j","kind":"compact","limits":{"a":"b"}}', r"\.limits\.a: "),
+        ('{"version":1,"idempotency":"j","kind":"compact","given":[1]}', r"\.given: "),
+        (
+            '{"version":1,"idempotency":"j","kind":"compact","deadline":"soon"}',
+            r"\.deadline: must be a number",
+        ),
     ],
 )
 def test_what_is_no_job_is_refused_with_the_reason(text, told):

@@ -129,7 +129,6 @@ SHOWS_NOTHING = {
     *(f"lore/{verb}" for verb in ("export", "import", "keys", "lint", "lock", "mode", "off")),
     *(f"lore/{verb}" for verb in ("order", "position", "remove", "revert", "revisions")),
     *("lore/secondary", "lore/set"),
-    *(f"library/{verb}" for verb in ("", "own", "publish", "use")),
     *(f"lorekeeper/{verb}" for verb in ("", "in", "pages", "revise", "type")),
     *(f"note/{verb}" for verb in ("", "clear", "depth", "edit", "every", "mode")),
     *(f"note/{verb}" for verb in ("off", "on", "order", "place", "revert", "revisions", "role")),

@@ -1,7 +1,5 @@
 """Revisions of lorebooks: who changed what, conflicts, removing and reverting."""
 
-import json
-
 import pytest
 from django.db import transaction
 
@@ -9,12 +7,10 @@ from evennia_ai import models
 from evennia_ai.engine.actors import trusted
 from evennia_ai.engine.errors import EditConflictError, FormatError, NotStoredError
 from evennia_ai.engine.prompt.components import GAME
-from evennia_ai.store.authored import book_texts, lorebooks
-from evennia_ai.store.authored.book_texts import MOST_DIFFERENCES, Difference
+from evennia_ai.store.authored import lorebooks
 from evennia_ai.store.core.snapshots import forget_everything
 
 FIRST, SECOND = '{"entries": []}', '{"entries": [], "name": "Harbour"}'
-LONG_TEXT = SECOND[:-1] + ', "note": "' + "long " * 100 + '"}'
 
 
 @pytest.fixture
@@ -164,58 +160,3 @@ def test_a_revision_of_a_transaction_that_failed_is_not_there(twice):
 
     assert len(history()) == 2
     assert lorebooks.get_book("harbour").revision == 2
-
-
-def test_a_difference_is_written_and_no_text_and_each_revision_is_read_as_it_was():
-    texts = [LONG_TEXT]
-    lorebooks.save_book("harbour", LONG_TEXT, by=trusted("Mira"))
-    length = len('"Harbour"')
-    for number in range(100, 100 + MOST_DIFFERENCES + 5):
-        made = Difference(LONG_TEXT.index('"Harbour"'), length, json.dumps({"n": number}))
-        length = len(made.piece)
-        texts.append(made.made_in(texts[-1]))
-        saved = lorebooks.save_difference(
-            "harbour", texts[-1], made, by=trusted("Tam"), expected_revision=len(texts) - 1
-        )
-        assert (saved.source, saved.revision) == (texts[-1], len(texts))
-
-    rows = models.LorebookRevision.objects.order_by("number")
-    whole = [row.number for row in rows if row.over is None]
-    assert whole == [1, MOST_DIFFERENCES + 2]
-    assert max(len(row.source) for row in rows if row.over) < 100
-    book_texts.forget()
-    assert lorebooks.get_book("harbour").source == texts[-1]
-    assert [lorebooks.book_revision("harbour", n + 1).source for n in range(len(texts))] == texts
-    reverted = lorebooks.revert_book("harbour", 3, by=trusted("Mira"))
-    assert (reverted.source, lorebooks.get_book("harbour").source) == (texts[2], texts[2])
-
-
-def test_the_hash_after_a_difference_tells_what_was_before_it_too():
-    made = Difference(12, 1, "{}")
-    assert made.sha256_after("a") != made.sha256_after("b")
-    assert made.sha256_after("a") != Difference(11, 1, "{}").sha256_after("a")
-    assert made.sha256_after("a") != Difference(12, 1, "{ }").sha256_after("a")
-
-
-def test_err_a_difference_is_refused_as_a_text_is(twice):
-    at = SECOND.index('"Harbour"')
-    with pytest.raises(EditConflictError, match="changed by Tam"):
-        lorebooks.save_difference(
-            "harbour", SECOND, Difference(at, 9, "{}"), by=trusted("Mira"), expected_revision=1
-        )
-    with pytest.raises(FormatError, match="is no JSON"):
-        lorebooks.save_difference(
-            "harbour", SECOND, Difference(at, 9, "{"), by=trusted("Mira"), expected_revision=2
-        )
-    assert history() == [(1, "created", "Mira"), (2, "updated", "Tam")]
-
-
-def test_after_a_difference_whose_transaction_failed_the_text_is_the_one_before(twice):
-    made = Difference(SECOND.index('"Harbour"'), 9, "{}")
-    with pytest.raises(RuntimeError), transaction.atomic():
-        lorebooks.save_difference(
-            "harbour", made.made_in(SECOND), made, by=trusted("Tam"), expected_revision=2
-        )
-        raise RuntimeError
-
-    assert lorebooks.get_book("harbour").source == SECOND

@@ -18,10 +18,10 @@ OPENERS: Final = frozenset({"changing", "one_change"})
 """What opens a transaction with an actor; each checks it (`test_actors_in_the_store`)."""
 
 GATED: Final[Mapping[str, str]] = {
-    "authored/cards": "import_card let_wait approve reject grant revoke revert remove save_card"
+    "authored/cards": "import_card approve reject grant revoke revert remove save_card"
     " create_card edit_card assign unassign set_greeting",
     "authored/components": "create update remove revert switch_off",
-    "authored/lorebooks": "save_book save_checked save_difference remove_book revert_book"
+    "authored/lorebooks": "save_book save_checked remove_book revert_book"
     " set_book_locks set_entry_locks attach detach",
     "authored/notes": "set_note revert_note clear_notes",
     "authored/personas": "set_persona clear_persona erase_persona_text",
@@ -33,17 +33,11 @@ GATED: Final[Mapping[str, str]] = {
     "history/control": "reset undo take_back_answer correct",
     "history/transcripts": "import_lines",
     "history/windows": "reset_lore",
-    "knowledge/knowledge_bases": "save_base write_base set_restricted remove_base bind unbind hold"
-    " release",
+    "knowledge/knowledge_bases": "save_base set_restricted remove_base bind unbind hold release",
     "knowledge/knowledge_searches": "open_vault empty_vault",
     "knowledge/page_drafts": "decide",
     "knowledge/page_imports": "import_pages import_folder",
     "knowledge/pages": "remove_page rename_page",
-    "core/copies": "make_own",
-    "library/bases": "publish_base take_base",
-    "library/cards": "publish_card take_card",
-    "library/entries": "put remove",
-    "library/following": "take",
     "memories": "add change remove merge fade",
     "model_calls": "halt release",
 }
@@ -61,7 +55,6 @@ ASKED_ELSEWHERE: Final = frozenset(
         *("knowledge/page_rows.record", "knowledge/page_rows.record_removal_of_all"),
         "knowledge/page_rows.refuse_locked_pages",
         "knowledge/knowledge_bases.refuse_locked",
-        "library/bases.copy_from",
         "memories.record_all",
     }
 )
@@ -143,13 +136,10 @@ WRITES: Final = frozenset(
         "update",
     }
 )
-AUTHORED: Final = ("authored/", "knowledge/", "library/", "core/copies")
+AUTHORED: Final = ("authored/", "knowledge/")
 OF_THE_GAME: Final[Mapping[str, str]] = {
     "authored/card_revisions.kept_file": "a file; the change that names it asks",
     "authored/preset_revisions.kept_file": "a file; the change that names it asks",
-    "core/copies.forget": "part of a removal, or of make_own, which ask",
-    "core/copies.keep": "part of taking, which asks",
-    "core/copies.mark": "what a look at the library found",
     "knowledge/knowledge_bases.base_removed": "part of a removal, which asks",
     "knowledge/knowledge_bases.pages_changed": "counts, part of a change of pages",
     "knowledge/knowledge_searches.begin": "an NPC's own search",

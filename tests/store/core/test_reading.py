@@ -8,7 +8,6 @@ from evennia_ai.engine.errors import StoreError
 from evennia_ai.store.core import reading
 from evennia_ai.store.core.reading import (
     ReadingTooLongError,
-    close_unless_in_use,
     limited,
     read_alone,
 )
@@ -126,14 +125,3 @@ def test_the_transaction_of_a_test_is_left_alone(db):
     assert connection.in_atomic_block
     assert read_alone(lambda: run(connection, "SELECT 1"), limit_seconds=0.0) == [(1,)]
     assert run(connection, "SELECT 2") == [(2,)]
-
-
-def test_of_old_connections_one_with_a_transaction_is_left_open(db, monkeypatch):
-    mine, closed = connections["default"], []
-    monkeypatch.setattr(mine, "close_if_unusable_or_obsolete", lambda: closed.append("mine"))
-    close_unless_in_use()
-    assert closed == []
-    with monkeypatch.context() as patch:
-        patch.setattr(mine, "in_atomic_block", False)
-        close_unless_in_use()
-    assert closed == ["mine"]

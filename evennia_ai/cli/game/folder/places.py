@@ -83,7 +83,7 @@ class Places:
     """What there is in a folder."""
 
     is_of_app: bool
-    """Whether it is a user's data folder of SillyTavern, and not loose files."""
+    """True if it is a user's data folder of SillyTavern, and not loose files."""
     files: tuple[FolderFile, ...]
     others: tuple[LeftOut, ...]
 

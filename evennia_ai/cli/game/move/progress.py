@@ -19,7 +19,7 @@ class Progress:
         self._connection = connection
 
     def is_begun(self) -> bool:
-        """Whether a move into this database was begun and is not over."""
+        """True if a move into this database was begun and is not over."""
         return NAME in self._connection.introspection.table_names()
 
     def begin(self, **values: Any) -> None:

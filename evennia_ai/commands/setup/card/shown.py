@@ -19,12 +19,11 @@ from evennia_ai.commands.setup.imported import (
     may_in_words,
 )
 from evennia_ai.engine.prompt.components import ALL_GRANTS
-from evennia_ai.engine.text.columns import WIDTH, clipped, hanging, padded, visible, wrapped
+from evennia_ai.engine.text.columns import WIDTH, clipped, padded, visible, wrapped
 from evennia_ai.store.authored import card_revisions as log
 from evennia_ai.store.authored import cards as store
 from evennia_ai.store.authored.card_revisions import CardChange
 from evennia_ai.store.authored.cards import StoredCard, greeters_of, known_name, players_of
-from evennia_ai.store.core.copies import copy_of, in_words
 
 CARDS: Final[Imported[CardChange]] = Imported(
     what="card",
@@ -86,10 +85,8 @@ def card_state(card: StoredCard) -> list[str]:
     lines += [f"  may: {grant}, {given_in_words(change)}" for grant, change in given.items()]
     if not given:
         lines.append("  may nothing more than stand inside the history, as a user's")
-    copy = copy_of("card", card.name)
     return [
         *(clipped(line, WIDTH) for line in lines),
-        *([] if copy is None else hanging(f"  comes from {visible(in_words(copy))}")),
         *(clipped(f"  {line}", WIDTH) for line in CARDS.waiting_lines(card.name)),
     ]
 
@@ -164,7 +161,7 @@ def _row(name: str) -> str:
 
 
 def _is_now(change: CardChange, card: StoredCard) -> bool:
-    """Whether the change is what made the card what it is: the last that put its file in force."""
+    """True if the change is what made the card what it is: the last that put its file in force."""
     return change.number == card.revision or (
         change.action in ("created", "edited", "approved") and change.sha256 == card.sha256
     )

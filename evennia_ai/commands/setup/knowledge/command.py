@@ -276,7 +276,7 @@ class CmdKnowledge(KnowledgeDrafts, KnowledgeFolder, KnowledgePages, KnowledgeBa
         return info, (yield from shown.page_seen(self.caller, info, name))
 
     def _lists(self, page: Page | None) -> bool:
-        """Whether a page is there for the caller."""
+        """True if a page is there for the caller."""
         return page is not None and shown.may_see(self.caller, page)
 
     def _visible(self, info: BaseInfo, names: Sequence[PageName]) -> list[PageName]:

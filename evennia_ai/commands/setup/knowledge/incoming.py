@@ -144,7 +144,7 @@ class KnowledgeDrafts(CardWork):
         return page
 
     def _sees_draft(self, found: StoredDraft, now: Page | None) -> bool:
-        """Whether the caller may see a draft, the page as it is, and all it was made from."""
+        """True if the caller may see a draft, the page as it is, and all it was made from."""
         return may_see_draft(viewer_of(self.caller), found, now)
 
 

@@ -36,7 +36,6 @@ from evennia_ai.engine.knowledge.restricted.leaks import find_leak, protect_text
 from evennia_ai.engine.text.columns import hanging
 from evennia_ai.engine.text.differences import diff_texts
 from evennia_ai.npc.mind.viewers import allows
-from evennia_ai.store.core.copies import refuse_copy
 from evennia_ai.store.knowledge import pages as store
 from evennia_ai.store.knowledge.pages import PageRevision
 
@@ -66,7 +65,6 @@ class KnowledgePages(StrictCommand):
         self.refuse_value()
         info, name = self._typed("edit")
         shown.refuse_change(self.caller, info)
-        refuse_copy("base", info.key)
         page = page_to_change(self.caller, info, name)
         label = f"{info.key}/{page.name if page else name}"
         if page is None:
@@ -171,7 +169,7 @@ class KnowledgePages(StrictCommand):
         return shown.may_see(self.caller, page)
 
     def _may_see_past(self, info: BaseInfo, name: PageName) -> bool:
-        """Whether the newest lock of a page, and each one it was removed with, lets the caller."""
+        """True if the newest lock of a page, and each one it was removed with, lets the caller."""
         changes = store.revisions(info.key, name)
         locks = [change.locks for change in changes if change.action == "removed"]
         return all(allows(self.caller, lock, "view") for lock in (*locks, _newest(changes)))

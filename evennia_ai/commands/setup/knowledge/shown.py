@@ -30,7 +30,6 @@ from evennia_ai.engine.text.columns import (
 from evennia_ai.npc.knowledge.backends import later
 from evennia_ai.npc.mind.viewers import allows
 from evennia_ai.npc.runtime import runtime
-from evennia_ai.store.core.copies import copy_of, in_words
 from evennia_ai.store.knowledge import knowledge_bases
 from evennia_ai.store.knowledge import knowledge_bases as bases
 from evennia_ai.store.knowledge.backend import safe_hint_of
@@ -62,7 +61,6 @@ def base_shown(info: BaseInfo) -> list[str]:
     return [
         *hanging(f"Knowledge base {info.key}: {info.name}"),
         *titled("pages", _pages_in_words(info)),
-        *_origin(info),
         *titled("summary", info.summary or "none; kb/set writes one for those who may search it"),
         *titled("topics", ", ".join(info.topics) or "none"),
         *titled("restricted", _restricted_in_words(info)),
@@ -74,11 +72,6 @@ def base_shown(info: BaseInfo) -> list[str]:
         *(titled("lock", info.locks) if info.locks else []),
         *titled("bound to", bound_in_words(info)),
     ]
-
-
-def _origin(info: BaseInfo) -> list[str]:
-    copy = copy_of("base", info.key)
-    return [] if copy is None else titled("comes from", in_words(copy))
 
 
 def bound_in_words(info: BaseInfo) -> str:
@@ -337,7 +330,7 @@ def page_or_none(
 
 
 def may_see(caller: Any, page: Page) -> bool:
-    """Whether `caller` may see this page of a base that is visible."""
+    """True if `caller` may see this page of a base that is visible."""
     return allows(caller, page.locks, "view")
 
 

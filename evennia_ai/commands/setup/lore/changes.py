@@ -1,8 +1,8 @@
 """Changes of books: the book's own JSON changed, and stored as a revision.
 
-A revision knows which one it was made from. An entry of a long book is changed where it stands; any
-other change of a long book is made, read and written beside the game, and counts once it is ready.
-The book inside a card is changed beside the game as any edit of a card is, and as a revision of it.
+A revision knows which one it was made from. A change of a long book is made, read and written in a
+thread, and counts once it is ready. The book inside a card is changed in a thread as any edit of a
+card is, and as a revision of it.
 """
 
 import json
@@ -40,19 +40,12 @@ from evennia_ai.formats.lorebooks.editing.edits import (
     new_book,
     remove_entry,
 )
-from evennia_ai.formats.lorebooks.editing.in_place import (
-    Changed,
-    changed_in_place,
-    is_located,
-    locate,
-)
 from evennia_ai.formats.lorebooks.editing.typed import in_words_of
 from evennia_ai.npc.runtime import runtime
 from evennia_ai.npc.views.parse_cache import know_read
 from evennia_ai.services.settings.conf import conf
 from evennia_ai.services.settings.game import Conf
 from evennia_ai.store.authored import lorebooks as store
-from evennia_ai.store.authored.book_texts import Difference
 from evennia_ai.store.authored.lorebooks import CheckedText, StoredBook
 
 Edit = Callable[[Mapping[str, Any]], Mapping[str, Any] | None]
@@ -85,14 +78,6 @@ def changed(work: CardWork, found: OpenEntry, fields: Mapping[str, Any], *, by: 
     if _says(found.entry, fields):
         return found
     stored, uid = found.of.stored, found.entry.uid
-    if len(stored.source) >= LONG and card_called(stored.name) is None:
-        if not is_located(found.of.book):
-            finding = partial(locate, found.of.book, stored.source)
-            yield work.worked(f"Reading lorebook {stored.name}", lambda _: finding())
-        with in_words_of(found.label):
-            change = changed_in_place(found.of.book, stored.source, found.entry.index, fields)
-        if change is not None:
-            return found if change.is_same else _entry(_saved_in_place(stored, change, by=by), uid)
 
     def edit(data: Mapping[str, Any]) -> Mapping[str, Any]:
         with in_words_of(found.label):
@@ -117,7 +102,7 @@ def _new_label(book: str, fields: Mapping[str, Any]) -> str:
 
 
 def _says(entry: LoreEntry, fields: Mapping[str, Any]) -> bool:
-    """Whether an entry says this already; a content may say more than the entry tells of it."""
+    """True if an entry says this already; a content may say more than the entry tells of it."""
     said = fields_of(entry)
     return "content" not in fields and all(
         name in said and said[name] == value for name, value in fields.items()
@@ -165,7 +150,6 @@ def _edited(name: str, source: str, edit: Edit, given: Conf) -> tuple[CheckedTex
     book = read_book(data, label=name)
     if len(text) >= LONG:
         prepare_index(book, rules=given.lore)
-        locate(book, text)
     return store.checked_text(name, text, most=given.max_source_characters), book
 
 
@@ -179,20 +163,6 @@ def _with_book(card: Card, *, edit: Edit) -> Card:
     own = card.character_book
     made = edit(new_book(card.name) if own is None else dict(book_of_card(own)))
     return replace(card, character_book=None if made is None else unwrapped(made))
-
-
-def _saved_in_place(stored: StoredBook, change: Changed, *, by: Actor) -> StoredBook:
-    """The book with the change, which is not read again for it."""
-    at, stop = change.place.start, change.place.stop
-    after = store.save_difference(
-        stored.name,
-        change.text,
-        Difference(at, stop - at, change.piece),
-        by=by,
-        expected_revision=stored.revision,
-    )
-    know_read(after, change.book)
-    return after
 
 
 def _entry(stored: StoredBook, uid: str) -> OpenEntry:

@@ -230,7 +230,7 @@ def entry_in(caller: Any, book: OpenBook, wanted: str) -> OpenEntry:
 
 
 def may_see(caller: Any, book: OpenBook, uid: str) -> bool:
-    """Whether `caller` may see this entry of a book that is visible."""
+    """True if `caller` may see this entry of a book that is visible."""
     return allows(caller, book.entry_locks.get(uid, ""), "view")
 
 

@@ -162,7 +162,7 @@ def _row(name: str) -> str:
 
 
 def _is_now(change: PresetChange, preset: StoredPreset) -> bool:
-    """Whether the change is what made the preset what it is, or put its file in force."""
+    """True if the change is what made the preset what it is, or put its file in force."""
     return change.number == preset.revision or (
         change.action == "approved" and change.sha256 == preset.sha256
     )

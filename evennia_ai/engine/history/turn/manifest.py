@@ -12,19 +12,38 @@ import json
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, fields, replace
 from operator import attrgetter
-from typing import Any, Final, NamedTuple
+from types import GenericAlias
+from typing import Annotated, Any, Final, NamedTuple, get_type_hints
+
+from pydantic import Field, GetCoreSchemaHandler, TypeAdapter, ValidationError
+from pydantic_core import CoreSchema
+from pydantic_core.core_schema import no_info_after_validator_function
 
 from evennia_ai.engine.errors import ReplayError
-from evennia_ai.engine.history.records import canonical_json
+from evennia_ai.engine.foreign.fields import Count
+from evennia_ai.engine.history.records import canonical_json, make_storable
 from evennia_ai.engine.lorebook.book import Unmatched
-from evennia_ai.engine.prompt.cache_account import REASONS
-from evennia_ai.engine.prompt.compiled import LAYOUTS
 from evennia_ai.engine.prompt.messages import Block
 from evennia_ai.engine.prompt.placement import Anchor, Anchors
 from evennia_ai.engine.prompt.prompt import PromptFigures
 from evennia_ai.engine.prompt.trace import Verdict
 
 FORMAT: Final = 4
+MOST_MODEL: Final = 200
+"""Characters that the name of a model may have."""
+
+
+class _AsRow:
+    """Pydantic reads a dataclass from the list of its fields."""
+
+    def __get_pydantic_core_schema__(
+        self, source: type[Verdict | Unmatched], handler: GetCoreSchemaHandler
+    ) -> CoreSchema:
+        hints = get_type_hints(source, include_extras=True)
+        row = GenericAlias(tuple, tuple(hints[one.name] for one in fields(source)))
+        return no_info_after_validator_function(
+            lambda values: source(*values), handler.generate_schema(row)
+        )
 
 
 class RecordedMessage(NamedTuple):
@@ -36,7 +55,7 @@ class RecordedMessage(NamedTuple):
     record: str
     block: Block
     injected: bool
-    tokens: int
+    tokens: Count
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -44,16 +63,16 @@ class TurnManifest(PromptFigures):
     """What one prompt consisted of."""
 
     messages: tuple[RecordedMessage, ...]
-    verdicts: tuple[Verdict, ...]
-    silent: tuple[Unmatched, ...] = ()
+    verdicts: tuple[Annotated[Verdict, _AsRow()], ...]
+    silent: tuple[Annotated[Unmatched, _AsRow()], ...] = ()
     """Entries of lore without a verdict of their own, by the reason they share."""
-    cut: int
-    model: str = ""
+    cut: Count
+    model: Annotated[str, Field(max_length=MOST_MODEL)] = ""
     sent_sha256: str = ""
     """Of the messages as the provider's adapter sent them."""
     revisions: Mapping[str, str] = field(default_factory=dict)
     """Which version of each card, book and component took part, by origin."""
-    segment: int = 1
+    segment: Count = 1
     """The part of the conversation it stands in."""
     inputs: Mapping[str, Any] = field(default_factory=dict)
     """The small values it was made from, as JSON."""
@@ -210,68 +229,15 @@ def without_block(manifest: TurnManifest, *, key: str, source: str) -> TurnManif
     )
 
 
-MOST_COUNT: Final = 2**31 - 1
-"""What every database stores as a whole number."""
-
-MOST_MODEL: Final = 200
-
-
 def wrong_field(manifest: TurnManifest) -> str | None:
-    """The name of the first field that has a value of another kind, None where all are right."""
-    return next((name for name, is_right in _FIELDS if not is_right(getattr(manifest, name))), None)
+    """Return the name of the first field with a value that no turn writes, None without one."""
+    # pydantic refuses half a letter (a lone surrogate), and a turn may have recorded one.
+    text = make_storable(json.dumps(manifest.to_plain(), ensure_ascii=False))
+    try:
+        _READER.validate_json(text, strict=True)
+    except ValidationError as error:
+        return str(error.errors(include_url=False)[0]["loc"][0])
+    return None
 
 
-def _is_text(value: Any) -> bool:
-    return isinstance(value, str)
-
-
-def _is_count(value: Any) -> bool:
-    return isinstance(value, int) and not isinstance(value, bool) and 0 <= value <= MOST_COUNT
-
-
-def _is_model(value: Any) -> bool:
-    return _is_text(value) and len(value) <= MOST_MODEL
-
-
-def _maybe(is_right: Callable[[Any], bool]) -> Callable[[Any], bool]:
-    return lambda value: value is None or is_right(value)
-
-
-def _mapping_of(is_right: Callable[[Any], bool]) -> Callable[[Any], bool]:
-    return lambda value: isinstance(value, Mapping) and all(map(is_right, value.values()))
-
-
-def _is_verdict(value: Any) -> bool:
-    texts = (value.stage, value.item, value.reason)
-    return (
-        all(map(_is_text, texts))
-        and isinstance(value.kept, bool)
-        and _is_count(value.tokens)
-        and _maybe(_is_text)(value.cause)
-    )
-
-
-def _is_silence(value: Any) -> bool:
-    return all(map(_is_text, (value.book, value.reason, value.uids)))
-
-
-_FIELDS: Final[tuple[tuple[str, Callable[[Any], bool]], ...]] = (
-    *((name, _is_count) for name in ("tokens", "limit_tokens", "stable_tokens", "cut", "segment")),
-    *((name, _is_text) for name in ("counter", "sha256", "sent_sha256")),
-    ("model", _is_model),
-    ("layout", lambda value: value in LAYOUTS),
-    ("break_reason", _maybe(lambda value: value in REASONS)),
-    ("broken_by", _maybe(_is_text)),
-    ("shared_tokens", _maybe(_is_count)),
-    ("erased", lambda value: isinstance(value, bool)),
-    ("erased_blocks", lambda value: all(map(_is_text, value))),
-    ("request", lambda value: isinstance(value, Mapping)),
-    ("breakpoints", lambda value: all(map(_is_count, value))),
-    ("by_origin", _mapping_of(_is_count)),
-    ("revisions", _mapping_of(_is_text)),
-    ("inputs", lambda value: isinstance(value, Mapping)),
-    ("anchors", _mapping_of(lambda a: _is_count(a.at) and _is_text(a.digest))),
-    ("verdicts", lambda value: all(map(_is_verdict, value))),
-    ("silent", lambda value: all(map(_is_silence, value))),
-    ("messages", lambda value: all(_is_count(message.tokens) for message in value)),
-)
+_READER: Final = TypeAdapter(TurnManifest)

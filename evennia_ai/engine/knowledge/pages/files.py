@@ -5,14 +5,12 @@ encyclopedia. Deeper folders are part of the title, as in `Instructions/Core/Can
 `Talk/Sources/Ledger.md` is the talk page of `Sources:Ledger`. `markup.py` reads text files. In a
 YAML file, `text` is the text and everything else is metadata. `base.yaml` describes the base.
 
-A folder is read completely or not at all, and nothing outside it is read. Files from elsewhere, for
-example from a library, are read with the same limits.
+A folder is read completely or not at all, and nothing outside it is read.
 """
 
 import re
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
-from functools import partial
 from pathlib import Path, PurePosixPath
 from typing import Any, Final
 
@@ -99,7 +97,7 @@ class PageFolder:
 
 
 def read_folder(folder: Path, *, key: str = "") -> PageFolder:
-    """Read a base and its pages from a folder.
+    """Read the base in a folder and its pages, sorted by the names of the pages.
 
     Args:
         folder: The folder.
@@ -108,58 +106,19 @@ def read_folder(folder: Path, *, key: str = "") -> PageFolder:
     Raises:
         ImportProblems: Some files are wrong. It names each of them.
     """
-    problems: list[FileProblem] = []
-    files = (
-        (path.relative_to(folder).as_posix(), partial(_content, path))
-        for path in _files(folder, problems)
-    )
     name = folder.resolve().name or "pages"
     slug = re.sub(r"[^a-z0-9]+", "-", name.lower()).strip("-") or "pages"
     info = BaseInfo(key=key or slug[:64], name=name)
-    return _read(str(folder), files, info, keeps_key=bool(key), problems=problems)
-
-
-def read_files(files: Mapping[str, bytes], *, key: str, where: str) -> PageFolder:
-    """Read a base and its pages from files that are in no folder.
-
-    Args:
-        files: Paths with their content.
-        key: The key of the base.
-        where: The name of their origin, for errors.
-
-    Raises:
-        ImportProblems: Some files are wrong. It names each of them.
-    """
     problems: list[FileProblem] = []
-    if len(files) > MAX_FILES:
-        many = f"has more than {MAX_FILES} files; split it"
-        problems.append(FileProblem(file=".", problem=many))
-    readers = ((file, partial(_bounded, content)) for file, content in sorted(files.items()))
-    return _read(where, readers, BaseInfo(key=key, name=key), keeps_key=True, problems=problems)
-
-
-def _read(
-    where: str,
-    files: Iterator[tuple[str, Callable[[], bytes]]],
-    info: BaseInfo,
-    *,
-    keeps_key: bool,
-    problems: list[FileProblem],
-) -> PageFolder:
-    """Read files, each given by its path and a function that returns its content.
-
-    Raises:
-        ImportProblems: Some files are wrong.
-    """
     pages: dict[tuple[Namespace, str], tuple[str, Page]] = {}
     skipped: list[str] = []
-    for file, content in files:
-        suffix = PurePosixPath(file).suffix.lower()
+    for path in _files(folder, problems):
+        file, suffix = path.relative_to(folder).as_posix(), path.suffix.lower()
         try:
             if file in _BASE:
-                info = _base(info, _decoded(content()), keeps_key=keeps_key)
+                info = _base(info, _text(path), keeps_key=bool(key))
             elif suffix in _TEXTS | _YAML:
-                page = _page(file, _decoded(content()), is_yaml=suffix in _YAML)
+                page = _page(file, _text(path), is_yaml=suffix in _YAML)
                 other = pages.setdefault((page.name.namespace, page.name.folded), (file, page))[0]
                 if other != file:
                     problem = f"is the page '{page.name}', and so is {other}; remove one"
@@ -169,7 +128,7 @@ def _read(
         except _FileError as error:
             problems.append(FileProblem(file=file, problem=error.problem, line=error.line))
     if problems:
-        raise ImportProblems(where, problems)
+        raise ImportProblems(str(folder), problems)
     found = sorted((page for _, page in pages.values()), key=lambda page: page.name)
     return PageFolder(info=info, pages=tuple(found), skipped=tuple(skipped))
 
@@ -183,11 +142,6 @@ def write_base_file(info: BaseInfo) -> str:
         if value != getattr(defaults, field):
             written[field] = list(value) if isinstance(value, tuple) else value
     return yaml.safe_dump(written, allow_unicode=True, sort_keys=False)
-
-
-def page_of_file(file: str) -> PageName:
-    """Return the name of the page in a file at this path. Raises TitleError if it can hold none."""
-    return _name_of(PurePosixPath(file))
 
 
 def file_of_page(name: PageName) -> PurePosixPath:
@@ -263,7 +217,7 @@ def _entries(folder: Path, root: Path, problems: list[FileProblem]) -> Iterator[
 
 def _page(file: str, text: str, *, is_yaml: bool) -> Page:
     try:
-        name = page_of_file(file)
+        name = _name_of(PurePosixPath(file))
         return _yaml_page(name, text) if is_yaml else read_page(name, text)
     except MarkupError as error:
         raise _FileError(error.problem, error.line) from error
@@ -327,22 +281,15 @@ def _mapping(source: str) -> dict[str, Any]:
     return values
 
 
-def _content(path: Path) -> bytes:
+def _text(path: Path) -> str:
+    """Read the text of a file, with line breaks as everywhere else."""
     try:
         with path.open("rb") as file:
-            return _bounded(file.read(MAX_BYTES + 1))
+            content = file.read(MAX_BYTES + 1)
     except OSError as error:
         raise _FileError(f"cannot be read: {error.strerror}") from error
-
-
-def _bounded(content: bytes) -> bytes:
     if len(content) > MAX_BYTES:
         raise _FileError(f"is larger than {MAX_BYTES} bytes; split it")
-    return content
-
-
-def _decoded(content: bytes) -> str:
-    """Return the text of a file with line feeds."""
     try:
         return content.decode("utf-8-sig").replace("\r\n", "\n")
     except UnicodeDecodeError as error:

@@ -26,8 +26,6 @@ from evennia_ai.engine.prompt.templates.work import KEYS_WORK, Meter
 _NO_DICE: Final = Dice(turn="", conversation="")
 _KEPT_INDEXES: Final = 64
 _KEPT_ENTRIES: Final = 50_000
-# A changed entry leaves keys behind that nobody has: so many, and the index is made anew.
-_MOST_OF_OWNED, _SPARE_NUMBERS = 2, 1000
 # What means something in a regular expression.
 _SYNTAX: Final = re.compile(r"[\\^$.*+?()\[\]{}|/]")
 
@@ -35,7 +33,7 @@ _SYNTAX: Final = re.compile(r"[\\^$.*+?()\[\]{}|/]")
 class KeysOfEntries:
     """The keys of the entries of a book by their index; most are made when they are asked for."""
 
-    __slots__ = ("_changed", "_entries", "_made", "_read")
+    __slots__ = ("_entries", "_made", "_read")
 
     def __init__(
         self,
@@ -46,22 +44,15 @@ class KeysOfEntries:
         self._read = read
         self._entries = entries
         self._made = made
-        self._changed: Mapping[int, EntryKeys] = {}
 
     def __getitem__(self, index: int) -> EntryKeys:
-        keys = self._changed.get(index) or self._made.get(index)
+        keys = self._made.get(index)
         if keys is None:
             keys = self._made[index] = self._read(self._entries[index])
         return keys
 
     def __len__(self) -> int:
         return len(self._entries)
-
-    def with_entry(self, index: int, keys: EntryKeys) -> "KeysOfEntries":
-        """The same where the entry of this index has other keys."""
-        changed = KeysOfEntries(self._read, self._entries, self._made)
-        changed._changed = {**self._changed, index: keys}
-        return changed
 
 
 @dataclass(frozen=True, slots=True)
@@ -81,8 +72,6 @@ class BookIndex:
     """Those that any entry asks for."""
     patterns: Mapping[int, Pattern]
     """Those that are looked for in the whole window as one text."""
-    reader: KeyReader = field(repr=False, compare=False)
-    """What gave the keys their numbers."""
     memo: Memo = field(default_factory=Memo, repr=False, compare=False)
     """What follows from all this."""
 
@@ -191,7 +180,6 @@ def _made(book: Lorebook, rules: ActivationRules, filled: Mapping[str, FilledKey
         deepest=_deepest(book),
         sources=_sources(book),
         patterns=in_one_text,
-        reader=reader,
     )
 
 
@@ -206,57 +194,6 @@ def _deepest(book: Lorebook) -> int:
 
 def _sources(book: Lorebook) -> tuple[SourceName, ...]:
     return tuple(sorted(set[SourceName]().union(*map(attrgetter("sources"), book.entries))))
-
-
-def carry_indexes(before: Lorebook, after: Lorebook, *, at: int) -> None:
-    """Give the indexes of a book to the one that differs from it in the entry at `at` alone.
-
-    Where macros or patterns are among the keys, they are made anew when they are asked for.
-    """
-    entry = after.entries[at]
-    if _macros(before) or any("{{" in key for keys in entry.key_lists for key in keys):
-        return
-    after.of_entries[_KEY_MACROS] = {}
-    kept = after.of_entries.setdefault(INDEXES, {})
-    for by_rules, indexes in before.of_entries.setdefault(INDEXES, {}).items():
-        for seen, index in indexes.items():
-            reader = index.reader
-            is_stale = reader.count > _MOST_OF_OWNED * len(index.owners) + _SPARE_NUMBERS
-            if not (is_stale or index.has_patterns or reader.may_have_patterns(entry)):
-                kept.setdefault(by_rules, {})[seen] = _with_entry(index, before, after, at=at)
-
-
-def _with_entry(index: BookIndex, was: Lorebook, book: Lorebook, *, at: int) -> BookIndex:
-    """The index of `was` with the keys that the entry at `at` has in `book`."""
-    reader, before, old, entry = (
-        index.reader,
-        index.entry_keys[at],
-        was.entries[at],
-        book.entries[at],
-    )
-    known = reader.count
-    keys = reader.entry_keys(entry)
-    owners = dict(index.owners)
-    for number in {*before.primary} - {*keys.primary}:
-        others = tuple(index for index in owners.pop(number) if index != at)
-        if others:
-            owners[number] = others
-    for number in {*keys.primary} - {*before.primary}:
-        owners[number] = tuple(sorted((*owners.get(number, ()), at)))
-    asked = {*index.asked} - {at}
-    if _asked_always(entry, keys, {}):
-        asked.add(at)
-    return BookIndex(
-        entry_keys=index.entry_keys.with_entry(at, keys),
-        table=index.table.with_more(reader.keys(since=known)),
-        owners=owners,
-        asked=tuple(sorted(asked)),
-        alike=index.alike - {at},
-        deepest=_deepest(book) if old.scan_depth else max(index.deepest, entry.scan_depth or 0),
-        sources=index.sources if old.sources == entry.sources else _sources(book),
-        patterns=index.patterns,
-        reader=reader,
-    )
 
 
 def _asked_always(entry: LoreEntry, keys: EntryKeys, patterns: Mapping[int, Pattern]) -> bool:

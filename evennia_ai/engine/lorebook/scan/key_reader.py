@@ -7,7 +7,7 @@ and on whether it is written as a pattern; most are words, and get their number 
 from collections import defaultdict
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from functools import partial
-from itertools import chain, compress, count, islice, repeat
+from itertools import chain, compress, count, repeat
 from typing import Final, NamedTuple
 
 from evennia_ai.engine.lorebook.entry import MAX_KEY, NO_GATES, NO_GROUPS, LoreEntry, Patterns
@@ -134,24 +134,11 @@ class KeyReader:
         self._refusals: dict[tuple[str, bool], str] = {}
         self._alike: dict[tuple[bool | None, bool | None, Patterns], _Numbers] = {}
 
-    def keys(self, *, since: int = 0) -> Iterator[tuple[int, Key]]:
-        """The words and phrases among the keys, from the number `since` on."""
-        for key, number in islice(self._numbers.items(), since, None):
+    def keys(self) -> Iterator[tuple[int, Key]]:
+        """Yield the words and phrases among the keys with their numbers."""
+        for key, number in self._numbers.items():
             if isinstance(key, Key):
                 yield number, key
-
-    @property
-    def count(self) -> int:
-        """How many keys have a number, those that no entry has any more among them."""
-        return len(self._numbers)
-
-    def may_have_patterns(self, entry: LoreEntry) -> bool:
-        """Whether a key of the entry may be a regular expression."""
-        patterns = self._patterns_of(entry)
-        written = (key for keys in entry.key_lists for key in keys)
-        return patterns == "all" or (
-            patterns == "by_form" and any(key.strip().startswith("/") for key in written)
-        )
 
     def book_keys(self, entries: Sequence[LoreEntry]) -> BookKeys:
         """The keys of all entries of a book; those that are words get their numbers together."""

@@ -127,16 +127,6 @@ class KeyTable:
         self._known: dict[tuple[str, int], Scanned] = {}
         self._characters = 0
 
-    def with_more(self, keys: Iterable[tuple[int, Key]]) -> "KeyTable":
-        """A table of these keys and more of them; with none more it knows what was found."""
-        folded, cased = _by_case(keys)
-        made = KeyTable((), patterns=self.patterns, fold=self.fold)
-        made._folded = self._folded.with_more(folded)
-        made._cased = self._cased.with_more(cased)
-        if not folded and not cased:
-            made._known, made._characters = self._known, self._characters
-        return made
-
     def hits(self, text: Searchable) -> Hits:
         """Each key that stands in `text`, with its first place."""
         return self.scanned(text).hits

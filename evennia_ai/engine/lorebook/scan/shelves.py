@@ -68,16 +68,6 @@ class Shelves:
     def __init__(self, keys: Iterable[tuple[int, Key]]) -> None:
         self._listed = {split: grouped(*both) for split, both in _shelved(keys).items()}
 
-    def with_more(self, keys: Iterable[tuple[int, Key]]) -> "Shelves":
-        """These keys and more of them."""
-        made = Shelves(())
-        made._listed = dict(self._listed)
-        for split, both in _shelved(keys).items():
-            index = made._listed[split] = dict(self._listed.get(split, {}))
-            for under, needle in zip(*both, strict=True):
-                index[under] = (*index.get(under, ()), needle)
-        return made
-
     def places(
         self, haystack: str, words: Callable[[Split], frozenset[str]]
     ) -> Iterator[tuple[int, int, int]]:

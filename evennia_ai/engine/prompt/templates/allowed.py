@@ -1,125 +1,155 @@
-"""What the syntax of a template with logic may hold: told when it is saved, with the line.
+"""The syntax that a template with logic may use, checked when a builder saves it.
 
-Whatever passes here is known to `evaluation.py`, which bounds it again, because the lengths of
-values are known only when it is rendered. A name that this check trusts (`range`,
-`loop`) cannot be given another meaning by the template.
+The list is short enough for Jinja2 to render what passes. Nothing here repeats, calls, calculates,
+or reads a part of a value. So a rendering takes at most the length of the template times the
+lengths of its values, and no template reaches a method, a class or an address.
 """
 
-from collections.abc import Callable, Mapping
-from dataclasses import dataclass, replace
-from typing import Any, Final, cast
+from collections import Counter
+from collections.abc import Iterable, Mapping
+from typing import Final
 
 from jinja2 import nodes
 
 from evennia_ai.engine.errors import TemplateError
-from evennia_ai.engine.prompt.templates.operations import (
-    FILTERS,
-    TAKE_NOTHING,
-    TESTS,
-    TESTS_OF_TWO,
-)
 from evennia_ai.engine.prompt.templates.value_names import name_of
 
-MAX_RANGE: Final = 100
-MAX_LOOP_DEPTH: Final = 2
-MAX_NESTING: Final = 50  # deeper than that neither Jinja nor Python can be trusted to go
-MAX_SEPARATOR: Final = 20
-_LOOP_WORDS: Final = ("index", "index0", "first", "last", "length")
-_TRUSTED: Final = frozenset({"range", "loop"})
+MAX_NESTING: Final = 50  # neither Jinja2 nor Python can be trusted to go deeper
+FILTERS: Final[Mapping[str, int]] = {
+    "upper": 0,
+    "lower": 0,
+    "capitalize": 0,
+    "trim": 0,
+    "length": 0,
+    "default": 1,
+}
+"""The filters, each with the most arguments it takes."""
+TESTS: Final = ("defined", "undefined")
 _ALLOWED: Final[tuple[type[nodes.Node], ...]] = (
     nodes.Template,
     nodes.Output,
     nodes.TemplateData,
     nodes.If,
     nodes.CondExpr,
-    nodes.For,
     nodes.Name,
     nodes.Const,
-    nodes.List,
-    nodes.Tuple,
     nodes.Compare,
     nodes.Operand,
     nodes.And,
     nodes.Or,
     nodes.Not,
-    nodes.Neg,
-    nodes.Add,
-    nodes.Sub,
     nodes.Filter,
     nodes.Test,
-    nodes.Getitem,
-    nodes.Getattr,
-    nodes.Call,
 )
-_WORDS: Final[Mapping[type[nodes.Node], str]] = {
-    nodes.Mul: "* (it can make huge texts)",
-    nodes.Pow: "** (it can make huge numbers)",
-    nodes.Mod: "% (it can make huge texts)",
-    nodes.Concat: "~ (write the values one after the other)",
-    nodes.Macro: "macro",
-    nodes.CallBlock: "call",
-    nodes.Import: "import",
-    nodes.FromImport: "import",
-    nodes.Include: "include",
-    nodes.Extends: "extends",
-    nodes.FilterBlock: "filter blocks",
-    nodes.Assign: "set (a few lines of it can double a text without end)",
-    nodes.AssignBlock: "set",
+_ONE_AFTER_ANOTHER: Final = "write the values one after the other"
+_NO_CALCULATION: Final = "templates do not calculate; write the result"
+_PLAIN_TEXTS: Final = "values are plain texts without parts; write the name of the value"
+_IN_PLACE: Final = "write its text where it is to stand"
+# What a template may not use -> how messages name it, and what to use instead.
+_REFUSED: Final[Mapping[type[nodes.Node], tuple[str, str]]] = {
+    nodes.For: ("a loop ({% for %})", "write each case out, with {% if %} where it depends"),
+    nodes.Assign: ("{% set %}", "write {{setvar::name::value}}"),
+    nodes.AssignBlock: ("{% set %}", "write {{setvar::name::value}}"),
+    nodes.List: ("a list", "lists are allowed after 'in' only"),
+    nodes.Tuple: ("a list", "lists are allowed after 'in' only"),
+    nodes.Dict: ("a dictionary", "write conditions with {% if %}"),
+    nodes.Add: ("+", _ONE_AFTER_ANOTHER),
+    nodes.Concat: ("~", _ONE_AFTER_ANOTHER),
+    nodes.Sub: ("-", _NO_CALCULATION),
+    nodes.Neg: ("-", _NO_CALCULATION),
+    nodes.Pos: ("+", _NO_CALCULATION),
+    nodes.Mul: ("*", _NO_CALCULATION),
+    nodes.Pow: ("**", _NO_CALCULATION),
+    nodes.Div: ("/", _NO_CALCULATION),
+    nodes.FloorDiv: ("//", _NO_CALCULATION),
+    nodes.Mod: ("%", _NO_CALCULATION),
+    nodes.Getattr: ("a dot after a value", _PLAIN_TEXTS),
+    nodes.Getitem: ("[...] after a value", _PLAIN_TEXTS),
+    nodes.Call: ("a call with (...)", "write a filter, as in {{ user | upper }}"),
+    nodes.Macro: ("{% macro %}", _IN_PLACE),
+    nodes.CallBlock: ("{% call %}", _IN_PLACE),
+    nodes.Block: ("{% block %}", _IN_PLACE),
+    nodes.Import: ("{% import %}", _IN_PLACE),
+    nodes.FromImport: ("{% import %}", _IN_PLACE),
+    nodes.Include: ("{% include %}", _IN_PLACE),
+    nodes.Extends: ("{% extends %}", _IN_PLACE),
+    nodes.With: ("{% with %}", "write {{setvar::name::value}}"),
+    nodes.FilterBlock: ("{% filter %}", "write the filter after each value"),
 }
+_OTHERWISE: Final = "write names, conditions, comparisons and filters"
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class _Around:
-    """What stands around a part of the syntax tree."""
+def check_syntax(tree: nodes.Template) -> tuple[str, ...]:
+    """Return the names of the values that a template reads, sorted.
 
-    loops: tuple[nodes.For, ...] = ()
-    bound: frozenset[str] = frozenset()
-    """The names that the loops around give."""
-    in_loop: bool = False
-    """Whether `loop` means something here."""
+    The tree gets each name as values have it: `CHAR` becomes `char`.
 
-
-def names_in(tree: nodes.Template) -> tuple[str, ...]:
-    """The names of the values it reads; TemplateError for what a template may not hold."""
-    names: set[str] = set()
-    _check(tree, _Around(), names, level=0)
-    return tuple(sorted(names))
+    Raises:
+        TemplateError: The template uses something else than the list allows. The error names the
+            line, what is not allowed, and what to write instead.
+    """
+    _check(tree, level=0)
+    return tuple(sorted({node.name for node in tree.find_all(nodes.Name)}))
 
 
-def _check(node: nodes.Node, around: _Around, names: set[str], *, level: int) -> None:
+def count_passes(tree: nodes.Template) -> Counter[str]:
+    """Return how often a rendering goes through each value at most.
+
+    Each filter and each comparison goes through the values below it once.
+    """
+    operations = tree.find_all((nodes.Filter, nodes.Compare))
+    return Counter(name.name for node in operations for name in node.find_all(nodes.Name))
+
+
+def _check(node: nodes.Node, *, level: int) -> None:
     if level > MAX_NESTING:
         raise TemplateError(f"is nested deeper than {MAX_NESTING} levels", line=node.lineno)
     if not isinstance(node, _ALLOWED):
-        what = _WORDS.get(type(node), type(node).__name__)
-        raise TemplateError(f"{what} is not allowed in templates", line=node.lineno)
-    if isinstance(node, nodes.For):
-        _check_loop(node, around, names, level=level + 1)
-    elif isinstance(node, nodes.Getattr):
-        _check_loop_state(node, around)
-    elif isinstance(node, nodes.Call):
-        _check_range(node)
-    elif isinstance(node, nodes.Name):
-        _check_name(node, around, names)
-    else:
-        if type(node) in _CHECKS:
-            _CHECKS[type(node)](node)
-        for child in node.iter_child_nodes():
-            _check(child, around, names, level=level + 1)
-
-
-def _check_name(node: nodes.Name, around: _Around, names: set[str]) -> None:
-    if node.name in _TRUSTED:
-        uses = "range(3)" if node.name == "range" else "loop.index"
+        what, instead = _REFUSED.get(type(node), (type(node).__name__, _OTHERWISE))
+        raise TemplateError(f"{what} is not allowed in templates; {instead}", line=node.lineno)
+    if isinstance(node, nodes.Name):
+        _check_name(node)
+    elif isinstance(node, nodes.Const):
+        _check_constant(node)
+    elif isinstance(node, nodes.Filter):
+        _check_filter(node)
+    elif isinstance(node, nodes.Test):
+        _check_test(node)
+    elif isinstance(node, nodes.Compare) and len(node.ops) > 1:
         raise TemplateError(
-            f"{node.name} is no value; it is written as in {uses}", line=node.lineno
+            "more than one comparison in a row is not allowed; join them with 'and'",
+            line=node.lineno,
         )
-    if node.name not in around.bound:
-        names.add(name_of(node.name))
+    for child in _children(node):
+        _check(child, level=level + 1)
+
+
+def _children(node: nodes.Node) -> Iterable[nodes.Node]:
+    """Return the nodes below a node; after `in` the items of a list, not the list itself."""
+    match node:
+        case nodes.Operand(
+            op="in" | "notin", expr=nodes.List(items=items) | nodes.Tuple(items=items)
+        ):
+            return items
+    return node.iter_child_nodes()
+
+
+def _check_name(node: nodes.Name) -> None:
+    # Jinja2 gives `self` a meaning, and Python takes some other letters for the same name.
+    if node.name == "self" or not node.name.isascii():
+        raise TemplateError(
+            f"{_cut(node.name)} cannot be the name of a value; use letters from a to z, digits"
+            " and _",
+            line=node.lineno,
+        )
+    node.name = name_of(node.name)
 
 
 def _check_constant(node: nodes.Const) -> None:
-    text = node.value
-    if isinstance(text, str) and ("\0" in text or any("\ud800" <= c <= "\udfff" for c in text)):
+    value = node.value
+    if isinstance(value, float):
+        raise TemplateError("a number with a point is not allowed", line=node.lineno)
+    if isinstance(value, str) and ("\0" in value or any("\ud800" <= c <= "\udfff" for c in value)):
         raise TemplateError(
             "a text in it has a null character or half a letter (\\0, \\ud800 to \\udfff);"
             " take it out",
@@ -127,132 +157,27 @@ def _check_constant(node: nodes.Const) -> None:
         )
 
 
-def _check_item(node: nodes.Getitem) -> None:
-    if isinstance(node.arg, nodes.Const) and type(node.arg.value) is not int:
+def _check_filter(node: nodes.Filter) -> None:
+    if node.name not in FILTERS:
         raise TemplateError(
-            "[...] takes a whole number: values are plain texts, and have letters by number",
+            f"filter {_cut(node.name)} is not allowed; use one of {', '.join(FILTERS)}",
             line=node.lineno,
         )
+    most = FILTERS[node.name]
+    if len(node.args) > most or node.kwargs or node.dyn_args or node.dyn_kwargs:
+        takes = "one argument at most" if most else "no argument"
+        raise TemplateError(f"filter {node.name} takes {takes}", line=node.lineno)
 
 
 def _check_test(node: nodes.Test) -> None:
     if node.name not in TESTS:
-        allowed = ", ".join(sorted(name for name in TESTS if name.isalpha()))
         raise TemplateError(
-            f"test {_cut(node.name)} is not allowed; {allowed} are", line=node.lineno
-        )
-    wanted = 1 if node.name in TESTS_OF_TWO else 0
-    plain = not node.kwargs and not node.dyn_args and not node.dyn_kwargs
-    if not plain or len(node.args) != wanted:
-        takes = "one value" if wanted else "nothing"
-        raise TemplateError(f"test {node.name} takes {takes} behind it", line=node.lineno)
-
-
-def _check_filter(node: nodes.Filter) -> None:
-    if node.name not in FILTERS:
-        allowed = ", ".join(sorted(FILTERS))
-        raise TemplateError(
-            f"filter {_cut(node.name)} is not allowed; {allowed} are", line=node.lineno
-        )
-    if len(node.args) > 1 or node.kwargs or node.dyn_args or node.dyn_kwargs:
-        raise TemplateError(f"filter {node.name} takes one argument at most", line=node.lineno)
-    if node.args and node.name in TAKE_NOTHING:
-        raise TemplateError(f"filter {node.name} takes no argument", line=node.lineno)
-    if node.name == "join" and not _joins_little(node):
-        raise TemplateError(
-            f"join takes a text of at most {MAX_SEPARATOR} characters, and no other join"
-            " (each can multiply the text)",
+            f"test {_cut(node.name)} is not allowed; use 'is defined', 'is undefined', or a"
+            " comparison such as ==",
             line=node.lineno,
         )
-
-
-_CHECKS: Final[Mapping[type[nodes.Node], Callable[[Any], None]]] = {
-    nodes.Const: _check_constant,
-    nodes.Getitem: _check_item,
-    nodes.Test: _check_test,
-    nodes.Filter: _check_filter,
-}
-
-
-def _joins_little(node: nodes.Filter) -> bool:
-    written = all(
-        isinstance(a, nodes.Const) and isinstance(a.value, str) and len(a.value) <= MAX_SEPARATOR
-        for a in node.args
-    )
-    return written and not any(inner.name == "join" for inner in node.find_all(nodes.Filter))
-
-
-def _check_loop(node: nodes.For, around: _Around, names: set[str], *, level: int) -> None:
-    loops = (*around.loops, node)
-    if len(loops) > MAX_LOOP_DEPTH:
-        raise TemplateError(f"loops may be {MAX_LOOP_DEPTH} deep at most", line=node.lineno)
-    if node.recursive:
-        raise TemplateError("recursive loops are not allowed", line=node.lineno)
-    if sum(not _is_written_out(loop.iter) for loop in loops) > 1:
-        raise TemplateError(
-            "of nested loops only one may run over a value, the other over range or a list",
-            line=node.lineno,
-        )
-    _check(node.iter, around, names, level=level)
-    inner = replace(around, loops=loops, bound=around.bound | _bound_by(node))
-    if node.test is not None:
-        _check(node.test, replace(inner, in_loop=False), names, level=level)
-    repeated = replace(inner, in_loop=True)
-    for child in node.body:
-        _check(child, repeated, names, level=level)
-    for child in node.else_:
-        _check(child, around, names, level=level)
-
-
-def _bound_by(node: nodes.For) -> frozenset[str]:
-    """The names that a loop gives; TemplateError where one is not for templates to give."""
-    target = node.target
-    found = [target] if isinstance(target, nodes.Name) else list(target.find_all(nodes.Name))
-    for name in found:
-        if name.name in _TRUSTED:
-            raise TemplateError(
-                f"{name.name} cannot be the name of a loop's item, because it means something"
-                " else; choose another name",
-                line=node.lineno,
-            )
-    return frozenset(name.name for name in found)
-
-
-def _is_written_out(sequence: nodes.Node) -> bool:
-    return isinstance(sequence, nodes.Call | nodes.List | nodes.Tuple)
-
-
-def _check_loop_state(node: nodes.Getattr, around: _Around) -> None:
-    if not (isinstance(node.node, nodes.Name) and node.node.name == "loop"):
-        raise TemplateError(
-            f".{_cut(node.attr)} is not allowed: values are plain texts", line=node.lineno
-        )
-    if node.attr not in _LOOP_WORDS:
-        known = ", ".join(f"loop.{word}" for word in _LOOP_WORDS)
-        raise TemplateError(f"loop.{_cut(node.attr)} is not known; {known} are", line=node.lineno)
-    if not around.in_loop:
-        raise TemplateError(
-            f"loop.{node.attr} means something inside a loop alone", line=node.lineno
-        )
-
-
-def _check_range(node: nodes.Call) -> None:
-    called = node.node
-    if not (isinstance(called, nodes.Name) and called.name == "range"):
-        raise TemplateError("calls are not allowed, except range", line=node.lineno)
-    plain = not node.kwargs and not node.dyn_args and not node.dyn_kwargs
-    small = all(
-        isinstance(a, nodes.Const) and type(a.value) is int and a.value <= MAX_RANGE
-        for a in node.args
-    )
-    if not (plain and small):
-        raise TemplateError(
-            f"range takes whole numbers written out, up to {MAX_RANGE}", line=node.lineno
-        )
-    if not 1 <= len(node.args) <= 3:
-        raise TemplateError("range expected one to three whole numbers", line=node.lineno)
-    if len(node.args) == 3 and cast(nodes.Const, node.args[2]).value == 0:
-        raise TemplateError("range cannot go in steps of 0", line=node.lineno)
+    if node.args or node.kwargs or node.dyn_args or node.dyn_kwargs:
+        raise TemplateError(f"test {node.name} takes no argument", line=node.lineno)
 
 
 def _cut(word: str) -> str:

@@ -11,10 +11,9 @@ from evennia_ai.engine.errors import TemplateError
 from evennia_ai.engine.prompt.dice import Dice
 from evennia_ai.engine.prompt.memo import typed_frozen_row
 from evennia_ai.engine.prompt.templates.clock import clock_text
-from evennia_ai.engine.prompt.templates.operations import MAX_FILLED
 from evennia_ai.engine.prompt.templates.value_names import CLOCK, OUTLET
 from evennia_ai.engine.prompt.templates.variables import Operation, Variable, Variables
-from evennia_ai.engine.prompt.templates.work import COPIED_A_UNIT, Meter
+from evennia_ai.engine.prompt.templates.work import COPIED_A_UNIT, MAX_FILLED, Meter
 
 _ESCAPED_COMMA: Final = "\x00"
 HIDDEN_KEY: Final = "hidden_key"

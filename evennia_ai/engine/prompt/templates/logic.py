@@ -1,23 +1,26 @@
-"""Logic in builders' texts: Jinja2 parses it, our own code checks its tree and renders it.
+"""Logic in builders' texts: conditions, comparisons and filters in the syntax of Jinja2.
 
-What may stand in it is in `allowed`, how it is rendered within limits of steps and characters in
-`evaluation`; here is what is too much to be read at all. Macros between it (`{{roll:d6}}`) are no
-syntax of Jinja2: it reads a name in the place of each, whose value is what the macro gives there
-and then. What is neither is told with the way it is written here.
+`allowed` refuses most of that syntax when a text is saved, and Jinja2 renders the rest. This module
+refuses what is too long to be read at all. It also puts a name in the place of each macro, such as
+`{{roll:d6}}`, which Jinja2 cannot read. The value of that name is what the macro gives there. An
+error about something that is neither says how to write it.
 """
 
 import re
-from collections.abc import Iterator
-from typing import Final, NamedTuple
+import traceback
+from collections.abc import Container, Generator, Iterator
+from typing import Final, cast
 
-from jinja2 import Environment, nodes
+from jinja2 import StrictUndefined, Undefined, UndefinedError, nodes
+from jinja2 import Template as JinjaTemplate
 from jinja2.exceptions import TemplateSyntaxError
+from jinja2.sandbox import ImmutableSandboxedEnvironment
+from jinja2.visitor import NodeTransformer
 
 from evennia_ai.engine.errors import TemplateError
-from evennia_ai.engine.prompt.templates.allowed import names_in
+from evennia_ai.engine.prompt.templates.allowed import FILTERS, TESTS, check_syntax, count_passes
 from evennia_ai.engine.prompt.templates.chunks import (
     Chunk,
-    Chunks,
     Noop,
     Run,
     Trim,
@@ -26,85 +29,173 @@ from evennia_ai.engine.prompt.templates.chunks import (
     without_breaks,
     work_of,
 )
-from evennia_ai.engine.prompt.templates.evaluation import Filled, cost, writer
 from evennia_ai.engine.prompt.templates.macros import block_remarks, pieces
-from evennia_ai.engine.prompt.templates.operations import MAX_STEPS, Spending
 from evennia_ai.engine.prompt.templates.value_names import KNOWN_NAMES, OUTLET
-from evennia_ai.engine.prompt.templates.work import OutOfWorkError
+from evennia_ai.engine.prompt.templates.work import (
+    COPIED_A_UNIT,
+    LOGIC_WORK,
+    MAX_FILLED,
+    NODE_WORK,
+    PASSED_A_UNIT,
+    PLACED_MACRO_WORK,
+    OutOfWorkError,
+)
 
 MAX_WORDS: Final = 500
 """Names, numbers, texts and signs inside its `{{ }}` and `{% %}`."""
 MAX_BRACKETS: Final = 20
 MAX_DIGITS: Final = 18
 MAX_NAME: Final = 100
+MAX_SOUGHT: Final = 99
+"""Characters of a text that `in` looks for in another one.
+
+Python finds so short a text in one walk. For a longer one it may take the product of both lengths.
+"""
 _MAX_PROBLEM: Final = 200
 _SILENT: Final = frozenset(
     {"data", "whitespace", "raw_begin", "raw_end"}
     | {"comment", "comment_begin", "comment_end"}
     | {"linecomment", "linecomment_begin", "linecomment_end"}
 )
-_ENVIRONMENT: Final = Environment(keep_trailing_newline=True)  # noqa: S701 prompts are no HTML
 
 
-class _Placed(NamedTuple):
-    """A macro, and the work that filling it takes."""
+def _is_in(sought: object, found_in: Container[object]) -> bool:
+    """True if a text has another one in it, or a list has it as an item.
 
-    chunk: Chunk
-    work: int
+    Raises:
+        TemplateError: The text that is looked for in a text is too long.
+    """
+    if isinstance(sought, Undefined):
+        str(sought)  # raises the error that names it
+    if isinstance(found_in, str) and isinstance(sought, str) and len(sought) > MAX_SOUGHT:
+        raise TemplateError(f"'in' looks for at most {MAX_SOUGHT} characters; compare with ==")
+    return sought in found_in
 
 
-_PLACED_MACRO_WORK: Final = 60  # a macro in a loop costs about twice what one in plain text does
+def _make_environment() -> ImmutableSandboxedEnvironment:
+    # The optimizer takes a tenth of a second to find that a chain of filters is no constant.
+    environment = ImmutableSandboxedEnvironment(
+        keep_trailing_newline=True, undefined=StrictUndefined, optimized=False
+    )
+    environment.globals = {}
+    environment.filters = {name: environment.filters[name] for name in FILTERS}
+    environment.tests = {name: environment.tests[name] for name in TESTS} | {"in": _is_in}
+    return environment
+
+
+_ENVIRONMENT: Final = _make_environment()
+
+
+class _BoundSearches(NodeTransformer):
+    """Replaces each `in` with the test that bounds how long it may take."""
+
+    def visit_Compare(self, node: nodes.Compare) -> nodes.Node:  # noqa: N802 Jinja2 names it
+        self.generic_visit(node)
+        [operand] = node.ops
+        if operand.op not in ("in", "notin"):
+            return node
+        found = nodes.Test(node.expr, "in", [operand.expr], [], None, None, lineno=node.lineno)
+        return found if operand.op == "in" else nodes.Not(found, lineno=node.lineno)
 
 
 class CheckedLogic:
-    """A compiled and checked template with logic; `macros` are those that stand in it."""
+    """A checked and compiled template with logic."""
 
-    __slots__ = ("_placed", "_write", "macros", "names")
+    __slots__ = ("_passes", "_placed", "_template", "macros", "names", "work")
 
-    def __init__(self, tree: nodes.Template, placed: dict[str, _Placed]) -> None:
+    def __init__(self, tree: nodes.Template, placed: dict[str, Chunk]) -> None:
         self._placed = placed
-        self.macros: Chunks = tuple(one.chunk for one in placed.values())
-        self.names = tuple(name for name in names_in(tree) if name not in placed)
-        if cost(tree) > MAX_STEPS:
-            raise TemplateError(
-                f"may take more than {MAX_STEPS} steps; make its loops shorter, or what is in them"
-            )
-        self._write = writer(tree.body)
+        self.macros = tuple(placed.values())
+        """The macros in it."""
+        self.names = tuple(name for name in check_syntax(tree) if name not in placed)
+        """The names of the values it reads, without those that stand in macros."""
+        nodes_below = sum(1 for _ in tree.find_all(nodes.Node))
+        of_macros = PLACED_MACRO_WORK * len(placed) + work_of(self.macros)
+        self.work = LOGIC_WORK + NODE_WORK * nodes_below + of_macros
+        """The units of work it takes, without the lengths of values."""
+        self._passes = count_passes(tree)
+        code = _ENVIRONMENT.compile(_BoundSearches().visit(tree))
+        self._template = JinjaTemplate.from_code(_ENVIRONMENT, code, {})
 
     def render(self, run: Run) -> str:
-        """The text; TemplateError with the line for an unknown name and for what cannot be done."""
-        trims: list[int] = []
-        noops: list[int] = []
-        spending = Spending({**run.values, **self._macros(run, trims, noops)}, run.meter)
+        """Return the text.
+
+        Raises:
+            TemplateError: It reads a name without a value, compares a text with a number, or makes
+                too much text. The error names the line.
+            OutOfWorkError: It needs more work than the turn has left.
+        """
+        read = {name: run.values[name] for name in self.names if name in run.values}
+        passed = sum(len(read.get(name, "")) * times for name, times in self._passes.items())
+        run.meter.pay(passed // PASSED_A_UNIT)
+        made = _Made(run)
+        macros = {name: _MacroValue(chunk, made) for name, chunk in self._placed.items()}
+        context = self._template.new_context({**read, **macros}, shared=True)
+        texts = cast(Generator[str, None, None], self._template.root_render_func(context))
         try:
-            self._write(spending)
+            for text in texts:
+                made.texts.append(text)
+                made.length += len(text)
+                if made.length > MAX_FILLED:  # raised inside, where the line is known
+                    texts.throw(TemplateError(f"makes more than {MAX_FILLED} characters"))
         except OutOfWorkError as error:
-            raise OutOfWorkError(line=spending.line) from error
-        except TemplateError as error:
-            problem = f"cannot be rendered: {error.problem}"
-            raise TemplateError(problem, line=spending.line) from error
-        written = spending.written
-        return "".join(without_breaks(written, trims, noops) if trims else written)
+            raise OutOfWorkError(line=self._line_of(error)) from error
+        except (TemplateError, UndefinedError, TypeError) as error:
+            problem = error.problem if isinstance(error, TemplateError) else str(error)
+            if isinstance(error, TypeError):
+                problem = "it has a number where a text is needed; write texts in quotes"
+            raise TemplateError(
+                f"cannot be rendered: {problem}", line=self._line_of(error)
+            ) from error
+        run.meter.pay(made.length // COPIED_A_UNIT)
+        if not made.trims:
+            return "".join(made.texts)
+        return "".join(without_breaks(made.texts, made.trims, made.noops))
 
-    def _macros(self, run: Run, trims: list[int], noops: list[int]) -> dict[str, object]:
-        """What the names stand for that were put in the places of macros."""
+    def _line_of(self, error: Exception) -> int | None:
+        """Return the line of the template at which Jinja2's function stopped."""
+        for frame, line in traceback.walk_tb(error.__traceback__):
+            if frame.f_globals is self._template.root_render_func.__globals__:
+                return self._template.get_corresponding_lineno(line)
+        return None
 
-        def of(macro: _Placed) -> Filled:
-            def text(spending: Spending) -> str:
-                run.meter.pay(macro.work)
-                if isinstance(macro.chunk, Trim):
-                    trims.append(len(spending.written))
-                elif isinstance(macro.chunk, Noop):
-                    noops.append(len(spending.written))
-                return joined((macro.chunk,), run)
 
-            return Filled(text)
+class _Made:
+    """The text that a rendering made up to now, and the places of `trim` and `noop` in it."""
 
-        return {name: of(macro) for name, macro in self._placed.items()}
+    __slots__ = ("length", "noops", "run", "texts", "trims")
+
+    def __init__(self, run: Run) -> None:
+        self.run = run
+        self.texts: list[str] = []
+        self.length = 0
+        self.trims: list[int] = []
+        self.noops: list[int] = []
+
+
+class _MacroValue:
+    """The value of a name in the place of a macro, which is filled when the name is written."""
+
+    __slots__ = ("_chunk", "_made")
+
+    def __init__(self, chunk: Chunk, made: _Made) -> None:
+        self._chunk = chunk
+        self._made = made
+
+    def __str__(self) -> str:
+        if isinstance(self._chunk, Trim):
+            self._made.trims.append(len(self._made.texts))
+        elif isinstance(self._chunk, Noop):
+            self._made.noops.append(len(self._made.texts))
+        return joined((self._chunk,), self._made.run)
 
 
 def compile_logic(source: str) -> CheckedLogic:
-    """The template; TemplateError with the line for bad syntax and for what is not allowed."""
+    """Return the compiled template.
+
+    Raises:
+        TemplateError: Its syntax is wrong or not allowed. The error names the line.
+    """
     source = _without_block_remarks(source)
     named, placed = _without_macros(source)
     try:
@@ -174,12 +265,12 @@ def _without_block_remarks(source: str) -> str:
 _RAW: Final = re.compile(r"\{%-?\s*raw\b")
 
 
-def _without_macros(source: str) -> tuple[str, dict[str, _Placed]]:
+def _without_macros(source: str) -> tuple[str, dict[str, Chunk]]:
     """The text with a name in the place of each macro, and which macro each name is for."""
     name = "macro_"
     while name in source:
         name += "_"
-    placed: dict[str, _Placed] = {}
+    placed: dict[str, Chunk] = {}
     made: list[str] = []
     done = 0
     for start, end in [*_statements(source), (len(source),) * 2]:
@@ -190,13 +281,13 @@ def _without_macros(source: str) -> tuple[str, dict[str, _Placed]]:
     return "".join(made), placed
 
 
-def _named(written: str, chunk: Chunk, placed: dict[str, _Placed], name: str) -> str:
+def _named(written: str, chunk: Chunk, placed: dict[str, Chunk], name: str) -> str:
     """What Jinja2 reads in the place of a chunk."""
     if chunk == written:  # text, or an expression
         return written
     if isinstance(chunk, Value) and not chunk.name.startswith(OUTLET):
         return f"{{{{{chunk.name}}}}}" if chunk.name in KNOWN_NAMES else written
-    placed[f"{name}{len(placed)}"] = _Placed(chunk, _PLACED_MACRO_WORK + work_of((chunk,)))
+    placed[f"{name}{len(placed)}"] = chunk
     lines = "\n" * written.count("\n")  # so that errors name the lines of the text
     return f"{{{{{name}{len(placed) - 1}{lines}}}}}"
 
@@ -242,7 +333,7 @@ def _meant(named: str) -> str:
     name = (name if sign else plain).lower()
     written = " ".join(found[0].split())[:40]
     if name in _CONDITIONS:
-        way = "a condition is written {% if name == 'value' %}...{% endif %}, a loop {% for %}"
+        way = "a condition is written {% if name == 'value' %}...{% endif %}"
     elif name in _FORMS:
         way = f"it is written {_FORMS[name]}, with its braces closed"
     else:

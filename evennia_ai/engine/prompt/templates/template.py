@@ -3,11 +3,9 @@
 Trust decides the language. Imported text (cards, lore, presets) knows macros alone (`macros.py`):
 they are split out once and filled in a single pass, a macro's result is never expanded again, an
 unknown macro stays as it is written. Builders' and authors' text may have the syntax of Jinja2 as
-well, beside the same macros: its tree is checked when it is saved, and our own code renders it
-within limits of steps and characters. Jinja2 parses, and no more: its own rendering reaches methods
-of texts, prints addresses and knows no limit of time or memory (its sandbox lets nested loops of
-100,000 hang a server, `'a' * 2e9` and `'%2000000000d' is odd` take gigabytes). Text without logic
-never reaches Jinja, and player text is never a template.
+well, beside the same macros. `allowed` checks its tree against a short list when it is saved, and
+Jinja2 renders what passes. Text without logic never reaches Jinja, and player text is never a
+template.
 """
 
 import re
@@ -43,10 +41,9 @@ from evennia_ai.engine.prompt.templates.chunks import (
 )
 from evennia_ai.engine.prompt.templates.logic import CheckedLogic, compile_logic
 from evennia_ai.engine.prompt.templates.macros import MAX_MACROS, count_macros, split_macros
-from evennia_ai.engine.prompt.templates.operations import MAX_FILLED
 from evennia_ai.engine.prompt.templates.value_names import CLOCK, OUTLET
 from evennia_ai.engine.prompt.templates.variables import Variable, Variables
-from evennia_ai.engine.prompt.templates.work import COPIED_A_UNIT, LOGIC_WORK, TEXT_WORK, Meter
+from evennia_ai.engine.prompt.templates.work import COPIED_A_UNIT, MAX_FILLED, TEXT_WORK, Meter
 
 K = TypeVar("K")
 _LOGIC: Final = re.compile(r"\{[%#]")
@@ -177,7 +174,7 @@ class Template:
     seed: str = ""
     """What its dice are thrown for, "" without any: made once, however many dice there are."""
     work: int = 0
-    """Units of work that are paid at first: all of its macros. Logic pays the rest as it goes."""
+    """Units of work that are paid at first: all of its macros and logic, without the values."""
 
     # Only entries of lore have templates as values, and lore is imported text.
     __get_pydantic_core_schema__ = plain_form(
@@ -331,7 +328,7 @@ def _compiled(source: str, trust: Trust) -> Template:
         logic=logic,
         is_checked=True,
         seed=_seed(source, uses),
-        work=LOGIC_WORK,
+        work=logic.work,
     )
 
 

@@ -31,6 +31,14 @@ TEXT_WORK: Final = 10
 """What it takes to begin with a text that has macros."""
 LOGIC_WORK: Final = 100
 """The same for one that has logic."""
+NODE_WORK: Final = 3
+"""The same for each node of the syntax tree of logic."""
+PLACED_MACRO_WORK: Final = 60
+"""The same for each macro between logic, beside what the macro itself takes."""
+PASSED_A_UNIT: Final = 7
+"""Characters that a filter or a comparison goes through for one unit."""
+MAX_FILLED: Final = 200_000
+"""Characters that a text may have when its names are filled in."""
 COPIED_A_UNIT: Final = 500
 """Characters that are put together for one unit."""
 COUNTED_A_UNIT: Final = 16

@@ -24,7 +24,7 @@ from evennia_ai.formats.lorebooks.editing.without_effect import (
     fields_without_effect,
     unknown_in_entries,
 )
-from evennia_ai.formats.lorebooks.risu import read_own_decorators
+from evennia_ai.formats.lorebooks.other_programs import read_risu_lines
 
 MOST_NAMES: Final = 8
 # Members of a V3 card's data that are read, or known and kept.
@@ -115,7 +115,7 @@ def _decorators(card: Card) -> Iterator[str]:
     for _, entry in in_order(book["entries"]):
         content = entry.get("content") if isinstance(entry, dict) else None
         if isinstance(content, str) and has_decorators(content):
-            content = read_own_decorators(content).content
+            content = read_risu_lines(content).content
             head = "".join(head_lines(content)[0])
             if head not in known:
                 known[head] = frozenset(read_decorators(head).notices)

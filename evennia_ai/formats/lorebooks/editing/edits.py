@@ -27,7 +27,6 @@ from evennia_ai.engine.lorebook.decorators import NO_ICONS, read_decorators, wit
 from evennia_ai.engine.lorebook.entry import AT_MENTION, LoreEntry
 from evennia_ai.formats.lorebooks.books import (
     in_order,
-    is_of_another_program,
     is_world_file,
     read_book,
     told_apart,
@@ -35,6 +34,7 @@ from evennia_ai.formats.lorebooks.books import (
 )
 from evennia_ai.formats.lorebooks.conversion import as_v3
 from evennia_ai.formats.lorebooks.entry_fields import FIELDS, Write, problem_with
+from evennia_ai.formats.lorebooks.other_programs import is_of_another_program
 from evennia_ai.formats.lorebooks.reading import entry_of
 from evennia_ai.formats.lorebooks.values import Where, identifier
 from evennia_ai.formats.lorebooks.written import is_world_entry, read_fields
@@ -96,7 +96,7 @@ def add_entry(
     number = max(_last_id(listed, in_world), last_id_in(unwrapped(book)), *_numbers(taken)) + 1
     is_world = _is_world(listed, in_world=in_world)
     blank = {**_NEW_WORLD, "uid": number} if is_world else {**_NEW_V3, "id": number}
-    entry = changed_alone(deepcopy(blank), fields, uid=str(number), in_world=in_world)
+    entry = _changed_entry(deepcopy(blank), fields, uid=str(number), in_world=in_world)
     changed = {**listed, str(number): entry} if isinstance(listed, dict) else [*listed, entry]
     return _checked(_with_entries(book, changed)), str(number)
 
@@ -110,7 +110,7 @@ def change_entry(book: Mapping[str, Any], uid: str, fields: Mapping[str, Any]) -
     book = _editable(book)
     listed = _listed(book)
     name, raw = _found(listed, uid, is_world_file(book))
-    entry = changed_alone(raw, fields, uid=uid, in_world=is_world_file(book))
+    entry = _changed_entry(raw, fields, uid=uid, in_world=is_world_file(book))
     changed: list[Any] | dict[str, Any]
     if isinstance(listed, dict):
         changed = {**listed, name: entry}
@@ -289,7 +289,7 @@ def _is_number(text: str) -> bool:
     return text.isascii() and text.isdecimal() and len(text) <= 15
 
 
-def changed_alone(
+def _changed_entry(
     raw: Any, given: Mapping[str, Any], *, uid: str, in_world: bool
 ) -> dict[str, Any]:
     """An entry's own JSON with the fields; `in_world` says whether it is one of a world file.

@@ -59,9 +59,9 @@ class CompactGiven:
     is_pressing: bool
     """Room is short or somebody asked for it: an extract will do."""
     by_model: bool
-    """Whether a model is to be asked first."""
+    """True if a model is to be asked first."""
     has_model: bool
-    """Whether the game wants models asked, and has one: then an extract closes no breaker."""
+    """True if the game wants models asked, and has one: then an extract closes no breaker."""
     until: str = ""
     """The id of the first record that is not to be summarised, as a turn will answer it."""
     attempt: str = ""

@@ -46,7 +46,7 @@ class WorkerOptions:
     at_once: int = 4
     """How many jobs it does at one time."""
     ends_when_idle: bool = False
-    """Whether it ends when nothing waits any more."""
+    """True if it ends when nothing waits any more."""
 
 
 async def live(kinds: Mapping[str, JobKind], options: WorkerOptions) -> None:

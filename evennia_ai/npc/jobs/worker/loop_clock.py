@@ -17,7 +17,7 @@ class Later:
         self._handle: Final = loop.call_later(delay, self._made)
 
     def active(self) -> bool:
-        """Whether it is still to be made."""
+        """True if it is still to be made."""
         return self._is_due
 
     def cancel(self) -> None:

@@ -184,7 +184,7 @@ class WorkerTools:
             await Deferred.fromFuture(asyncio.ensure_future(asyncio.sleep(minute_left)))
 
     async def _tell_others(self, access: Access, outcome: ChatReply | Failure) -> None:
-        """Whether the model answers at all, to whoever else would ask it."""
+        """True if the model answers at all, to whoever else would ask it."""
         if not isinstance(outcome, Failure):
             await self.off(taking.breaker_closed, access.name)
         elif (

@@ -40,7 +40,7 @@ class HiddenKnowledge:
 
     @cached_property
     def is_there(self) -> bool:
-        """Whether anything at all has to be looked at; mostly nothing has."""
+        """True if anything at all has to be looked at; mostly nothing has."""
         if not self._pages.may_cover(knowledge_searches.bases_of(self._npc_ref)):
             return False
         return bool(self._hidden) or self._pages.are_some
@@ -116,7 +116,7 @@ class HiddenKnowledge:
         return self._seen.get((record.conversation, record.body))
 
     def _is_search(self, record: Record) -> bool:
-        """Whether it answers a search; where the call is gone it is taken for one."""
+        """True if it answers a search; where the call is gone it is taken for one."""
         called = str(record.meta.get("tool_call_id", ""))
         return record_rows.tool_called(record.conversation, called) in (TOOL, "")
 
@@ -134,7 +134,7 @@ class HiddenKnowledge:
         return frozenset(one.id for one in conversations.conversations_of(self._npc_ref))
 
     def _is_of_hidden(self, number: int) -> bool:
-        """Whether the prompt of this turn has a result or a summary that is hidden."""
+        """True if the prompt of this turn has a result or a summary that is hidden."""
         if number not in self._turns:
             try:
                 shown = turns.turn(self._npc_ref, number).manifest.record_ids

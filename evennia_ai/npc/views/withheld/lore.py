@@ -43,11 +43,11 @@ class HiddenLore:
 
     @property
     def are_some(self) -> bool:
-        """Whether anything of the game's lorebooks is hidden; mostly nothing is."""
+        """True if anything of the game's lorebooks is hidden; mostly nothing is."""
         return bool(self._hidden)
 
     def covers(self, origin: str) -> bool:
-        """Whether the entry of this origin may not be seen."""
+        """True if the entry of this origin may not be seen."""
         label = origin.removeprefix(_LORE)
         return any(
             self._covers(label[:at], label[at + 1 :])

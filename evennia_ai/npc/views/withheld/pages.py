@@ -26,28 +26,28 @@ class HiddenPages:
 
     @property
     def are_some(self) -> bool:
-        """Whether anything of the bases there are is hidden."""
+        """True if anything of the bases there are is hidden."""
         return any(
             self.covers_base(info.key) or not self._sees_all_of(info.key)
             for info in knowledge_bases.bases()
         )
 
     def may_cover(self, bases: Iterable[str]) -> bool:
-        """Whether a page of these bases may be hidden; false in most games, after a few queries."""
+        """True if a page of these bases may be hidden; false in most games, after a few queries."""
         infos = [knowledge_bases.base(key) for key in bases]
         if any(info is None or info.backend == "help" for info in infos):
             return True
         return self.are_some or pages.removed_with_locks()
 
     def covers_base(self, key: str) -> bool:
-        """Whether nothing of a base may be seen; so it is with one that there is not."""
+        """True if nothing of a base may be seen; so it is with one that there is not."""
         if key not in self._bases:
             info = knowledge_bases.base(key)
             self._bases[key] = not self._allows(_NOBODY if info is None else info.locks)
         return self._bases[key]
 
     def covers(self, base: str, title: str) -> bool:
-        """Whether a page may not be seen, as it is or as it was."""
+        """True if a page may not be seen, as it is or as it was."""
         if (base, title) not in self._pages:
             self._pages[base, title] = not self._sees(base, title)
         return self._pages[base, title]
@@ -76,7 +76,7 @@ class HiddenPages:
         return [*removed, *newest, *left] if changes or is_there else [_NOBODY]
 
     def _sees_elsewhere(self, info: BaseInfo, name: PageName) -> bool:
-        """Whether a page may be seen that is not in our tables; a wiki's have no locks."""
+        """True if a page may be seen that is not in our tables; a wiki's have no locks."""
         if info.backend != "help":
             return True
         page = self._viewer.help_page(info.key, name)

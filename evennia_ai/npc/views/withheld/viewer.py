@@ -14,9 +14,9 @@ class Viewer:
     """Somebody who looks at what an NPC was told, as what the game answers about them."""
 
     may_view: Callable[[str], bool]
-    """Whether a lock string lets them view what it is on."""
+    """True if a lock string lets them view what it is on."""
     hears_whispers: bool
-    """Whether they may read what was said to the NPC in private, and what it answered there."""
+    """True if they may read what was said to the NPC in private, and what it answered there."""
     note_reading: Callable[[str], None]
     """Log that they read something that was said in private; the text says what."""
     help_page: Callable[[str, PageName], Page | None]

@@ -45,14 +45,14 @@ class HiddenWhispers:
 
     @cached_property
     def are_hidden(self) -> bool:
-        """Whether anything was said or learnt in private that may not be read."""
+        """True if anything was said or learnt in private that may not be read."""
         if not self._hides:
             return False
         learnt = memories.held_by(self._npc_ref).memories
         return self.are_some or any(memory.learnt == "private" for memory in learnt)
 
     def hides(self, record: Record) -> bool:
-        """Whether the record is of a conversation in private that may not be read."""
+        """True if the record is of a conversation in private that may not be read."""
         return self.are_hidden and self._is_private(record)
 
     def _read(self, what: str) -> None:

@@ -159,17 +159,17 @@ class ReplyReader(ABC):
 
     @property
     def is_complete(self) -> bool:
-        """Whether nothing of the reply is missing."""
+        """True if nothing of the reply is missing."""
         return self.ended or bool(self.stop)
 
     @property
     def is_ending(self) -> bool:
-        """Whether only the usage is still to come. Some servers name a reason to stop too early."""
+        """True if only the usage is still to come. Some servers name a reason to stop too early."""
         return self.is_complete
 
     @property
     def is_enough(self) -> bool:
-        """Whether a stream that came to its end without an end mark has made a reply.
+        """True if a stream that came to its end without an end mark has made a reply.
 
         Some servers send neither a reason to stop nor an end mark.
         """

@@ -365,7 +365,7 @@ class AnthropicReply(ReplyReader):
         return block.kind == "tool_use" and not self._is_answer(block)
 
     def _is_answer(self, block: WrittenInPieces) -> bool:
-        """Whether a block is said; a schema is answered with the input of a tool."""
+        """True if a block is said; a schema is answered with the input of a tool."""
         schema = self.request.schema
         if schema is None:
             return block.kind == "text"

@@ -123,7 +123,7 @@ def _wire_schema(schema: AnswerSchema) -> dict[str, Any]:
 
 
 def _is_closed(schema: object) -> bool:
-    """Whether every object in a schema has its fields and no others: strict servers want that."""
+    """True if every object in a schema has its fields and no others: strict servers want that."""
     if isinstance(schema, list):
         return all(map(_is_closed, schema))
     if not isinstance(schema, Mapping):
@@ -309,7 +309,7 @@ class OpenAIReply(ReplyReader):
     def _begins_another(
         self, call: WrittenInPieces, call_id: str, name: str, arguments: str
     ) -> bool:
-        """Whether a piece under the index of `call` is of another call."""
+        """True if a piece under the index of `call` is of another call."""
         if not name or not call.name:
             return False
         has_other_id = bool(call_id and call.id and call_id != call.id)

@@ -405,5 +405,5 @@ class _Hearing:
 
 
 def _is_broken(error: ModelError) -> bool:
-    """Whether a server broke down; one that may not end a reply to a schema does so each time."""
+    """True if a server broke down; one that may not end a reply to a schema does so each time."""
     return isinstance(error, ModelUnavailable) and error.status == 500

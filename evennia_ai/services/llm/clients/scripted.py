@@ -55,11 +55,11 @@ Line = str | ChatReply | Exception | ScriptedReply
 
 
 class ScriptedModel:
-    """Answers with the lines it was given, in order, or with what a callable makes of a request.
+    """A model for tests and demos that answers with given lines, in order.
 
-    `requests` holds all that was asked. A listener hears a reply in pieces of so many characters,
-    one every `piece_seconds`. Delays need a `clock`. A script that has ended fails with
-    `ScriptEndedError`: nothing is made up.
+    The script may also be a callable that makes a line from a request. `requests` collects every
+    request. A listener hears `piece_characters` of a reply every `piece_seconds`. Delays need a
+    `clock`. After the last line a call fails with `ScriptEndedError`.
     """
 
     offline: Final = False

@@ -45,7 +45,7 @@ class Kind(StrEnum):
     OWN = "own"
     """Yes or no about the one spoken to."""
     EXISTS = "exists"
-    """Whether there is something, or somebody does something."""
+    """True if there is something, or somebody does something."""
     YES_NO = "yes or no"
     WHAT = "what"
     STATEMENT = "statement"

@@ -145,7 +145,7 @@ class Subject:
         return 2 * len(same) + len(akin)
 
     def is_news(self, evidence: re.Pattern[str], text: str) -> bool:
-        """Whether the text has such evidence that the question did not have itself."""
+        """True if the text has such evidence that the question did not have itself."""
         found = (set(map(stem, words_of(one[0]))) for one in evidence.finditer(text))
         return any(not stems <= self._stems for stems in found)
 
@@ -242,7 +242,7 @@ _OF_PRICES: Final = VAGUE_WORDS | {"charge", "fare", "fee", "fees", "fares", "pa
 
 
 def _is_about(passage: Passage, question: Asked, subject: Subject) -> bool:
-    """Whether the question has one of the keys that the passage's author gave it.
+    """True if the question has one of the keys that the passage's author gave it.
 
     Where something is named, a key that names nothing ("cost") is not what it is about.
     """

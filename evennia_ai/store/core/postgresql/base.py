@@ -26,7 +26,7 @@ class DatabaseWrapper(base.DatabaseWrapper):
 
 
 def _is_gone(connection: Any) -> bool:
-    """Whether the server ended the connection; some microseconds."""
+    """True if the server ended the connection; some microseconds."""
     while not connection.closed and _has_news(connection.fileno()):
         try:
             connection.pgconn.consume_input()

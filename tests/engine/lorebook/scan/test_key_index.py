@@ -8,6 +8,7 @@ from evennia_ai.engine.lorebook.entry import MAX_KEY
 from evennia_ai.engine.lorebook.rules import ActivationRules
 from evennia_ai.engine.lorebook.scan.entry_keys import NEVER
 from evennia_ai.engine.lorebook.scan.key_index import INDEXES, book_index_of
+from evennia_ai.engine.lorebook.scan.key_reader import FilledKey, KeyReader
 from evennia_ai.engine.prompt.dice import Dice
 from tests.engine.lorebook.builders import DICE, a_book, a_scan, an_entry, awake, reasons, texts
 
@@ -47,17 +48,25 @@ ODD_ENTRIES = st.fixed_dictionaries(
 )
 
 
+def keys_of(book, rules):
+    """Return the keys of a book by number, as its index numbers them."""
+    reader = KeyReader(rules, filled={"{{user}}": FilledKey("Anna", "Anna")})
+    reader.book_keys(book.entries)
+    return dict(reader.keys())
+
+
 @pytest.mark.parametrize("preset", ["evennia_ai", "sillytavern"])
 @given(entries=st.lists(ODD_ENTRIES, max_size=6))
 def test_what_is_made_of_all_entries_together_is_what_each_would_be_by_itself(preset, entries):
     rules = ActivationRules(rules=preset)
     book = a_book(*(an_entry(**fields) for fields in entries))
     index = an_index(book, rules=rules, values={"user": "Anna"})
-    key_of = dict(list(index.reader.keys()))
+    key_of = keys_of(book, rules)
     owners: dict[object, list[int]] = {}
     for at, fields in enumerate(entries):
-        alone = an_index(a_book(an_entry(**fields)), rules=rules, values={"user": "Anna"})
-        its_key = dict(list(alone.reader.keys()))
+        only = a_book(an_entry(**fields))
+        alone = an_index(only, rules=rules, values={"user": "Anna"})
+        its_key = keys_of(only, rules)
         one, other = index.entry_keys[at], alone.entry_keys[0]
         assert (one.texts, one.keys_decide, one.refused) == (
             other.texts,

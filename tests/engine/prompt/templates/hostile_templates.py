@@ -40,12 +40,10 @@ VALUES = {
 }
 # What no text may ever hold: an address, or what an object says of itself.
 TELLTALE = re.compile(r"0x[0-9a-f]{6}|<[^>]*(?:function|class|object|method|range|Undefined)")
-TAME_FILTERS = [
-    *("upper", "lower", "title", "capitalize", "trim", "default", "d", "join", "length"),
-    *("count", "first", "last", "sort", "unique"),
-]
+TAME_FILTERS = ["upper", "lower", "capitalize", "trim", "default", "length", "default(user)"]
 FILTERS = [
-    *(*TAME_FILTERS, "center(2000000000)", "format(1)", "replace('n','nnnn')"),
+    *(*TAME_FILTERS, "title", "join", "first", "last", "sort", "unique", "count", "d"),
+    *("center(2000000000)", "format(1)", "replace('n','nnnn')"),
     *("indent(2000000000)", "wordwrap(1)", "batch(2000000000,'x')", "slice(2000000000)"),
     *("tojson", "pprint", "xmlattr", "urlize", "escape", "e", "safe", "list", "map"),
     *("map('upper')", "map(attribute='format')", "select", "reject", "groupby('upper')"),
@@ -78,8 +76,8 @@ CONSTANTS = [
     *("'\\ud800'", "'\\0'", "'\\N{DRAGON}'", "{'a': 1}", "{}", "[]", "()", "range(100)"),
     *("range(1, 100, 2)", "range(10**9)", "range(1, 2, 0)", "range()", "loop.index", "loop.last"),
 ]
-SIGNS = ["+", "-", "==", "!=", "<", ">=", "in", "not in", "and", "or"]
-WILD_SIGNS = ["*", "**", "%", "//", "/", "~", "<<", "is", "=", ","]
+SIGNS = ["==", "!=", "<", ">=", "in", "not in", "and", "or"]
+WILD_SIGNS = ["+", "-", "*", "**", "%", "//", "/", "~", "<<", "is", "=", ","]
 
 
 class Maker:
@@ -92,7 +90,8 @@ class Maker:
     def template(self) -> str:
         """The next template."""
         self._tame = self._dice.random() < 0.6
-        shapes = [self._any, self._any, self._loops, self._repeated, self._deep, self._chain]
+        shapes = [self._any, self._any, self._repeated, self._deep, self._chain]
+        shapes += [] if self._tame else [self._loops]
         source = "{# #}" + self._dice.choice(shapes)()
         if not self._tame and self._dice.random() < 0.2:
             place, length = self._dice.randrange(len(source)), self._dice.randrange(9)
@@ -147,8 +146,8 @@ class Maker:
     def _statement(self, depth: int) -> str:
         makers: list[Callable[[int], str]] = [self._text, self._shown, self._shown]
         if depth:
-            makers += [self._if, self._for, self._both]
-            makers += [] if self._tame else [self._wild]
+            makers += [self._if, self._both]
+            makers += [] if self._tame else [self._for, self._wild]
         return self._dice.choice(makers)(depth)
 
     def _text(self, depth: int) -> str:
@@ -193,8 +192,8 @@ class Maker:
 
     def _value(self, depth: int) -> str:
         if not depth:
-            known = [*VALUES, "x", "y"] if self._tame else NAMES
-            constants = ["1", "7", "'ab'", "loop.index", "true"] if self._tame else CONSTANTS
+            known = [*VALUES, "nobody"] if self._tame else NAMES
+            constants = ["1", "7", "'ab'", "true"] if self._tame else CONSTANTS
             return self._one(known) if self._dice.random() < 0.6 else self._one(constants)
         left, right = self._value(depth - 1), self._value(depth - 1)
         return self._dice.choice([self._worked, self._joined, self._listed, self._plain])(
@@ -215,18 +214,19 @@ class Maker:
         return f"({left} {sign} {right})"
 
     def _listed(self, left: str, right: str) -> str:
-        return f"[{', '.join([left] * self._dice.choice([1, 2, 30]))}, {right}]"
+        listed = f"[{', '.join([left] * self._dice.choice([1, 2, 30]))}, {right}]"
+        return f"({right} in {listed})" if self._tame else listed
 
 
 def tried(source: str) -> dict[str, Any]:
     """What became of a template: its outcome, and what reading and rendering it cost."""
     told: dict[str, Any] = {"outcome": "rendered"}
-    started = time.perf_counter()
+    started = time.process_time()
     try:
         template = compile_template(source, trust="builder")
     except TemplateError as error:
         told |= {"outcome": "refused", "problem": str(error)}
-    told["read_seconds"] = time.perf_counter() - started
+    told["read_seconds"] = time.process_time() - started
     if told["outcome"] == "refused":
         return told
     told["render_seconds"] = _timed(template)
@@ -245,10 +245,10 @@ def tried(source: str) -> dict[str, Any]:
 
 
 def _timed(template: Template) -> float:
-    started = time.perf_counter()
+    started = time.process_time()
     with suppress(TemplateError):
         template.render(VALUES, DICE)
-    return time.perf_counter() - started
+    return time.process_time() - started
 
 
 def _calls(template: Template) -> int:

@@ -7,15 +7,13 @@ from typing import Any
 
 import pytest
 
-from evennia_ai.engine.prompt.templates.operations import STEP_WORK
-from evennia_ai.engine.prompt.templates.work import PLACED_WORK
+from evennia_ai.engine.prompt.templates.macros import MAX_MACROS
 from tests.engine.prompt.templates.hostile_templates import MIB
 
 pytestmark = pytest.mark.long
 
-CALLS_A_STEP = 8
-"""Functions that a step may call, ours and Python's: nothing is done that is not paid for."""
-MOST_STEPS = PLACED_WORK // STEP_WORK
+MOST_CALLS = 25 * MAX_MACROS
+"""Functions that a rendering may call, ours and Python's: nothing in a template is done twice."""
 SEED = "14"
 COUNT = 1_000
 
@@ -39,12 +37,12 @@ def test_no_template_fails_in_other_words_than_ours_and_none_tells_of_objects(to
     assert told["wrong"] == []
 
 
-def test_a_template_calls_few_functions_for_each_of_its_steps(told: Any) -> None:
-    assert 0 < told["worst"]["render_calls"][0] <= CALLS_A_STEP * MOST_STEPS, told["worst"]
+def test_a_template_calls_few_functions_whatever_is_written(told: Any) -> None:
+    assert 0 < told["worst"]["render_calls"][0] <= MOST_CALLS, told["worst"]
 
 
-def test_a_template_takes_a_megabyte_at_most_whatever_is_written(told: Any) -> None:
-    assert told["worst"]["render_bytes"][0] < MIB, told["worst"]
+def test_a_template_takes_three_megabytes_at_most_whatever_is_written(told: Any) -> None:
+    assert told["worst"]["render_bytes"][0] < 3 * MIB, told["worst"]
 
 
 def test_the_templates_that_are_tried_are_of_every_kind(told: Any) -> None:

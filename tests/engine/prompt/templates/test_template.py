@@ -28,9 +28,9 @@ def rendered(source: str, *, trust: str = "builder", **values: str) -> str:
         ("ends with {{char", "ends with {{char"),
         ("{{nobody}} stays", "{{nobody}} stays"),
         ("{% if user == 'Anna' %}Welcome back.{% endif %}", "Welcome back."),
-        ("{% for n in range(3) %}{{ n }}{% endfor %}", "012"),
+        ("{% if user in ['Ben', 'Anna'] and 'nn' in user %}friend{% endif %}", "friend"),
+        ("{% if user == 'Ben' %}b{% elif user | length > 3 %}long{% endif %}", "long"),
         ("{{ user | upper }}", "ANNA"),
-        ("{{ [user, char] | sort | join(', ') }}", "Anna, Oren"),
         ("{% if mood is defined %}{{ mood }}{% else %}calm{% endif %}", "calm"),
         ("{# nobody reads this #}seen", "seen"),
     ],
@@ -66,10 +66,7 @@ HOSTILE = {
     "format trick": "{{ '{0.__class__}'.format(user) }}",
     "printf of two billion blanks": "{{ '%2000000000d' % 1 }}",
     "huge range": "{% for a in range(1000000000) %}x{% endfor %}",
-    "a range that is computed": "{% for a in range(99 + 99) %}x{% endfor %}",
     "nested loops over a value": "{% for a in user %}{% for b in user %}x{% endfor %}{% endfor %}",
-    "three nested loops": "{% for a in range(9) %}{% for b in range(9) %}{% for c in range(9) %}"
-    "{% endfor %}{% endfor %}{% endfor %}",
     "huge text": "{{ 'a' * 2000000000 }}",
     "huge power": "{{ 9 ** 9 ** 9 }}",
     "joining without end": "{{ user ~ user }}",
@@ -101,25 +98,14 @@ HOSTILE = {
     "conditions a little too deep": "{% if user %}" * 90 + "x" + "{% endif %}" * 90,
     "deep additions": "{{ " + "1 + " * 5000 + "1 }}",
     "deep negations": "{{ " + "not " * 5000 + "1 }}",
-    "much in nested loops": "{% for a in range(100) %}{% for b in range(100) %}"
-    + "{% if a %}{% endif %}" * 50
-    + "{% endfor %}{% endfor %}",
-    "sorting in nested loops": "{% for a in range(100) %}{% for b in range(100) %}"
-    "{% if [user|sort, user|sort] %}{% endif %}{% endfor %}{% endfor %}",
-    "long text in nested loops": "{% for a in range(100) %}{% for b in range(100) %}{% if ('"
-    + "ab" * 5000
-    + "' + user)|sort %}{% endif %}{% endfor %}{% endfor %}",
-    "a trusted name bound by a loop": "{% for range in [user] %}{{ range(9) }}{% endfor %}",
-    "a trusted name bound among others": "{% for a, (range, b) in [[1, [2, 3]]] %}x{% endfor %}",
-    "the name of the loop bound": "{% for loop in [user] %}{{ loop.index }}{% endfor %}",
+    "the insides of a template": "{{ self }}{{ user | upper }}",
+    "a name that Python takes for another": "{% if \ufb01 %}x{% endif %}",
+    "a number without end": "{% if user == 1e999 %}x{% endif %}",
+    "trimming by a text": "{{ user | trim(char) }}",
     "a method as an item": "{{ user['upper'] }}",
     "the method format as an item": "{{ '{:>2000000000}'['format'](user) }}",
     "a class as an item": "{% if user['__class__'] %}x{% endif %}",
     "an item by a half number": "{{ user[1.5] }}",
-    "a trusted name as a text": "{{ range }}{{ user | upper }}",
-    "a loop as a text": "{% for a in user %}{{ loop }}{% endfor %}",
-    "a loop outside of one": "{% if loop.index %}x{% endif %}",
-    "an unknown word of a loop": "{% for a in user %}{{ loop.cycle }}{% endfor %}",
     "a huge number": "{{ " + "9" * 5000 + " }}",
     "a huge number in another notation": "{{ 0x" + "f" * 5000 + " }}",
     "a huge name": "{{ " + "a" * 5000 + " | upper }}",
@@ -134,8 +120,6 @@ HOSTILE = {
     "a test by a computed name": "{% if user is eq(*[user]) %}x{% endif %}",
     "half a letter": "{{ '\\ud800' | upper }}",
     "a null character": "{{ '\\0' | upper }}",
-    "range in steps of nothing": "{% for a in range(1, 9, 0) %}x{% endfor %}",
-    "range of a truth": "{% for a in range(true) %}x{% endfor %}",
     "much text": "{# #}" + "x" * 50_000,
     "much text without logic": "x" * 50_001,
     "an item of a number": "{{ 1[0] }}{{ user['x'] }}",
@@ -155,42 +139,27 @@ HOSTILE = {
 }
 
 
-# What is found out only when the lengths of values are known, and what is said of it.
+# What is found out only when the values are known, and what is said of it.
 STOPPED = {
-    "a method by a name that is a value": ("{{ user[char] }}", "takes a whole number"),
-    "printf of an odd number": ("{% if '%2000000000d' is odd %}x{% endif %}", "no number"),
-    "a text added to itself": ("{{ (big + big) | length }}", "40000 characters on the way"),
-    "a text in great letters": ("{{ big | upper | lower }}", "40000 characters on the way"),
-    "a text in letters": ("{% for a in big %}{% endfor %}", "40000 characters on the way"),
-    "a sorted text": ("{{ big | sort | first }}", "more work than is left"),
-    "a list in a list in a list": (
-        "{% for a in [["
-        + "user, " * 40
-        + "]] %}{% for b in [["
-        + "a, " * 40
-        + "]] %}"
-        + "{{ ["
-        + "b, " * 40
-        + "] }}{% endfor %}{% endfor %}",
-        "40000 characters on the way",
-    ),
-    "stripping by a long text": ("{{ big | trim(big) }}", "more work than is left"),
-    "looking for a long text": ("{% if long in big %}x{% endif %}", "more work than is left"),
-    "comparing long texts": (
-        "{% if " + "big == same and " * 9 + "user %}x{% endif %}",
-        "more work",
-    ),
-    "reading a text in loops": (
-        "{% for a in [big] %}{% for b in range(100) %}{{ a is lower }}{% endfor %}{% endfor %}",
+    "much text": ("{{ big }}" * 4 + "{{ big | upper }}" * 4, "makes more than 200000 characters"),
+    "much text in macros": ("{% if user %}{{big}}{{big}}{{big}}{{big}}{% endif %}" * 2, "200000"),
+    "many passes through a text": (
+        "{{ big" + " | lower" * 40 + " }}{% if big | lower == same %}{% endif %}" * 20,
         "more work than is left",
     ),
-    "two names for one thing": ("{% for a, b in [[1]] %}{% endfor %}", "2 names"),
-    "a text and a number": ("{{ user + 1 }}", "no number"),
-    "a text below a number": ("{{ user < 1 }}", "cannot compare a text with a number"),
-    "a rest of nothing": ("{{ 1 is divisibleby(0) }}", "cannot divide by 0"),
-    "a letter that is not there": ("{{ user[99] }}", "there is no item 99"),
-    "a loop over a number": ("{% for a in 5 %}x{% endfor %}", "a loop needs a text or a list"),
-    "lists sorted with texts": ("{{ [user, [user]] | sort }}", "sort cannot compare"),
+    "looking for a long text": ("{% if long in big %}x{% endif %}", "at most 99 characters"),
+    "looking for a long constant": (
+        "{% if '" + "x" * 100 + "' not in big %}x{% endif %}",
+        "at most 99 characters",
+    ),
+    "looking for nobody": ("{% if nobody in big %}x{% endif %}", "'nobody' is undefined"),
+    "looking in nobody": ("{% if 'x' in nobody %}x{% endif %}", "'nobody' is undefined"),
+    "comparing with nobody": ("{% if user < nobody %}x{% endif %}", "'nobody' is undefined"),
+    "a text below a number": ("{{ user < 1 }}", "a number where a text is needed"),
+    "the length of a number": ("{{ 1 | length }}", "a number where a text is needed"),
+    "a number in a text": ("{% if 1 in user %}x{% endif %}", "a number where a text is needed"),
+    "names of Jinja2": ("{% if true %}{{ range }}{% endif %}", "'range' is undefined"),
+    "the name of a loop": ("{% if true %}{{ loop }}{% endif %}", "'loop' is undefined"),
 }
 
 
@@ -199,33 +168,52 @@ def test_what_depends_on_the_values_is_stopped_when_it_is_rendered(
     source: str, problem: str
 ) -> None:
     big, long = "so it is " * 3_000, "so it is " * 300
-    with pytest.raises(TemplateError, match=problem) as caught:
+    with little_work(), pytest.raises(TemplateError, match=problem) as caught:
         rendered("\n{# #}" + source, big=big, same=big[:-1] + " ", long=long + "!")
-    assert str(caught.value).startswith("line 2: ")
+    if "more work" not in problem:
+        assert str(caught.value).startswith("line 2: cannot be rendered: ")
 
 
 @pytest.mark.parametrize(
     ("source", "text"),
     [
-        ("{{ range(3) | join }}{% for a in range(2) %}{{ a }}{% endfor %}", "01201"),
-        ("{{ [user, user, char] | unique }}", "['Anna', 'Oren']"),
-        ("{{ user[0] }}{{ user[-1] }}{{ [user, char][1] }}", "AaOren"),
-        ("{{ user[99] | default('none') }}", "none"),
-        ("{% if user is in [char, user] and user is not none %}x{% endif %}", "x"),
-        (
-            "{% for a in 'ab' %}{{ loop.index }}{{ a }}{{ '' if loop.last else ',' }}{% endfor %}",
-            "1a,2b",
-        ),
-        ("{% for a, b in [[1, 2], [3, 4]] %}{{ a + b }} {% endfor %}", "3 7 "),
-        ("{% for user in 'ab' if user != 'a' %}{{ user }}{% endfor %}{{ user }}", "bAnna"),
-        ("{% for a in '' %}x{% else %}nobody{% endfor %}", "nobody"),
-        ("{{ 'the old-man of (the) sea' | title }}", "The Old-Man Of (The) Sea"),
-        ("{% if 1 < 2 < 3 and 4 is even %}{{ -1 + 2.5 }}{% endif %}", "1.5"),
+        ("{% if user in [char, user] and user is not undefined %}x{% endif %}", "x"),
+        ("{% if user not in (char, 'Ben') and 'x' not in user %}x{% endif %}", "x"),
+        ("{% if USER == 'Anna' %}{{ CHAR | lower }}{% endif %}", "oren"),
+        ("{{ nobody | default(user) | capitalize }}", "Anna"),
+        ("{{ 'x' if user == 'Ben' }}", ""),
+        ("{{ ' x ' | trim }}{{ 'a' if user == 'Anna' else 'b' }}", "xa"),
+        ("{{ user == 'Anna' }}{{ user | length }}{{ none }}", "True4None"),
         ("{% raw %}{{ x }}{% endraw %}{%- if 1 %} y{% endif %}", "{{ x }} y"),
     ],
 )
 def test_logic_says_what_the_syntax_promises(source: str, text: str) -> None:
     assert rendered("{# #}" + source) == text
+
+
+@pytest.mark.parametrize(
+    ("source", "instead"),
+    [
+        ("{% for x in user %}{% endfor %}", "write each case out, with {% if %}"),
+        ("{% set x = 1 %}", "write {{setvar::name::value}}"),
+        ("{{ user + char }}", "write the values one after the other"),
+        ("{{ user ~ char }}", "write the values one after the other"),
+        ("{{ 2 - 1 }}", "templates do not calculate"),
+        ("{{ user[0] }}", "values are plain texts without parts"),
+        ("{{ user.name }}", "values are plain texts without parts"),
+        ("{{ user() }}", "write a filter"),
+        ("{{ [user] }}", "lists are allowed after 'in' only"),
+        ("{% if user == [char] %}{% endif %}", "lists are allowed after 'in' only"),
+        ("{% if 1 < 2 < 3 %}{% endif %}", "join them with 'and'"),
+        ("{{ user | title }}", "use one of upper, lower, capitalize, trim, length, default"),
+        ("{% if user is string %}{% endif %}", "use 'is defined'"),
+        ("{% macro f() %}{% endmacro %}", "write its text where it is to stand"),
+    ],
+)
+def test_refused_syntax_names_what_to_write_instead(source: str, instead: str) -> None:
+    with pytest.raises(TemplateError, match=r"^line 2: ") as caught:
+        compile_template("one\n" + source, trust="builder")
+    assert instead in str(caught.value)
 
 
 @pytest.mark.parametrize("times", [3, 300])
@@ -258,19 +246,6 @@ def test_a_hostile_template_is_refused_when_it_is_saved(source: str) -> None:
         assert len(str(caught.value)) < 400
 
 
-@pytest.mark.parametrize(
-    "source",
-    [
-        "{% for a in range(100) %}{% for b in user %}" + "x" * 99 + "{% endfor %}{% endfor %}",
-        "{% for a in user %}{{ user }}{% endfor %}",
-    ],
-)
-def test_a_template_that_makes_too_much_is_stopped(source: str) -> None:
-    with little_work():
-        with pytest.raises(TemplateError, match="makes more than 200000 characters"):
-            rendered(source, user="A" * 100_000)
-
-
 @pytest.mark.parametrize("count", [10, 10_000])
 def test_macros_are_split_in_linear_time(count: int) -> None:
     blanks = " " * 4 * count
@@ -293,13 +268,8 @@ def test_macros_are_split_in_linear_time(count: int) -> None:
             rendered(hostile * count, trust="imported")
 
 
-def test_a_range_without_numbers_is_an_error_when_rendered() -> None:
-    with pytest.raises(TemplateError, match="range expected"):
-        rendered("{% for a in range() %}x{% endfor %}")
-
-
 def test_an_error_names_the_line() -> None:
-    with pytest.raises(TemplateError, match=r"^line 3: \* \(it can make huge texts\)") as caught:
+    with pytest.raises(TemplateError, match=r"^line 3: \* is not allowed") as caught:
         compile_template("one\ntwo\n{{ 'a' * 3 }}", trust="builder")
     assert caught.value.line == 3
 
@@ -309,7 +279,7 @@ def test_an_error_names_the_line() -> None:
     [
         ("{{random:a}}{% if user %} for {{user}}{% endif %}", "a for Anna"),
         ("{{setvar::mood::calm}}{% if user %}{{getvar::mood}}{% endif %}", "calm"),
-        ("{% for n in range(2) %}{{pick:x}}{% endfor %}{{// a remark}}", "xx"),
+        ("{% if user %}{{pick:x}}{% endif %}{{// a remark}}{{pick:x}}", "xx"),
         ("{% raw %}{{random:a}}{% endraw %}", "{{random:a}}"),
     ],
 )
@@ -349,7 +319,10 @@ def test_a_template_names_values_and_nothing_of_jinja(name: str) -> None:
 def test_a_bad_template_is_a_verdict_and_no_crash() -> None:
     prompt = the_prompt([a_component("{{ 7 * 7 }}", key="sum"), a_component("kept", id=1202)])
     assert texts(prompt) == ["kept"]
-    problem = "template error: line 1: * (it can make huge texts) is not allowed in templates"
+    problem = (
+        "template error: line 1: * is not allowed in templates; templates do not calculate; write"
+        " the result"
+    )
     assert verdicts_of(prompt, "component:sum") == [("expand", False, problem)]
 
 

@@ -129,13 +129,20 @@ def test_texts_that_are_only_searched_stay_as_written_beyond_their_limit() -> No
     assert made == {0: "Oren", 1: texts[1], 2: "Anna"}
 
 
-def test_logic_and_macros_pay_from_one_meter() -> None:
-    loop = "{% for a in range(100) %}{% for b in range(9) %}{{roll:6}}{% endfor %}{% endfor %}"
-    meter = a_meter()
-    compile_template(loop, trust="builder").render(VALUES, DICE, meter=meter)
-    assert meter.spent > 900 * work_of(split_macros("{{roll:6}}", v1_names=False).chunks)
+def test_logic_pays_for_its_macros_its_syntax_and_the_values_it_goes_through() -> None:
+    def spent(text: str) -> int:
+        meter = a_meter()
+        compile_template(text, trust="builder").render(VALUES, DICE, meter=meter)
+        return meter.spent
+
+    plain = spent("{% if user %}x{% endif %}")
+    dice = work_of(split_macros("{{roll:6}}", v1_names=False).chunks)
+    assert spent("{% if user %}x{% endif %}" + "{{roll:6}}" * 9) > plain + 9 * dice
+    assert spent("{% if user %}x{% endif %}" * 9) > plain + 9 * 5
+    assert spent("{% if long | upper | lower == 'x' %}x{% endif %}") > plain + 3 * 1_000 // 7
+    text = compile_template("\n{% if user %}{{setvar::a::{{long}}}}{% endif %}", trust="builder")
     with pytest.raises(TemplateError, match="line 2: its macros and logic need more work"):
-        compile_template("\n" + loop, trust="builder").render(VALUES, DICE, meter=a_meter(5_000))
+        text.render(VALUES, DICE, meter=a_meter(text.work + 1))
 
 
 # A turn.

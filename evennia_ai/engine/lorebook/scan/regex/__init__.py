@@ -1,13 +1,14 @@
-"""Regular expressions as keys: JavaScript's dialect, read into a tree, run with a limit of steps.
+"""Regular expressions as keys: JavaScript's dialect, searched with a limit of steps.
 
-No text of a stranger reaches an engine as it is written. It is parsed, checked, and written again
-for an engine that counts its steps and stops at a limit.
+A key goes through the files in this order. `parsing` reads it into a `tree` of `chars`, so no text
+of a stranger reaches an engine as it is written. `writing` writes the tree for PCRE2, which counts
+its steps and stops at a limit. `pattern` searches.
 """
 
 
 class BrokenPatternError(ValueError):
-    """No pattern of JavaScript; the message says why and where."""
+    """A text that is no regular expression of JavaScript; the message says why and where."""
 
 
 class UnsupportedPatternError(ValueError):
-    """A pattern of JavaScript that cannot be run here; the message says why."""
+    """A regular expression of JavaScript that cannot run here; the message says why."""

@@ -1,18 +1,17 @@
 """Sets of characters: what one place of a pattern may match, in which case, by which property.
 
-A set is ranges of code points, Unicode properties by the names that JavaScript knows them by
-(`\\p{Lu}`, `\\p{Script=Greek}`), and whether it means all the others. The named sets are those
-of the standard: `\\d` and `\\w` are ASCII, `\\s` is not. General categories are known here;
-scripts and all others are known to the package `regex` alone.
+The named sets are those of the standard: `\\d` and `\\w` are ASCII, `\\s` is not. General
+categories are known here. Only PCRE2 knows which scripts there are.
 
-Where case does not count, two characters are one without the flag `u` when their capitals are,
-unless that would make a foreign letter an ASCII one; with it when their simple case folding is. So
-the Kelvin sign is a `k` and the long s an `s` with `u` alone. No engine for Python does either.
+Where case does not count, two characters are equal without the flag `u` if their capitals are,
+unless that would make a foreign letter equal to one of ASCII. With `u` they are equal if their
+simple case folding is. So the Kelvin sign is a `k`, and the long s an `s`, only with `u`. No engine
+for Python does either.
 """
 
 import re
 import unicodedata
-from bisect import bisect_left, bisect_right
+from bisect import bisect_left
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from functools import lru_cache
@@ -21,47 +20,40 @@ from typing import Final
 # First and last code point of each run, ascending, none touching the next.
 Ranges = tuple[tuple[int, int], ...]
 LAST: Final = 0x10FFFF
-SURROGATES: Final = (0xD800, 0xDFFF)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Property:
-    """A Unicode property as Python's `regex` writes it, or all that do not have it.
-
-    `category` is the general category where it is one, "" otherwise.
-    """
+    """The characters that have a Unicode property, or if `negated` those that do not."""
 
     name: str
+    """The property as PCRE2 writes it."""
     category: str = ""
+    """The general category that it is, "" if it is none."""
     negated: bool = False
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class CharSet:
-    """The characters one place of a pattern may match; `negated`: all but those named."""
+    """The characters that one place of a pattern may match; if `negated`, all but these."""
 
     ranges: Ranges = ()
     properties: tuple[Property, ...] = ()
     negated: bool = False
 
-    def has(self, code: int) -> bool:
-        """Whether the ranges have this code point; properties are not asked."""
-        at = bisect_right(self.ranges, (code, LAST)) - 1
-        return (at >= 0 and self.ranges[at][1] >= code) is not self.negated
-
     def overlaps(self, other: "CharSet") -> bool:
-        """Whether a character may be in both; where properties are asked it always may."""
+        """True if a character may be in both; of properties that is always assumed."""
         if self.properties or other.properties:
             return True
         return bool(common(self.positive(), other.positive()))
 
     def positive(self) -> Ranges:
-        """The ranges of what is matched, properties aside."""
+        """Return the ranges of what is matched, without its properties."""
         return others(self.ranges) if self.negated else self.ranges
 
 
 def merged(ranges: Iterable[tuple[int, int]]) -> Ranges:
-    """The ranges in order, with those that touch made one."""
+    """Return the ranges in order, with those that touch joined."""
     result: list[tuple[int, int]] = []
     for first, last in sorted(ranges):
         if result and first <= result[-1][1] + 1:
@@ -72,7 +64,7 @@ def merged(ranges: Iterable[tuple[int, int]]) -> Ranges:
 
 
 def others(ranges: Ranges) -> Ranges:
-    """All code points that are in none of the ranges."""
+    """Return all code points that are in none of the ranges."""
     result = []
     begin = 0
     for first, last in ranges:
@@ -85,12 +77,12 @@ def others(ranges: Ranges) -> Ranges:
 
 
 def common(left: Ranges, right: Ranges) -> Ranges:
-    """The code points that are in both."""
+    """Return the code points that are in both."""
     return others(merged((*others(left), *others(right))))
 
 
 def one(code: int) -> CharSet:
-    """The set of a single character."""
+    """Return the set of a single character."""
     return CharSet(ranges=((code, code),))
 
 
@@ -110,7 +102,6 @@ BLANKS: Final[Ranges] = (
 )
 LINE_ENDS: Final[Ranges] = ((0x0A, 0x0A), (0x0D, 0x0D), (0x2028, 0x2029))
 ANY: Final = CharSet(negated=True)
-NONE: Final = CharSet()
 NO_LINE_END: Final = CharSet(ranges=LINE_ENDS, negated=True)
 
 
@@ -162,7 +153,7 @@ _RANGES: Final[Mapping[str, Ranges]] = {
     "Any": ((0, LAST),),
     "ASCII": ((0, 0x7F),),
 }
-# Properties that a character has or has not, with their short names.
+# Properties that a character has or lacks, with their short names.
 _BINARY_NAMES: Final = """
 ASCII_Hex_Digit AHex Alphabetic Alpha Bidi_Control Bidi_C Bidi_Mirrored Bidi_M Case_Ignorable
 CI Cased Changes_When_Casefolded CWCF Changes_When_Casemapped CWCM Changes_When_Lowercased CWL
@@ -183,7 +174,7 @@ _CATEGORY: Final = re.compile(r"(?:General_Category|gc)=(\w+)", re.ASCII)
 
 
 def property_of(name: str, *, negated: bool) -> Property | Ranges | None:
-    """The property that `\\p{name}` asks for, None where there is none of that name."""
+    """Return what `\\p{name}` means, None if there is no property of that name."""
     if name in _RANGES:
         return others(_RANGES[name]) if negated else _RANGES[name]
     if name == "Assigned":
@@ -197,46 +188,17 @@ def property_of(name: str, *, negated: bool) -> Property | Ranges | None:
     return None
 
 
-def has_category(wanted: Property, code: int) -> bool:
-    """Whether a character has this general category; never for another property."""
-    if not wanted.category:
-        return False
-    return _is(unicodedata.category(chr(code)), wanted.category) is not wanted.negated
-
-
-def _is(known: str, wanted: str) -> bool:
-    return known in ("Lu", "Ll", "Lt") if wanted == "LC" else known.startswith(wanted)
-
-
-# No character behind this one has a case.
+# No character after this one has a case.
 _LAST_CASED: Final = 0x1F000
 _LAST_UNIT: Final = 0xFFFF
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class _Casing:
-    """For each character that has others of its kind all of them; and these characters in order."""
-
-    kin: Mapping[int, tuple[int, ...]]
-    codes: tuple[int, ...]
-
-
 def with_kin(chars: CharSet, *, unicode: bool) -> CharSet:
-    """The set with all that differs from its members by case alone."""
+    """Return the set with all characters that differ from its members only by case."""
     ranges = _ranges_with_kin(chars.ranges, unicode)
     for one in chars.properties:
-        ranges = merged((*ranges, *_kin_of(one, unicode)))
+        ranges = merged((*ranges, *_kin_of_category(one, unicode)))
     return CharSet(ranges=ranges, properties=chars.properties, negated=chars.negated)
-
-
-@lru_cache(maxsize=128)
-def _kin_of(wanted: Property, unicode: bool) -> Ranges:
-    """What has not the property, but differs by case alone from what has."""
-    casing = _casing(unicode)
-    having = {code for code in casing.codes if has_category(wanted, code)}
-    return merged(
-        (other, other) for code in having for other in casing.kin[code] if other not in having
-    )
 
 
 @lru_cache(maxsize=1024)
@@ -248,6 +210,33 @@ def _ranges_with_kin(ranges: Ranges, unicode: bool) -> Ranges:
         for code in casing.codes[begin:end]:
             extra += [(other, other) for other in casing.kin[code]]
     return merged((*ranges, *extra)) if extra else ranges
+
+
+@lru_cache(maxsize=128)
+def _kin_of_category(wanted: Property, unicode: bool) -> Ranges:
+    """Return what lacks a general category but differs only by case from what has it."""
+    if not wanted.category:
+        return ()
+    parts = ("Lu", "Ll", "Lt") if wanted.category == "LC" else wanted.category
+    casing = _casing(unicode)
+    having = {
+        code
+        for code in casing.codes
+        if unicodedata.category(chr(code)).startswith(parts) is not wanted.negated
+    }
+    return merged(
+        (other, other) for code in having for other in casing.kin[code] if other not in having
+    )
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _Casing:
+    """The characters that equal others where case does not count."""
+
+    kin: Mapping[int, tuple[int, ...]]
+    """For each of them all that equal it, and itself."""
+    codes: tuple[int, ...]
+    """These characters in order."""
 
 
 @lru_cache(maxsize=2)

@@ -1,23 +1,31 @@
-"""Patterns of JavaScript, read into a tree by the rules of the standard and its annex B.
+"""The parser of patterns, by the rules of the ECMAScript standard and its annex B.
 
-What is no pattern raises BrokenPatternError; what is one, but longer, deeper or with larger counts
-than may run here, UnsupportedPatternError. Nothing is handed to an engine that was not read here.
+Without the flag `u` nearly every character may be escaped and then means itself. With it only those
+that have a meaning of their own may be escaped.
+
+The parser notes what cannot run here and goes on, because a text that is broken further on is no
+pattern at all and must be reported as such.
 """
 
 import re
 from collections.abc import Mapping
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from typing import Final
 
 from evennia_ai.engine.lorebook.scan.regex import BrokenPatternError, UnsupportedPatternError
-from evennia_ai.engine.lorebook.scan.regex.chars import ANY, NO_LINE_END, WORDS, CharSet
-from evennia_ai.engine.lorebook.scan.regex.escapes import (
-    Flags,
-    Source,
-    read_char_escape,
-    read_class,
-    read_set_escape,
-    single,
+from evennia_ai.engine.lorebook.scan.regex.chars import (
+    ANY,
+    BLANKS,
+    DIGITS,
+    LAST,
+    NO_LINE_END,
+    WORDS,
+    CharSet,
+    merged,
+    one,
+    others,
+    property_of,
+    with_kin,
 )
 from evennia_ai.engine.lorebook.scan.regex.tree import (
     EMPTY,
@@ -32,255 +40,61 @@ from evennia_ai.engine.lorebook.scan.regex.tree import (
     Repeat,
     WordEdge,
     below,
-    in_units,
-    ranges_in,
+    walk,
 )
-
-# What matters for counting groups: escapes, classes, opening parentheses.
-_PIECES: Final = re.compile(r"\\.|\[(?:\\.|[^\]\\])*\]?|\((?:\?<(?![=!]))?", re.DOTALL)
-_DIGITS: Final = re.compile(r"[1-9][0-9]*")
-_LONGEST_NAME: Final = 60
-
-
-def survey(source: Source) -> None:
-    """Count the groups of the whole pattern and note their names, before it is read."""
-    names: dict[str, int] = {}
-    for piece in _PIECES.finditer(source.text):
-        opens = piece[0] == "(" and source.text[piece.end() : piece.end() + 1] != "?"
-        if opens or piece[0] == "(?<":
-            source.groups += 1
-        if piece[0] == "(?<":
-            name = read_name(Source(source.text[piece.end() :]))
-            if name in names:
-                raise BrokenPatternError(f"two groups of the name {name!r}")
-            names[name] = source.groups
-    source.names = names
-
-
-def read_name(source: Source) -> str:
-    """The name of a group; its opening angle is already taken, the closing one is taken here."""
-    end = source.text.find(">", source.at)
-    name = source.text[source.at : max(end, source.at)]
-    if len(name) > _LONGEST_NAME or not name.replace("$", "_").isidentifier():
-        raise source.broken("a group without a proper name")
-    source.at = end + 1
-    return name
-
-
-def group_number(source: Source, flags: Flags) -> int | None:
-    """The group that `\\1` or `\\k<name>` means behind a backslash, None where it means none."""
-    if source.names or flags.unicode:
-        if source.take("k<"):
-            return _named(source)
-        if source.peek() == "k":
-            raise source.broken("\\k wants the name of a group")
-    return _numbered(source)
-
-
-def _named(source: Source) -> int:
-    name = read_name(source)
-    if name not in source.names:
-        raise source.broken(f"no group of the name {name!r}")
-    return source.names[name]
-
-
-def _numbered(source: Source) -> int | None:
-    digits = _DIGITS.match(source.text, source.at)
-    if digits is None or int(digits[0][:9]) > source.groups:
-        return None
-    source.at = digits.end()
-    return int(digits[0])
-
+from evennia_ai.engine.lorebook.scan.regex.units import in_units
 
 MOST_CHARACTERS: Final = 1000
 MOST_REPEATS: Final = 1000
 MOST_NESTED: Final = 40
 MOST_RANGES: Final = 3000
-# How a look around begins, whether it looks behind, whether it must not find anything.
-_LOOKS: Final[Mapping[str, tuple[bool, bool]]] = {
-    "?=": (False, False),
-    "?!": (False, True),
-    "?<=": (True, False),
-    "?<!": (True, True),
-}
-_SHORT_COUNTS: Final[Mapping[str, tuple[int, int | None]]] = {
-    "*": (0, None),
-    "+": (1, None),
-    "?": (0, 1),
-}
-_COUNTS: Final = re.compile(r"\{([0-9]+)(,([0-9]*))?\}")
-_MODIFIERS: Final = {"i": "ignore_case", "m": "multiline", "s": "dot_all"}
+_LONGEST_NAME: Final = 60
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Flags:
+    """The flags that bear on what is matched; `unicode` is set by `u` and by `v`."""
+
+    ignore_case: bool = False
+    multiline: bool = False
+    dot_all: bool = False
+    unicode: bool = False
+    sets: bool = False
+    sticky: bool = False
+
+    def chars(self, chars: CharSet) -> CharSet:
+        """Return the set as it is matched under these flags."""
+        return with_kin(chars, unicode=self.unicode) if self.ignore_case else chars
+
+
+def read_flags(letters: str) -> Flags:
+    """Return the flags of `/body/letters`, or raise BrokenPatternError."""
+    if len(set(letters)) < len(letters):
+        raise BrokenPatternError("a flag stands there twice")
+    if "u" in letters and "v" in letters:
+        raise BrokenPatternError("the flags u and v exclude each other")
+    return Flags(
+        ignore_case="i" in letters,
+        multiline="m" in letters,
+        dot_all="s" in letters,
+        unicode="u" in letters or "v" in letters,
+        sets="v" in letters,
+        sticky="y" in letters,
+    )
 
 
 def parse(body: str, flags: Flags) -> Node:
-    """The tree of a pattern; raises BrokenPatternError or UnsupportedPatternError."""
+    """Return the tree of a pattern, or raise BrokenPatternError or UnsupportedPatternError."""
     if len(body) > MOST_CHARACTERS:
         raise UnsupportedPatternError(f"longer than {MOST_CHARACTERS:,} characters")
-    source = Source(body if flags.unicode else in_units(body))
-    survey(source)
-    tree = _Parser(source).choice(flags, depth=0)
-    if source.peek():
-        raise source.broken("a ) that closes nothing")
-    if _length(tree) > MOST_REPEATS:
-        source.refuse(f"counts that multiply to more than {MOST_REPEATS:,}")
-    if ranges_in(tree) > MOST_RANGES:
-        source.refuse(f"classes of more than {MOST_RANGES:,} ranges of characters")
-    if source.refused:
-        raise UnsupportedPatternError(source.refused)
-    return Chain(parts=(Edge(place="start"), tree)) if flags.sticky else tree
-
-
-class _Parser:
-    """One method for each rule of the grammar, all moving one cursor."""
-
-    __slots__ = ("_opened", "_source")
-
-    def __init__(self, source: Source) -> None:
-        self._source = source
-        self._opened = 0
-
-    def choice(self, flags: Flags, *, depth: int) -> Node:
-        """Options with bars between them."""
-        if depth > MOST_NESTED:
-            raise UnsupportedPatternError(f"more than {MOST_NESTED} groups one inside another")
-        options = [self._chain(flags, depth)]
-        while self._source.take("|"):
-            options.append(self._chain(flags, depth))
-        return options[0] if len(options) == 1 else Choice(options=tuple(options))
-
-    def _chain(self, flags: Flags, depth: int) -> Node:
-        parts = []
-        while self._source.peek() not in ("", "|", ")"):
-            parts.append(self._term(flags, depth))
-        return parts[0] if len(parts) == 1 else Chain(parts=tuple(parts))
-
-    def _term(self, flags: Flags, depth: int) -> Node:
-        edge = self._edge(flags)
-        if edge is not None:
-            return edge
-        node = self._atom(flags, depth)
-        if isinstance(node, Look) and (node.behind or flags.unicode):
-            return node
-        return self._repeated(node)
-
-    def _edge(self, flags: Flags) -> Node | None:
-        source = self._source
-        if source.take("^"):
-            return Edge(place="line_start" if flags.multiline else "start")
-        if source.take("$"):
-            return Edge(place="line_end" if flags.multiline else "end")
-        for written, negated in (("\\b", False), ("\\B", True)):
-            if source.take(written):
-                words = CharSet(ranges=WORDS)
-                words = flags.chars(words) if flags.unicode else words
-                return WordEdge(words=words, negated=negated)
-        return None
-
-    def _atom(self, flags: Flags, depth: int) -> Node:
-        source = self._source
-        char = source.next()
-        match char:
-            case "(":
-                return self._parenthesis(flags, depth)
-            case "[":
-                return Chars(chars=read_class(source, flags))
-            case ".":
-                return Chars(chars=ANY if flags.dot_all else NO_LINE_END)
-            case "\\":
-                return self._escape(flags)
-            case "*" | "+" | "?":
-                source.at -= 1
-                raise source.broken("nothing to repeat")
-            case "{" | "}" | "]":
-                self._loose_bracket(char, flags)
-        return Chars(chars=single(ord(char), flags))
-
-    def _loose_bracket(self, char: str, flags: Flags) -> None:
-        """A bracket that opens or closes nothing means itself without `u`, unless it counts."""
-        self._source.at -= 1
-        if flags.unicode or (char == "{" and self._counts() is not None):
-            raise self._source.broken(f"a {char} that belongs to nothing")
-        self._source.at += 1
-
-    def _escape(self, flags: Flags) -> Node:
-        source = self._source
-        number = group_number(source, flags)
-        if number is not None:
-            return Again(number=number, folded=flags.ignore_case)
-        chars = read_set_escape(source, flags)
-        if chars is not None:
-            return Chars(chars=flags.chars(chars))
-        return Chars(chars=single(read_char_escape(source, flags, in_class=False), flags))
-
-    def _parenthesis(self, flags: Flags, depth: int) -> Node:
-        source = self._source
-        for written, (behind, negative) in _LOOKS.items():
-            if source.take(written):
-                body = self._inside(flags, depth)
-                return Look(body=body, behind=behind, negative=negative)
-        if source.take("?<"):
-            read_name(source)
-        elif source.take("?"):
-            body = self._inside(self._modified(flags), depth)
-            return Chain(parts=(body,)) if isinstance(body, Look) else body
-        self._opened += 1
-        number = self._opened
-        return Group(number=number, body=self._inside(flags, depth))
-
-    def _inside(self, flags: Flags, depth: int) -> Node:
-        body = self.choice(flags, depth=depth + 1)
-        if not self._source.take(")"):
-            raise self._source.broken("a ( that is never closed")
-        return body
-
-    def _modified(self, flags: Flags) -> Flags:
-        """The flags of `(?:`, `(?i:` or `(?i-m:`."""
-        source = self._source
-        end = source.text.find(":", source.at)
-        on, dash, off = source.text[source.at : max(end, source.at)].partition("-")
-        both = on + off
-        if end < 0 or len(set(both)) < len(both) or not set(both) <= _MODIFIERS.keys():
-            raise source.broken("an unknown kind of group")
-        if dash and not both:
-            raise source.broken("a hyphen without flags")
-        source.at = end + 1
-        changed = dict.fromkeys(on, True) | dict.fromkeys(off, False)
-        return replace(flags, **{_MODIFIERS[name]: state for name, state in changed.items()})
-
-    def _repeated(self, node: Node) -> Node:
-        begin = self._source.at
-        counts = self._counts()
-        if counts is None:
-            return node
-        least, most = counts
-        if most is not None and least > most:
-            self._source.at = begin
-            raise self._source.broken("counts out of order")
-        if max(least, most or 0) > MOST_REPEATS:
-            self._source.refuse(f"a count above {MOST_REPEATS:,}")
-        lazy = self._source.take("?")
-        if isinstance(node, Look):  # annex B lets it be repeated; once says all, or nothing at all
-            return node if least else EMPTY
-        return Repeat(body=node, least=least, most=most, lazy=lazy)
-
-    def _counts(self) -> tuple[int, int | None] | None:
-        """Take `*`, `+`, `?` or `{2,5}` if it comes next, as the least and the most times."""
-        source = self._source
-        for written, counts in _SHORT_COUNTS.items():
-            if source.take(written):
-                return counts
-        found = _COUNTS.match(source.text, source.at)
-        if found is None:
-            return None
-        source.at = found.end()
-        least = _count(found[1])
-        return least, (least if found[2] is None else _count(found[3]) if found[3] else None)
+    return _Parser(body if flags.unicode else in_units(body), flags).pattern()
 
 
 def _length(node: Node) -> int:
-    """How many characters a node may take, open repetitions at their least, what is empty as one.
+    """Return how many characters a node takes with its repetitions written out.
 
-    An engine that writes counts out would need memory by this number.
+    Repetitions without a bound count at their least. An empty node counts as one character. The
+    memory that an engine needs grows with this number.
     """
     lengths = [_length(one) for one in below(node)]
     match node:
@@ -292,6 +106,420 @@ def _length(node: Node) -> int:
             return max(1, sum(lengths))
 
 
-def _count(digits: str) -> int:
-    """A count; the many digits of a huge one are not worth a number."""
-    return int(digits.lstrip("0")[:9] or "0")
+# What matters for counting groups: escapes, classes, opening parentheses.
+_PIECES: Final = re.compile(r"\\.|\[(?:\\.|[^\]\\])*\]?|\((?:\?<(?![=!]))?", re.DOTALL)
+_COUNTS: Final = re.compile(r"\{([0-9]+)(,([0-9]*))?\}")
+_SHORT_COUNTS: Final[Mapping[str, tuple[int, int | None]]] = {
+    "*": (0, None),
+    "+": (1, None),
+    "?": (0, 1),
+}
+# How a look-around begins, whether it looks behind, whether it is negative.
+_LOOKS: Final[Mapping[str, tuple[bool, bool]]] = {
+    "?=": (False, False),
+    "?!": (False, True),
+    "?<=": (True, False),
+    "?<!": (True, True),
+}
+_MODIFIERS: Final = {"i": "ignore_case", "m": "multiline", "s": "dot_all"}
+
+_NAMED_SETS: Final = {"d": DIGITS, "w": WORDS, "s": BLANKS}
+_CONTROLS: Final[Mapping[str, int]] = {"f": 12, "n": 10, "r": 13, "t": 9, "v": 11}
+_SYNTAX_CHARACTERS: Final = frozenset("^$\\.*+?()[]{}|/")
+_BACKSPACE: Final = 8
+_DECIMAL_DIGITS: Final = frozenset("0123456789")
+_GROUP_NUMBER: Final = re.compile(r"[1-9][0-9]*")
+_CONTROL_LETTER: Final = re.compile(r"[a-zA-Z]")
+_CONTROL_IN_CLASS: Final = re.compile(r"[a-zA-Z0-9_]")
+_OCTAL: Final = re.compile(r"[0-3][0-7]{0,2}|[4-7][0-7]?")
+_TWO_HEX: Final = re.compile(r"[0-9a-fA-F]{2}")
+_FOUR_HEX: Final = re.compile(r"[0-9a-fA-F]{4}")
+_CODE_POINT: Final = re.compile(r"0*([0-9a-fA-F]{1,6})\}")
+_LOW_SURROGATE: Final = re.compile(r"\\u([dD][c-fC-F][0-9a-fA-F]{2})")
+
+# What means more inside a class with the flag v than with u.
+_SET_SIGNS: Final = frozenset("()[{}/|-")
+_SET_PAIRS: Final = frozenset("&!#$%*+,.:;<=>?@^`~")
+
+
+class _Parser:
+    """One method for each rule of the grammar, all moving one cursor."""
+
+    __slots__ = ("_at", "_depth", "_flags", "_groups", "_names", "_opened", "_refused", "_text")
+
+    def __init__(self, text: str, flags: Flags) -> None:
+        self._text = text
+        self._flags = flags
+        self._at = 0
+        self._depth = 0
+        self._opened = 0  # groups that were opened so far
+        self._groups = 0  # groups of the whole pattern
+        self._names: dict[str, int] = {}
+        self._refused = ""  # the first thing that cannot run here
+
+    # The cursor.
+
+    def _peek(self) -> str:
+        """Return the next character, "" at the end."""
+        return self._text[self._at : self._at + 1]
+
+    def _next(self) -> str:
+        """Take the next character and return it."""
+        if self._at >= len(self._text):
+            raise self._broken("ends too early")
+        self._at += 1
+        return self._text[self._at - 1]
+
+    def _take(self, wanted: str) -> bool:
+        """Take `wanted` if it comes next."""
+        if not self._text.startswith(wanted, self._at):
+            return False
+        self._at += len(wanted)
+        return True
+
+    def _take_match(self, wanted: re.Pattern[str]) -> re.Match[str] | None:
+        """Take what `wanted` matches if it comes next."""
+        found = wanted.match(self._text, self._at)
+        if found is not None:
+            self._at = found.end()
+        return found
+
+    def _broken(self, what: str) -> BrokenPatternError:
+        return BrokenPatternError(f"{what} at character {self._at + 1}")
+
+    def _refuse(self, what: str) -> None:
+        self._refused = self._refused or what
+
+    # The grammar.
+
+    def pattern(self) -> Node:
+        """Return the tree of the whole pattern."""
+        self._survey_groups()
+        tree = self._choice()
+        if self._peek():
+            raise self._broken("a ) that closes nothing")
+        if _length(tree) > MOST_REPEATS:
+            self._refuse(f"counts that multiply to more than {MOST_REPEATS:,}")
+        sets = [node.chars for node in walk(tree) if isinstance(node, Chars)]
+        if sum(len(chars.ranges) for chars in sets) > MOST_RANGES:
+            self._refuse(f"classes of more than {MOST_RANGES:,} ranges of characters")
+        if self._refused:
+            raise UnsupportedPatternError(self._refused)
+        return Chain(parts=(Edge(place="start"), tree)) if self._flags.sticky else tree
+
+    def _survey_groups(self) -> None:
+        """Number the groups; what `\\1` and `\\k` mean depends on groups that follow."""
+        for piece in _PIECES.finditer(self._text):
+            if piece[0] == "(" and self._text[piece.end() : piece.end() + 1] != "?":
+                self._groups += 1
+            if piece[0] == "(?<":
+                self._groups += 1
+                self._at = piece.end()
+                name = self._group_name()
+                if name in self._names:
+                    raise BrokenPatternError(f"two groups of the name {name!r}")
+                self._names[name] = self._groups
+        self._at = 0
+
+    def _group_name(self) -> str:
+        """Take the name of a group and the angle that closes it."""
+        end = self._text.find(">", self._at)
+        name = self._text[self._at : max(end, self._at)]
+        if len(name) > _LONGEST_NAME or not name.replace("$", "_").isidentifier():
+            raise self._broken("a group without a proper name")
+        self._at = end + 1
+        return name
+
+    def _choice(self) -> Node:
+        """Take options with bars between them."""
+        options = [self._chain()]
+        while self._take("|"):
+            options.append(self._chain())
+        return options[0] if len(options) == 1 else Choice(options=tuple(options))
+
+    def _chain(self) -> Node:
+        parts = []
+        while self._peek() not in ("", "|", ")"):
+            parts.append(self._term())
+        return parts[0] if len(parts) == 1 else Chain(parts=tuple(parts))
+
+    def _term(self) -> Node:
+        if self._take("^"):
+            return Edge(place="line_start" if self._flags.multiline else "start")
+        if self._take("$"):
+            return Edge(place="line_end" if self._flags.multiline else "end")
+        for written, negated in (("\\b", False), ("\\B", True)):
+            if self._take(written):
+                words = CharSet(ranges=WORDS)
+                words = self._flags.chars(words) if self._flags.unicode else words
+                return WordEdge(words=words, negated=negated)
+        node = self._atom()
+        if isinstance(node, Look) and (node.behind or self._flags.unicode):
+            return node
+        return self._repeated(node)
+
+    def _repeated(self, node: Node) -> Node:
+        """Take the count after a node, if there is one."""
+        begin = self._at
+        counts = self._counts()
+        if counts is None:
+            return node
+        least, most = counts
+        if most is not None and least > most:
+            self._at = begin
+            raise self._broken("counts out of order")
+        if max(least, most or 0) > MOST_REPEATS:
+            self._refuse(f"a count above {MOST_REPEATS:,}")
+        lazy = self._take("?")
+        if isinstance(node, Look):  # annex B lets a look-around be repeated; once is enough
+            return node if least else EMPTY
+        return Repeat(body=node, least=least, most=most, lazy=lazy)
+
+    def _counts(self) -> tuple[int, int | None] | None:
+        """Take `*`, `+`, `?` or `{2,5}` if it comes next, as the least and the most times."""
+        for written, counts in _SHORT_COUNTS.items():
+            if self._take(written):
+                return counts
+        found = self._take_match(_COUNTS)
+        if found is None:
+            return None
+        least, most = (int((digits or "").lstrip("0")[:9] or "0") for digits in found.group(1, 3))
+        if found[2] is None:
+            return least, least
+        return least, (most if found[3] else None)
+
+    def _atom(self) -> Node:
+        char = self._next()
+        match char:
+            case "(":
+                return self._parenthesis()
+            case "[":
+                return Chars(chars=self._class())
+            case ".":
+                return Chars(chars=ANY if self._flags.dot_all else NO_LINE_END)
+            case "\\":
+                return self._escape()
+            case "*" | "+" | "?":
+                self._at -= 1
+                raise self._broken("nothing to repeat")
+            case "{" | "}" | "]":  # without `u` it means itself, unless it counts
+                self._at -= 1
+                if self._flags.unicode or _COUNTS.match(self._text, self._at):
+                    raise self._broken(f"a {char} that belongs to nothing")
+                self._at += 1
+        return Chars(chars=self._flags.chars(one(ord(char))))
+
+    def _parenthesis(self) -> Node:
+        """Take a look-around or a group; the opening parenthesis is already taken."""
+        for written, (behind, negative) in _LOOKS.items():
+            if self._take(written):
+                return Look(body=self._inside(self._flags), behind=behind, negative=negative)
+        if self._take("?<"):
+            self._group_name()
+        elif self._take("?"):
+            body = self._inside(self._modified_flags())
+            return Chain(parts=(body,)) if isinstance(body, Look) else body
+        self._opened += 1
+        number = self._opened
+        return Group(number=number, body=self._inside(self._flags))
+
+    def _modified_flags(self) -> Flags:
+        """Take `:`, `i:` or `i-m:` and return the flags that are in force after it."""
+        end = self._text.find(":", self._at)
+        on, dash, off = self._text[self._at : max(end, self._at)].partition("-")
+        both = on + off
+        if end < 0 or len(set(both)) < len(both) or not set(both) <= _MODIFIERS.keys():
+            raise self._broken("an unknown kind of group")
+        if dash and not both:
+            raise self._broken("a hyphen without flags")
+        self._at = end + 1
+        changed = dict.fromkeys(on, True) | dict.fromkeys(off, False)
+        return replace(self._flags, **{_MODIFIERS[name]: state for name, state in changed.items()})
+
+    def _inside(self, flags: Flags) -> Node:
+        """Take what is in parentheses, under its own flags, and the closing parenthesis."""
+        if self._depth == MOST_NESTED:
+            raise UnsupportedPatternError(f"more than {MOST_NESTED} groups one inside another")
+        outer, self._flags = self._flags, flags
+        self._depth += 1
+        body = self._choice()
+        self._depth -= 1
+        self._flags = outer
+        if not self._take(")"):
+            raise self._broken("a ( that is never closed")
+        return body
+
+    # What follows a backslash.
+
+    def _escape(self) -> Node:
+        """Take an escape outside a class."""
+        number = self._group_number()
+        if number is not None:
+            return Again(number=number, folded=self._flags.ignore_case)
+        chars = self._set_escape()
+        if chars is None:
+            chars = one(self._char_escape(in_class=False))
+        return Chars(chars=self._flags.chars(chars))
+
+    def _group_number(self) -> int | None:
+        """Take `1` or `k<name>` and return the number of the group, None if it means no group."""
+        if self._names or self._flags.unicode:
+            if self._take("k<"):
+                name = self._group_name()
+                if name not in self._names:
+                    raise self._broken(f"no group of the name {name!r}")
+                return self._names[name]
+            if self._peek() == "k":
+                raise self._broken("\\k wants the name of a group")
+        digits = _GROUP_NUMBER.match(self._text, self._at)
+        if digits is None or int(digits[0][:9]) > self._groups:
+            return None
+        self._at = digits.end()
+        return int(digits[0])
+
+    def _set_escape(self) -> CharSet | None:
+        """Take `d`, `p{Lu}` and their like and return the set, None if something else follows."""
+        letter = self._peek()
+        if letter.lower() in _NAMED_SETS:
+            self._at += 1
+            ranges = _NAMED_SETS[letter.lower()]
+            if letter in "wW" and self._flags.unicode:
+                ranges = self._flags.chars(CharSet(ranges=ranges)).ranges
+            return CharSet(ranges=ranges if letter.islower() else others(ranges))
+        if letter in ("p", "P") and self._flags.unicode:
+            self._at += 1
+            return self._property(negated=letter == "P")
+        return None
+
+    def _property(self, *, negated: bool) -> CharSet:
+        """Take the name of a property in braces."""
+        end = self._text.find("}", self._at)
+        if self._peek() != "{" or end < 0:
+            raise self._broken("\\p wants a name in braces")
+        name = self._text[self._at + 1 : end]
+        found = property_of(name, negated=negated)
+        if found is None:
+            raise self._broken(f"unknown property {name[:40]!r}")
+        self._at = end + 1
+        if isinstance(found, tuple):
+            return CharSet(ranges=found)
+        if self._flags.ignore_case and not found.category and "=" not in found.name:
+            self._refuse(f"the property {name} without regard to case")
+        if self._flags.ignore_case and self._flags.sets and negated:
+            self._refuse("\\P without regard to case and with the flag v")
+        return CharSet(properties=(found,))
+
+    def _char_escape(self, *, in_class: bool) -> int:
+        """Take the escape of one character and return its code point."""
+        letter = self._next()
+        if letter in _CONTROLS:
+            return _CONTROLS[letter]
+        if letter == "c":
+            return self._control_escape(in_class=in_class)
+        if letter in _DECIMAL_DIGITS:
+            return self._octal_escape(letter)
+        if letter == "x" and (digits := self._take_match(_TWO_HEX)):
+            return int(digits[0], 16)
+        if letter == "u" and (code := self._unicode_escape()) is not None:
+            return code
+        may_be_escaped = letter in _SYNTAX_CHARACTERS or (in_class and letter == "-")
+        if self._flags.unicode and not may_be_escaped:
+            self._at -= 1
+            raise self._broken(f"a backslash before {letter!r}, which the flag u forbids,")
+        if letter == "k" and self._names:
+            raise self._broken("\\k wants the name of a group")
+        return ord(letter)
+
+    def _control_escape(self, *, in_class: bool) -> int:
+        """Take what follows `\\c`."""
+        lenient = in_class and not self._flags.unicode
+        letter = self._take_match(_CONTROL_IN_CLASS if lenient else _CONTROL_LETTER)
+        if letter is not None:
+            return ord(letter[0]) % 32
+        if self._flags.unicode:
+            raise self._broken("\\c wants a letter")
+        self._at -= 1  # the backslash means itself, and the c comes next
+        return ord("\\")
+
+    def _octal_escape(self, digit: str) -> int:
+        """Take the octal number that begins with a digit; the digit is already taken."""
+        if self._flags.unicode and (digit != "0" or self._peek() in _DECIMAL_DIGITS):
+            raise self._broken("a number without a group")
+        self._at -= 1
+        octal = self._take_match(_OCTAL)
+        if octal is None:  # an 8 or a 9 means itself
+            return ord(self._next())
+        return int(octal[0], 8)
+
+    def _unicode_escape(self) -> int | None:
+        """Take what follows `\\u` and return the code point, None if it is none."""
+        if self._flags.unicode and self._take("{"):
+            digits = self._take_match(_CODE_POINT)
+            if digits is None or int(digits[1], 16) > LAST:
+                raise self._broken("\\u{} wants a code point")
+            return int(digits[1], 16)
+        digits = self._take_match(_FOUR_HEX)
+        if digits is None:
+            return None
+        code = int(digits[0], 16)
+        # Two halves that are escaped one after the other are one character.
+        if self._flags.unicode and 0xD800 <= code < 0xDC00:
+            low = self._take_match(_LOW_SURROGATE)
+            if low is not None:
+                return 0x10000 + ((code - 0xD800) << 10) + (int(low[1], 16) - 0xDC00)
+        return code
+
+    # What is between brackets.
+
+    def _class(self) -> CharSet:
+        """Take a class; the opening bracket is already taken."""
+        negated = self._take("^")
+        found: list[CharSet] = []
+        while not self._take("]"):
+            begin = self._at
+            first = self._class_member()
+            if self._peek() != "-" or self._text[self._at + 1 : self._at + 2] == "]":
+                found.append(first)
+                continue
+            self._at += 1
+            last = self._class_member()
+            low, high = _code_of(first), _code_of(last)
+            if low is not None and high is not None:
+                if low > high:
+                    self._at = begin
+                    raise self._broken("a range out of order")
+                found.append(CharSet(ranges=((low, high),)))
+            elif self._flags.unicode:
+                raise self._broken("a range wants single characters")
+            else:  # a hyphen next to a set means itself
+                found += (first, one(ord("-")), last)
+        if negated and self._flags.sets and self._flags.ignore_case:
+            self._refuse("[^...] without regard to case and with the flag v")
+        ranges = merged(pair for chars in found for pair in chars.ranges)
+        properties = tuple(dict.fromkeys(prop for chars in found for prop in chars.properties))
+        return replace(
+            self._flags.chars(CharSet(ranges=ranges, properties=properties)), negated=negated
+        )
+
+    def _class_member(self) -> CharSet:
+        """Take one character of a class, or one escape."""
+        char, pair = self._peek(), self._text[self._at : self._at + 2]
+        if self._flags.sets and (char in _SET_SIGNS or (char in _SET_PAIRS and pair == char * 2)):
+            raise UnsupportedPatternError("set notation in a class with the flag v")
+        if not self._take("\\"):
+            return one(ord(self._next()))
+        if self._flags.sets and self._peek() == "q":
+            raise UnsupportedPatternError("\\q with the flag v")
+        chars = self._set_escape()
+        if chars is not None:
+            return chars
+        if self._take("b"):
+            return one(_BACKSPACE)
+        return one(self._char_escape(in_class=True))
+
+
+def _code_of(chars: CharSet) -> int | None:
+    """Return the code point of a set of one character, None for other sets."""
+    if chars.properties or len(chars.ranges) != 1 or chars.ranges[0][0] != chars.ranges[0][1]:
+        return None
+    return chars.ranges[0][0]

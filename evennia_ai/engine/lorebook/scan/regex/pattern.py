@@ -10,15 +10,13 @@ text, never on the machine. A search beyond the limit is given up for that text 
 import re
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
-from functools import lru_cache
 from typing import Any, Final
 
 import pcre2
 
 from evennia_ai.engine.lorebook.scan.regex import BrokenPatternError, UnsupportedPatternError
-from evennia_ai.engine.lorebook.scan.regex.chars import LAST, SURROGATES, CharSet
-from evennia_ai.engine.lorebook.scan.regex.escapes import Flags
-from evennia_ai.engine.lorebook.scan.regex.parsing import parse
+from evennia_ai.engine.lorebook.scan.regex.chars import LAST, CharSet
+from evennia_ai.engine.lorebook.scan.regex.parsing import parse, read_flags
 from evennia_ai.engine.lorebook.scan.regex.tree import (
     Again,
     Chain,
@@ -29,13 +27,68 @@ from evennia_ai.engine.lorebook.scan.regex.tree import (
     Node,
     Repeat,
     WordEdge,
+    walk,
+)
+from evennia_ai.engine.lorebook.scan.regex.units import (
+    SURROGATES,
     in_points,
     in_units,
-    uncounted_characters,
-    walk,
     without_surrogates,
-    write_search,
 )
+from evennia_ai.engine.lorebook.scan.regex.writing import uncounted_characters, write_search
+
+_DELIMITED: Final = re.compile(r"/(.+)/([dgimsuvy]*)", re.DOTALL)
+_OPEN_SLASH: Final = re.compile(r"(?<!\\)/")
+_UNESCAPED_SLASH: Final = re.compile(r"(?:^|[^\\])/")
+
+
+def is_delimited(written: str) -> bool:
+    """True if a text has the form `/body/flags`; every slash inside must have a backslash."""
+    return _split(written) is not None
+
+
+def delimited(written: str) -> str:
+    """Return a pattern in the form `/body/flags`, between new slashes if it has another form."""
+    return written if is_delimited(written) else "/" + _OPEN_SLASH.sub(r"\/", written) + "/"
+
+
+def _split(written: str) -> tuple[str, str] | None:
+    """Return body and flags of the delimited form, None if the text has another form.
+
+    As SillyTavern reads it: a slash after any backslash counts as escaped, and the first such
+    backslash is removed.
+    """
+    found = _DELIMITED.fullmatch(written)
+    if found is None or _UNESCAPED_SLASH.search(found[1]):
+        return None
+    return found[1].replace("\\/", "/", 1), found[2]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Refused:
+    """Why a text is no pattern that runs here."""
+
+    reason: str
+    is_broken: bool
+    """True if JavaScript refuses it too; then a key that only looks like one is an ordinary key."""
+
+
+def read_pattern(written: str) -> "Pattern | Refused":
+    """Return the pattern of a key, `/body/flags` or else the bare body, or why there is none."""
+    body, letters = _split(written) or (written, "")
+    if not body:
+        return Refused(reason="is no regular expression: it is empty", is_broken=True)
+    try:
+        flags = read_flags(letters)
+        pattern = Pattern(written, parse(body, flags), unicode=flags.unicode)
+    except BrokenPatternError as error:
+        return Refused(reason=f"is no regular expression: {error}", is_broken=True)
+    except UnsupportedPatternError as error:
+        return Refused(reason=f"cannot run here: {error}", is_broken=False)
+    if pattern.problem:
+        return Refused(reason=pattern.problem, is_broken=False)
+    return pattern
+
 
 STEP_LIMITS: Final = (1 << 9, 1 << 11, 1 << 13, 1 << 15, 1 << 17)
 """A pattern is searched with the first limit, then with each larger one until it has an answer."""
@@ -48,6 +101,8 @@ _STEPS_EXCEEDED: Final = -47
 _MEMORY_KIBIBYTES: Final = 8192
 # So many characters cost as much to walk over as one step.
 _CHARACTERS_A_STEP: Final = 64
+# What is one character in Python and is, or has, a half of one in JavaScript.
+_HALVES: Final = CharSet(ranges=(SURROGATES, (0x10000, LAST)))
 
 
 class StepsExceededError(Exception):
@@ -58,108 +113,56 @@ class OutOfMemoryError(Exception):
     """A search needed more memory than a pattern may have."""
 
 
-class Search:
-    """A search for one pattern; PCRE2 compiles it when it is first needed, because that is slow."""
-
-    __slots__ = ("_compiled", "_refers_back", "_uncounted", "_written")
-
-    def __init__(self, tree: Node) -> None:
-        self._written = write_search(tree)
-        self._uncounted = uncounted_characters(tree)
-        self._refers_back = any(isinstance(node, Again) for node in walk(tree))
-        self._compiled: dict[int, Any] = {}
-        if any(isinstance(node, Chars) and node.chars.properties for node in walk(tree)):
-            self.prepare()  # only the engine knows which scripts there are
-
-    def __call__(self, text: str, steps: int, /) -> tuple[int, int] | None:
-        """Return the span of the first match.
-
-        Raises:
-            StepsExceededError: The search takes more than `steps`.
-            OutOfMemoryError: The search takes too much memory.
-        """
-        # A step costs more where it may walk over many characters, so there are fewer of them.
-        # The limit is a power of 2, so that few limits are compiled.
-        walked = self._uncounted + (len(text) if self._refers_back else 0)
-        limit = max(1, steps >> (walked // _CHARACTERS_A_STEP).bit_length())
-        try:
-            found = self._compiled_with(limit).search(text)
-        except pcre2.LibraryError as error:
-            if error.code == _STEPS_EXCEEDED:
-                raise StepsExceededError from None
-            raise OutOfMemoryError from error
-        return None if found is None else found.span()
-
-    def prepare(self) -> None:
-        """Compile the pattern; raise UnsupportedPatternError if PCRE2 refuses it."""
-        self._compiled_with(STEP_LIMITS[0])
-
-    def _compiled_with(self, limit: int) -> Any:
-        if limit not in self._compiled:
-            options = f"(*NO_JIT)(*NO_AUTO_POSSESS)(*LIMIT_MATCH={limit})"
-            options += f"(*LIMIT_HEAP={_MEMORY_KIBIBYTES})"
-            try:
-                self._compiled[limit] = pcre2.compile(
-                    options + self._written, flags=pcre2.ASCII, jit=False
-                )
-            except pcre2.PatternError as error:
-                raise UnsupportedPatternError(f"the engine refuses it: {error}") from error
-        return self._compiled[limit]
-
-
-_DELIMITED: Final = re.compile(r"/(.+)/([dgimsuvy]*)", re.DOTALL)
-_OPEN_SLASH: Final = re.compile(r"(?<!\\)/")
-_UNESCAPED_SLASH: Final = re.compile(r"(?:^|[^\\])/")
-# What is one character in Python and is, or has, a half of one in JavaScript.
-_HALVES: Final = CharSet(ranges=(SURROGATES, (0x10000, LAST)))
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Refused:
-    """Why a text is no pattern that runs here.
-
-    `is_broken`: it is none in JavaScript either, so a key that only looks like one is an ordinary
-    key. Otherwise it is a fine pattern that cannot run here.
-    """
-
-    reason: str
-    is_broken: bool
-
-
 class Pattern:
-    """A pattern that is ready to search.
+    """A pattern that is ready to search."""
 
-    `literal` stands in every lower-cased text that matches, "" where nothing is known to.
-    `problem` says why the pattern runs in no text at all, "" while it does: that depends on the
-    pattern alone, never on a text.
-    """
+    __slots__ = (
+        "_compiled",
+        "_refers_back",
+        "_sees_halves",
+        "_uncounted",
+        "_written_search",
+        "literal",
+        "problem",
+        "written",
+    )
 
-    __slots__ = ("_is_prepared", "_search", "_sees_halves", "literal", "problem", "written")
-
-    def __init__(self, written: str, *, literal: str, search: Search, sees_halves: bool) -> None:
+    def __init__(self, written: str, tree: Node, *, unicode: bool) -> None:
+        """Raise UnsupportedPatternError if the tree cannot be written for PCRE2."""
+        nodes = list(walk(tree))
+        sets = [node.chars for node in nodes if isinstance(node, Chars)]
         self.written = written
-        self.literal = literal
+        # Every lower-cased text that matches contains this.
+        self.literal = required_literal(tree)
+        # Why the pattern runs in no text at all. It depends on the pattern, never on a text.
         self.problem = ""
-        self._search = search
-        self._sees_halves = sees_halves
-        self._is_prepared = False
+        # True if it can match half of a wide character or the place between two halves.
+        self._sees_halves = not unicode and (
+            any(chars.overlaps(_HALVES) for chars in sets)
+            or any(isinstance(node, WordEdge) and node.negated for node in nodes)
+        )
+        self._refers_back = any(isinstance(node, Again) for node in nodes)
+        self._uncounted = uncounted_characters(tree)
+        self._written_search = write_search(tree)
+        self._compiled: dict[int, Any] = {}
+        if any(chars.properties for chars in sets):
+            self.can_run()  # only PCRE2 knows which scripts there are
 
     def __repr__(self) -> str:
         return f"Pattern({self.written!r})"
 
     @property
     def trouble(self) -> str:
-        """What is wrong with the pattern, "" where nothing is."""
+        """What is wrong with the pattern, "" if nothing is."""
         return f"pattern '{self.written[:40]}' {self.problem}" if self.problem else ""
 
-    def prepared(self) -> bool:
-        """Make ready what is slow to make and made once; whether the pattern runs at all."""
-        if not self._is_prepared:
-            self._is_prepared = True
+    def can_run(self) -> bool:
+        """True if PCRE2 accepts the pattern; compiles it the first time, because that is slow."""
+        if not self.problem and not self._compiled:
             try:
-                self._search.prepare()
-            except UnsupportedPatternError as error:
-                self.problem = f"cannot run here: {error}"
+                self._compiled_with(STEP_LIMITS[0])
+            except pcre2.PatternError as error:
+                self.problem = f"cannot run here: the engine refuses it: {error}"
         return not self.problem
 
     def search(self, text: str, *, steps: int = STEP_LIMITS[-1]) -> tuple[int, int] | None:
@@ -169,80 +172,86 @@ class Pattern:
             StepsExceededError: The search takes more than `steps`.
             OutOfMemoryError: The search takes too much memory.
         """
-        if not self.prepared():
+        if not self.can_run():
             return None
         text = text[:MOST_SEARCHED]
         units = in_units(text) if self._sees_halves else text
-        span = self._search(_searchable(units), steps)
-        return span if span is None or units is text else in_points(units, *span)
+        # A step costs more where it may walk over many characters, so there are fewer of them.
+        # The limit is a power of 2, so that few limits are compiled.
+        walked = self._uncounted + (len(units) if self._refers_back else 0)
+        limit = max(1, steps >> (walked // _CHARACTERS_A_STEP).bit_length())
+        try:
+            found = self._compiled_with(limit).search(without_surrogates(units))
+        except pcre2.LibraryError as error:
+            if error.code == _STEPS_EXCEEDED:
+                raise StepsExceededError from None
+            raise OutOfMemoryError from error
+        if found is None:
+            return None
+        start, end = found.span()
+        return (start, end) if units is text else in_points(units, start, end)
+
+    def _compiled_with(self, limit: int) -> Any:
+        if limit not in self._compiled:
+            options = f"(*NO_JIT)(*NO_AUTO_POSSESS)(*LIMIT_MATCH={limit})"
+            options += f"(*LIMIT_HEAP={_MEMORY_KIBIBYTES})"
+            self._compiled[limit] = pcre2.compile(
+                options + self._written_search, flags=pcre2.ASCII, jit=False
+            )
+        return self._compiled[limit]
 
 
-@lru_cache(maxsize=4)
-def _searchable(text: str) -> str:
-    return without_surrogates(text)
+_MOST_ALIKE: Final = 4
+# Its small letter depends on its neighbours.
+_SIGMA: Final = "Σ"
 
 
-def is_delimited(written: str) -> bool:
-    """Whether a text has the form `/body/flags`; every slash inside must have a backslash."""
-    return _parts(written) is not None
+def required_literal(tree: Node) -> str:
+    """Return the longest text, in lower case, that every match must contain; "" if there is none.
 
-
-def delimited(written: str) -> str:
-    """A pattern in the form `/body/flags`: as it is where it has it, else between slashes."""
-    return written if is_delimited(written) else "/" + _OPEN_SLASH.sub(r"\/", written) + "/"
-
-
-def read_pattern(written: str) -> Pattern | Refused:
-    """The pattern of a key, `/body/flags` or else the bare body, or why there is none."""
-    body, letters = _parts(written) or (written, "")
-    if not body:
-        return Refused(reason="is no regular expression: it is empty", is_broken=True)
-    try:
-        flags = _flags(letters)
-        tree = parse(body, flags)
-        search = Search(tree)
-    except BrokenPatternError as error:
-        return Refused(reason=f"is no regular expression: {error}", is_broken=True)
-    except UnsupportedPatternError as error:
-        return Refused(reason=f"cannot run here: {error}", is_broken=False)
-    halves = not flags.unicode and _sees_halves(tree)
-    return Pattern(written, literal=required(tree), search=search, sees_halves=halves)
-
-
-def _parts(written: str) -> tuple[str, str] | None:
-    """Body and flags of the delimited form.
-
-    As SillyTavern reads it: a slash behind any backslash counts as escaped, and the first such
-    backslash goes.
+    A character may be part of it only if all that the pattern takes in its place have one and the
+    same small letter: an `s` that also means the long s does not, and ends the run.
     """
-    found = _DELIMITED.fullmatch(written)
-    if found is None or _UNESCAPED_SLASH.search(found[1]):
-        return None
-    return found[1].replace("\\/", "/", 1), found[2]
+    runs = [""]
+    _add_runs(tree, runs)
+    return max(runs, key=len)
 
 
-def _flags(letters: str) -> Flags:
-    if len(set(letters)) < len(letters):
-        raise BrokenPatternError("a flag stands there twice")
-    if "u" in letters and "v" in letters:
-        raise BrokenPatternError("the flags u and v exclude each other")
-    return Flags(
-        ignore_case="i" in letters,
-        multiline="m" in letters,
-        dot_all="s" in letters,
-        unicode="u" in letters or "v" in letters,
-        sets="v" in letters,
-        sticky="y" in letters,
-    )
+def _add_runs(node: Node, runs: list[str]) -> None:
+    """Add the texts that a node needs; the last run is the one that may still grow."""
+    match node:
+        case Chain(parts=parts):
+            for part in parts:
+                _add_runs(part, runs)
+        case Group(body=body):
+            _add_runs(body, runs)
+        case Chars(chars=chars):
+            letter = _small_letter(chars)
+            runs[-1] += letter
+            if not letter:
+                runs.append("")
+        case Edge() | WordEdge():
+            pass
+        case _:
+            runs.append("")
+            if (isinstance(node, Repeat) and node.least) or (
+                isinstance(node, Look) and not node.negative
+            ):
+                _add_runs(node.body, runs)
+            runs.append("")
 
 
-def _sees_halves(tree: Node) -> bool:
-    """Whether half of a wide character can be matched, or the place between two halves."""
-    return any(
-        (isinstance(node, Chars) and node.chars.overlaps(_HALVES))
-        or (isinstance(node, WordEdge) and node.negated)
-        for node in walk(tree)
-    )
+def _small_letter(chars: CharSet) -> str:
+    """Return the small letter of all members, "" if they have several."""
+    if chars.negated or chars.properties:
+        return ""
+    if sum(last - first + 1 for first, last in chars.ranges) > _MOST_ALIKE:
+        return ""
+    members = [chr(code) for first, last in chars.ranges for code in range(first, last + 1)]
+    letters = {member.lower() for member in members}
+    if len(letters) != 1 or _SIGMA in members:
+        return ""
+    return "" if any("\ud800" <= member <= "\udfff" for member in members) else letters.pop()
 
 
 TEXT_STEPS: Final = 1 << 19
@@ -277,7 +286,7 @@ def search_patterns(
     a slow pattern takes no steps from those that are quick.
     """
     lowered = text.lower()
-    pending = [one for one in patterns if one.literal in lowered and one.prepared()]
+    pending = [one for one in patterns if one.literal in lowered and one.can_run()]
     places: dict[Pattern, tuple[int, int]] = {}
     given_up: dict[Pattern, str] = {}
     used = 0
@@ -301,65 +310,4 @@ def search_patterns(
     given_up.update(dict.fromkeys(pending, f"took more than {STEP_LIMITS[-1]:,} steps"))
     return PatternHits(
         places=places, given_up=given_up, steps=used, is_whole=len(text) <= MOST_SEARCHED
-    )
-
-
-_MOST_ALIKE: Final = 4
-
-
-# Its small letter depends on its neighbours.
-_SIGMA: Final = "Σ"
-
-
-def required(tree: Node) -> str:
-    """The longest text, in lower case, that every match must contain; "" where there is none.
-
-    A character may be part of it only if all that the pattern takes in its place have one and the
-    same small letter: an `s` that also means the long s does not, and ends the run.
-    """
-    return max(_runs(tree), key=len, default="")
-
-
-def _runs(tree: Node) -> list[str]:
-    """The texts that must all be there."""
-    runs = [""]
-    for node in _flat(tree):
-        match node:
-            case Chars(chars=chars):
-                letter = _letter(chars)
-                runs[-1:] = [runs[-1] + letter] if letter else [runs[-1], ""]
-            case Repeat(body=body, least=least) if least:
-                runs += [*_runs(body), ""]
-            case Look(body=body, negative=False):
-                runs += [*_runs(body), ""]
-            case Edge() | WordEdge():
-                pass
-            case _:
-                runs.append("")
-    return runs
-
-
-def _flat(tree: Node) -> list[Node]:
-    """The nodes that follow one another, groups opened."""
-    match tree:
-        case Chain(parts=parts):
-            return [node for part in parts for node in _flat(part)]
-        case Group(body=body):
-            return _flat(body)
-        case _:
-            return [tree]
-
-
-def _letter(chars: CharSet) -> str:
-    """The small letter of all members, "" where they have several."""
-    if chars.negated or chars.properties:
-        return ""
-    if sum(last - first + 1 for first, last in chars.ranges) > _MOST_ALIKE:
-        return ""
-    members = [chr(code) for first, last in chars.ranges for code in range(first, last + 1)]
-    letters = {member.lower() for member in members}
-    if len(letters) != 1 or _SIGMA in members:
-        return ""
-    return (
-        "" if any(SURROGATES[0] <= ord(one) <= SURROGATES[1] for one in members) else letters.pop()
     )

@@ -119,10 +119,17 @@ def test_what_javascript_does_not_compile_is_broken(written):
     assert "\n" not in refused.reason
 
 
-def test_the_reason_names_the_place():
-    refused = read_pattern("/drag(on/")
-    assert refused == Refused(
-        reason="is no regular expression: a ( that is never closed at character 8", is_broken=True
+@pytest.mark.parametrize(
+    ("written", "why"),
+    [
+        ("/drag(on/", "a ( that is never closed at character 8"),
+        ("/drag(?<1>on)/", "a group without a proper name at character 8"),
+        ("/drag{2}{3}/", "a { that belongs to nothing at character 8"),
+    ],
+)
+def test_the_reason_names_the_place(written, why):
+    assert read_pattern(written) == Refused(
+        reason=f"is no regular expression: {why}", is_broken=True
     )
 
 

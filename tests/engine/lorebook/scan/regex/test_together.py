@@ -18,6 +18,7 @@ from evennia_ai.engine.lorebook.scan.regex.pattern import (
     read_pattern,
     search_patterns,
 )
+from evennia_ai.engine.lorebook.scan.regex.tree import EMPTY
 from evennia_ai.engine.prompt.components import ALL_GRANTS
 from evennia_ai.formats.lorebooks.books import read_book
 from tests.engine.lorebook.builders import (
@@ -37,27 +38,22 @@ TOO_MANY = "took more than 131,072 steps"
 PRESETS = pytest.mark.parametrize("preset", ["evennia_ai", "sillytavern"])
 
 
-class Costly:
-    """A search that matches at its number once it may take so many steps; counts its steps."""
+class CostlyPattern(Pattern):
+    """A pattern that matches at its number once it may take so many steps; counts its steps."""
 
-    def __init__(self, number: int, needs: int) -> None:
+    __slots__ = ("allowed", "needs", "number")
+
+    def __init__(self, number: int, *, needs: int) -> None:
+        super().__init__(f"/costly{number}/", EMPTY, unicode=False)
         self.number = number
         self.needs = needs
         self.allowed: list[int] = []
 
-    def prepare(self) -> None:
-        """Nothing is to be made ready."""
-
-    def __call__(self, text: str, steps: int, /) -> tuple[int, int]:
+    def search(self, text: str, *, steps: int = STEP_LIMITS[-1]) -> tuple[int, int]:
         self.allowed.append(steps)
         if steps < self.needs:
             raise StepsExceededError
         return self.number, self.number + 1
-
-
-def a_costly_pattern(number: int, *, needs: int) -> Pattern:
-    search = Costly(number, needs)
-    return Pattern(f"/costly{number}/", literal="", search=search, sees_halves=False)
 
 
 def a_pattern_book(preset: str, *, pattern: str = SLOW):
@@ -72,30 +68,30 @@ def rules_of(preset: str):
 
 
 def test_pattern_is_searched_with_larger_limits_until_it_has_an_answer():
-    pattern = a_costly_pattern(3, needs=STEP_LIMITS[2])
+    pattern = CostlyPattern(3, needs=STEP_LIMITS[2])
     found = search_patterns("anything", [pattern])
     assert found.places == {pattern: (3, 4)}
-    assert pattern._search.allowed == list(STEP_LIMITS[:3])
+    assert pattern.allowed == list(STEP_LIMITS[:3])
     assert found.steps == sum(STEP_LIMITS[:3])
     assert found.given_up == {}
 
 
 def test_quick_patterns_are_searched_before_slow_ones_whatever_their_order():
-    slow = [a_costly_pattern(number, needs=STEP_LIMITS[-1] + 1) for number in range(20)]
-    quick = a_costly_pattern(20, needs=1)
+    slow = [CostlyPattern(number, needs=STEP_LIMITS[-1] + 1) for number in range(20)]
+    quick = CostlyPattern(20, needs=1)
     found = search_patterns("anything", [*slow, quick])
     assert found.places == {quick: (20, 21)}
     assert set(found.given_up) == set(slow)
     assert set(found.given_up.values()) == {NO_STEPS}
-    assert found.steps == sum(sum(one._search.allowed) for one in [*slow, quick]) <= TEXT_STEPS
+    assert found.steps == sum(sum(one.allowed) for one in [*slow, quick]) <= TEXT_STEPS
 
 
 def test_patterns_take_no_steps_where_none_are_left():
-    patterns = [a_costly_pattern(number, needs=1) for number in range(3)]
+    patterns = [CostlyPattern(number, needs=1) for number in range(3)]
     found = search_patterns("anything", patterns, steps=0)
     assert (found.places, found.steps) == ({}, 0)
     assert found.given_up == dict.fromkeys(patterns, NO_STEPS)
-    assert not any(pattern._search.allowed for pattern in patterns)
+    assert not any(pattern.allowed for pattern in patterns)
 
 
 def test_a_pattern_beyond_its_limit_is_given_up_for_that_text_alone():

@@ -1,0 +1,53 @@
+"""The text units of JavaScript.
+
+A character beyond the first 65,536 is a pair of surrogates in JavaScript. Without the flag `u` a
+pattern sees both halves: `.` is one of them, and a class of two emoji holds their common half.
+"""
+
+import re
+from functools import lru_cache
+from typing import Final
+
+SURROGATES: Final = (0xD800, 0xDFFF)
+TO_PRIVATE_USE: Final = 0x100000
+"""PCRE2 takes no surrogates. Added to a surrogate, this gives the character that stands for it."""
+
+_WIDE: Final = re.compile("[\U00010000-\U0010ffff]")
+_SURROGATE: Final = re.compile("[\ud800-\udfff]")
+
+
+@lru_cache(maxsize=4)
+def in_units(text: str) -> str:
+    """Return the text with a pair of surrogates for each wide character."""
+    return text if text.isascii() else _WIDE.sub(_pair, text)
+
+
+def _pair(found: re.Match[str]) -> str:
+    code = ord(found[0]) - 0x10000
+    return chr(0xD800 + (code >> 10)) + chr(0xDC00 + (code & 0x3FF))
+
+
+def in_points(units: str, start: int, end: int) -> tuple[int, int]:
+    """Return a span of a text of units as a span of code points.
+
+    A half counts as its whole character.
+    """
+    first = _count_points(units[:start])
+    if (
+        0 < start < len(units)
+        and "\ud800" <= units[start - 1] < "\udc00" <= units[start] < "\ue000"
+    ):
+        first -= 1
+    return first, (first if start == end else _count_points(units[:end]))
+
+
+def _count_points(units: str) -> int:
+    return len(units.encode("utf-16-le", "surrogatepass").decode("utf-16-le", "surrogatepass"))
+
+
+@lru_cache(maxsize=4)
+def without_surrogates(text: str) -> str:
+    """Return the text with a character of private use for each surrogate."""
+    if text.isascii():
+        return text
+    return _SURROGATE.sub(lambda found: chr(ord(found[0]) + TO_PRIVATE_USE), text)

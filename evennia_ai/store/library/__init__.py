@@ -1,1 +1,0 @@
-"""The library: a further database, in which games share knowledge bases and cards."""
