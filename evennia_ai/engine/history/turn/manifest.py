@@ -1,11 +1,12 @@
-"""The manifest of a turn: enough to rebuild its prompt byte for byte, and to say why it was so.
+"""The manifest of a turn: enough to rebuild its prompt byte for byte and to explain it.
 
-Every message is named by the record that holds it, so later edits of components, cards and lore
-change no past turn. Entries of lore that nothing concerned are told in bulk: a book of 10,000 costs
-a turn a few words. Manifests are made from drafts (`evennia_ai.engine.history.turn.sending`). The
-record that ends a turn holds the hash of its manifest (`evennia_ai.engine.history.turn.seals`).
-Anybody may have written the manifest in a transcript: `wrong_field` names the first value that no
-turn writes, and `transcripts` checks that the records it names exist.
+Each message is named by the record that holds it, so later edits of components, cards and lore
+change no past turn. Lore entries without a verdict of their own are stored in bulk, so a book of
+10,000 entries adds only a few words. Manifests are made from drafts
+(`evennia_ai.engine.history.turn.sending`). The record that ends a turn holds the hash of its
+manifest (`evennia_ai.engine.history.turn.seals`). Anybody may have written the manifest in a
+transcript. So `wrong_field` names the first value that no turn writes, and `transcripts` checks
+that the records it names exist.
 """
 
 import json
@@ -60,41 +61,41 @@ class RecordedMessage(NamedTuple):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class TurnManifest(PromptFigures):
-    """What one prompt consisted of."""
+    """The contents of one prompt."""
 
     messages: tuple[RecordedMessage, ...]
     verdicts: tuple[Annotated[Verdict, _AsRow()], ...]
     silent: tuple[Annotated[Unmatched, _AsRow()], ...] = ()
-    """Entries of lore without a verdict of their own, by the reason they share."""
+    """Lore entries without a verdict of their own, grouped by reason."""
     cut: Count
     model: Annotated[str, Field(max_length=MOST_MODEL)] = ""
     sent_sha256: str = ""
-    """Of the messages as the provider's adapter sent them."""
+    """The hash of the messages as the provider's adapter sent them."""
     revisions: Mapping[str, str] = field(default_factory=dict)
-    """Which version of each card, book and component took part, by origin."""
+    """The version of each card, book and component in the prompt, by origin."""
     segment: Count = 1
-    """The part of the conversation it stands in."""
+    """The segment of the conversation that it belongs to."""
     inputs: Mapping[str, Any] = field(default_factory=dict)
-    """The small values it was made from, as JSON."""
+    """The small values from which it was made, as JSON."""
     anchors: Anchors = field(default_factory=dict)
-    """Where its anchored notes stand."""
+    """The places of its anchored notes."""
     tools_record: str | None = None
-    """The record of the list of tools that was sent beside the messages."""
+    """The record of the list of tools that was sent with the messages."""
     request: Mapping[str, Any] = field(default_factory=dict)
-    """How the model was asked beside the messages and tools, without secrets, as JSON values."""
+    """Other parameters of the request to the model, without secrets, as JSON."""
     erased: bool = False
-    """Whether the words of its records, inputs and verdicts were erased on request."""
+    """True if the words of its records, inputs and verdicts were erased on request."""
     erased_blocks: tuple[str, ...] = ()
     """Keys of the blocks of facts whose text was erased on request."""
 
     @property
     def record_ids(self) -> tuple[str, ...]:
-        """Ids of the records the prompt shows, in its order."""
+        """Return the ids of the records in the prompt, in order."""
         return tuple(message.record for message in self.messages)
 
     @property
     def sent_ids(self) -> tuple[str, ...]:
-        """Ids of all records that were sent: those of the prompt, and the list of tools."""
+        """Return the ids of all records that were sent: the prompt and the list of tools."""
         return (*self.record_ids, *(() if self.tools_record is None else (self.tools_record,)))
 
     def to_plain(self) -> dict[str, Any]:
@@ -113,12 +114,12 @@ class TurnManifest(PromptFigures):
 
     @classmethod
     def from_json(cls, text: str) -> "TurnManifest":
-        """Read the manifest that `to_json` wrote. ReplayError: it has another format."""
+        """Read a manifest that `to_json` wrote. Raises ReplayError for another format."""
         return cls.from_plain(json.loads(text))
 
     @classmethod
     def from_plain(cls, plain: Mapping[str, Any]) -> "TurnManifest":
-        """Read the manifest that `to_plain` wrote. ReplayError: it has another format."""
+        """Read a manifest that `to_plain` wrote. Raises ReplayError for another format."""
         values = dict(plain)
         found = values.pop("format", None)
         if found != FORMAT:
@@ -135,12 +136,13 @@ class TurnManifest(PromptFigures):
 
 
 def request_in_words(manifest: TurnManifest) -> str:
-    """Render how the model was asked, for example "profile default, temperature 0.7".
+    """Render the parameters of the request, for example "profile default, temperature 0.7".
 
     Empty if the words of the turn were erased.
     """
-    beside = dict(manifest.request)
-    values = {**beside, **beside.pop("body", {})}
+    # The body of a request has parameters of its own: show them like the others.
+    request = dict(manifest.request)
+    values = {**request, **request.pop("body", {})}
     values.pop("body", None)
     return ", ".join(
         f"{name} {value if isinstance(value, str) else canonical_json(value)}"
@@ -149,14 +151,14 @@ def request_in_words(manifest: TurnManifest) -> str:
 
 
 def number_in(manifest: TurnManifest, index: int) -> str:
-    """Return what every screen calls a message of the prompt: `#12` by its record."""
+    """Return the number of a message on every screen, for example `#12`, from its record."""
     return f"#{manifest.messages[index].record}"
 
 
 def with_record_names(manifest: TurnManifest, name: Callable[[str], str]) -> TurnManifest:
     """Return the manifest with `name` applied to each id of a record in it.
 
-    The game calls records by their ids. Transcripts and seals call them by their places, which are
+    The game names records by their ids. Transcripts and seals name them by their places, which are
     the same in every database.
     """
     inputs = dict(manifest.inputs)
@@ -196,12 +198,12 @@ _verdict_values: Final = attrgetter(*_VERDICT)
 
 
 def anchors_from(told: Mapping[str, Any]) -> Anchors:
-    """The anchors of notes, from [index, hash] by origin."""
+    """Return the anchors of notes from [index, hash] by origin."""
     return {origin: Anchor(*anchor) for origin, anchor in told.items()}
 
 
 def without_words(manifest: TurnManifest) -> TurnManifest:
-    """The manifest of a turn whose words were erased: what it cost, its hashes and its records."""
+    """Return the manifest of a turn whose words were erased: only its costs, hashes and records."""
     return replace(
         manifest,
         verdicts=(),
@@ -230,7 +232,7 @@ def without_block(manifest: TurnManifest, *, key: str, source: str) -> TurnManif
 
 
 def wrong_field(manifest: TurnManifest) -> str | None:
-    """Return the name of the first field with a value that no turn writes, None without one."""
+    """Return the name of the first field with a value that no turn writes, or None."""
     # pydantic refuses half a letter (a lone surrogate), and a turn may have recorded one.
     text = make_storable(json.dumps(manifest.to_plain(), ensure_ascii=False))
     try:
