@@ -15,12 +15,18 @@ from dataclasses import dataclass, replace
 from types import MappingProxyType
 from typing import Final
 
-from evennia_ai.engine.prompt.carried import Store
-from evennia_ai.engine.prompt.compiled import DYNAMIC, CompiledComponent, Filling
-from evennia_ai.engine.prompt.expansion import ComponentSet
+from evennia_ai.engine.prompt.expansion import CompiledComponent, ComponentSet
+from evennia_ai.engine.prompt.filling import Filling
+from evennia_ai.engine.prompt.fragments import (
+    DYNAMIC,
+    Claim,
+    Fragment,
+    make_fragment,
+    without_origin,
+)
+from evennia_ai.engine.prompt.macro_state import MacroStore
 from evennia_ai.engine.prompt.messages import OF_LORE
-from evennia_ai.engine.prompt.pieces import Claim, Piece, make_piece, without_origin
-from evennia_ai.engine.prompt.settled import FILLED_IN, settle_piece
+from evennia_ai.engine.prompt.prefix_rules import FILLED_IN, restrict_fragment
 from evennia_ai.engine.prompt.tokens import TokenCounter
 from evennia_ai.engine.prompt.trace import Verdict, not_expanded
 
@@ -55,26 +61,28 @@ class DynamicBlock:
         return f"block:{self.key}"
 
 
-def as_data(text: str, claim: Claim) -> str:
+def mark_as_data(text: str, claim: Claim) -> str:
     """What players chose or said, as it may stand at a place: told to be data in a system's."""
     return f"{DATA_HEAD}\n{text}" if claim.spoken_as == "system" else text
 
 
-def blocks_alone(blocks: Sequence[DynamicBlock], *, counter: TokenCounter) -> list[Piece | Verdict]:
+def block_fragments(
+    blocks: Sequence[DynamicBlock], *, counter: TokenCounter
+) -> list[Fragment | Verdict]:
     """The blocks that stand for themselves: in the dynamic message, or at their depth."""
     return [
         _alone(block, index, counter) for index, block in enumerate(blocks) if not block.component
     ]
 
 
-def with_filled(
-    made: Sequence[Piece | Verdict],
+def fill_components(
+    made: Sequence[Fragment | Verdict],
     blocks: Sequence[DynamicBlock],
     *,
     components: ComponentSet,
     filling: Filling,
-    store: Store,
-) -> list[Piece | Verdict]:
+    store: MacroStore,
+) -> list[Fragment | Verdict]:
     """What the components gave, with the blocks that fill one of them in its place."""
     result = [*made]
     if not blocks and not any(map(components.compiled.reads, FILLED.values())):
@@ -89,13 +97,13 @@ def with_filled(
 
 
 def _with_one(
-    made: list[Piece | Verdict],
+    made: list[Fragment | Verdict],
     told: Sequence[DynamicBlock],
     *,
     place: CompiledComponent,
     filling: Filling,
-    store: Store,
-) -> list[Piece | Verdict]:
+    store: MacroStore,
+) -> list[Fragment | Verdict]:
     """The same with one component filled; where it cannot be, each block says why."""
     key = place.component.key
     if not place.component.enabled or place.template is None:
@@ -107,46 +115,50 @@ def _with_one(
     others = without_origin(made, place.origin)
     if not told:
         return [*others, not_expanded(place.origin, "nothing to tell")]
-    facts = as_data("\n".join(block.text for block in told), place.claim(filling.layout))
+    facts = mark_as_data("\n".join(block.text for block in told), place.claim(filling.layout))
     filled = _filled(place, facts, filling=filling, store=store)
-    if isinstance(filled, Piece):
-        filled = settle_piece(filled, FILLED_IN, layout=filling.layout, counter=filling.counter)
+    if isinstance(filled, Fragment):
+        filled = restrict_fragment(
+            filled, FILLED_IN, layout=filling.layout, counter=filling.counter
+        )
     return [*others, filled]
 
 
 def _filled(
-    place: CompiledComponent, facts: str, *, filling: Filling, store: Store
-) -> Piece | Verdict:
+    place: CompiledComponent, facts: str, *, filling: Filling, store: MacroStore
+) -> Fragment | Verdict:
     counter, layout = filling.counter, filling.layout
     name = FILLED[place.component.key]
     if not place.component.content.strip():
         tokens = counter.recall(facts)
-        return make_piece(facts, place.claim(layout), counter=counter, content_tokens=tokens)
+        return make_fragment(facts, place.claim(layout), counter=counter, content_tokens=tokens)
     own = place.expand_into(filling.with_values({name: facts}), store)
     if isinstance(own, Verdict) or (place.template and name in place.template.names):
         return own
     text = f"{own.message.content}\n{facts}"
-    return make_piece(text, place.claim(layout), counter=counter, note=own.note)
+    return make_fragment(text, place.claim(layout), counter=counter, note=own.note)
 
 
-def _alone(block: DynamicBlock, index: int, counter: TokenCounter) -> Piece | Verdict:
+def _alone(block: DynamicBlock, index: int, counter: TokenCounter) -> Fragment | Verdict:
     if not block.text.strip():
         return not_expanded(block.origin, "empty")
     claim = Claim(
-        origin=block.origin, id=DYNAMIC.id, key=block.key, role="user", order=index, joint=DYNAMIC
+        origin=block.origin, id=DYNAMIC.id, key=block.key, role="user", order=index, shared=DYNAMIC
     )
     if block.depth is not None:
-        claim = replace(claim, depth=block.depth, order=block.order, joint=None)
-    return make_piece(block.text, claim, counter=counter, content_tokens=counter.recall(block.text))
+        claim = replace(claim, depth=block.depth, order=block.order, shared=None)
+    return make_fragment(
+        block.text, claim, counter=counter, content_tokens=counter.recall(block.text)
+    )
 
 
-def without_facts(made: Iterable[Piece | Verdict]) -> list[Piece | Verdict]:
+def drop_facts(made: Iterable[Fragment | Verdict]) -> list[Fragment | Verdict]:
     """What is left where the component of the dynamic message is off: no facts, no frozen lore."""
     reason = f"component {DYNAMIC.key} is disabled"
     return [
         not_expanded(one.claim.origin, reason)
-        if isinstance(one, Piece)
-        and (one.claim.joint is DYNAMIC or one.claim.stays.startswith(OF_LORE))
+        if isinstance(one, Fragment)
+        and (one.claim.shared is DYNAMIC or one.claim.stays.startswith(OF_LORE))
         else one
         for one in made
     ]
@@ -194,13 +206,13 @@ def guidance_for(origin: str) -> str:
     return "\n".join([GUIDANCE_MARK, opened, *read_out, _RUNTIME, _FILES, GUIDANCE_END])
 
 
-def with_guidance(
-    made: Sequence[Piece | Verdict],
+def add_guidance(
+    made: Sequence[Fragment | Verdict],
     guidance: str,
     *,
     components: ComponentSet,
     counter: TokenCounter,
-) -> list[Piece | Verdict]:
+) -> list[Fragment | Verdict]:
     """What was made of the components, and the block as the last text before the history.
 
     It is there once: where a builder has a component of its key, or a text with its mark, that one
@@ -215,12 +227,12 @@ def with_guidance(
         reason = f"a component has {GUIDANCE_MARK} or its key already"
         return [*made, not_expanded(GUIDANCE_ORIGIN, reason)]
     claim = Claim(origin=GUIDANCE_ORIGIN, id=GUIDANCE_ID, key=GUIDANCE_KEY, role="system")
-    return [*made, make_piece(guidance, claim, counter=counter)]
+    return [*made, make_fragment(guidance, claim, counter=counter)]
 
 
-def _has_mark(made: Piece | Verdict) -> bool:
+def _has_mark(made: Fragment | Verdict) -> bool:
     return (
-        isinstance(made, Piece)
+        isinstance(made, Fragment)
         and made.claim.role == "system"
         and GUIDANCE_MARK in made.message.content
     )

@@ -12,10 +12,9 @@ from dataclasses import dataclass, field
 from itertools import islice, zip_longest
 from typing import Final, Literal, NamedTuple, get_args
 
-from evennia_ai.engine.prompt.compiled import CompiledComponent
 from evennia_ai.engine.prompt.dice import Dice
-from evennia_ai.engine.prompt.expansion import ComponentSet
-from evennia_ai.engine.prompt.messages import OF_LORE, Message, Part, costs, part_of
+from evennia_ai.engine.prompt.expansion import CompiledComponent, ComponentSet
+from evennia_ai.engine.prompt.messages import OF_LORE, Message, Part, message_tokens, part_of
 from evennia_ai.engine.prompt.placement import Anchors
 from evennia_ai.engine.prompt.templates.value_names import OUTLET
 from evennia_ai.engine.prompt.tokens import TokenCounter
@@ -38,7 +37,7 @@ Reason = Literal[
     "undeclared",
 ]
 REASONS: Final[tuple[Reason, ...]] = get_args(Reason)
-# What each reason says about the piece that broke the prefix.
+# What each reason says about the fragment that broke the prefix.
 MEANINGS: Final[Mapping[Reason, str]] = {
     "append": "the whole prompt before is a prefix",
     "dynamic": "the facts of that turn were for that turn alone",
@@ -81,7 +80,7 @@ class Sent:
 
 
 class Break(NamedTuple):
-    """Why the prefix ends where it does, and the origin of the piece that ended it."""
+    """Why the prefix ends where it does, and the origin of the fragment that ended it."""
 
     reason: Reason
     origin: str | None
@@ -173,10 +172,10 @@ _NOT_AHEAD: Final = frozenset({"history", "dynamic"})
 
 
 def _stands_behind(sent: Sent, origin: str) -> bool:
-    """Whether this piece stands behind the history; in front of none it cannot be told."""
+    """Whether this fragment stands behind the history; in front of none it cannot be told."""
     messages = sent.messages
     begins = next((at for at, one in enumerate(messages) if one.block in _NOT_AHEAD), len(messages))
-    # What somebody said has a record and no parts; no piece is of its origin.
+    # What somebody said has a record and no parts; no fragment is of its origin.
     behind = [one for one in messages[begins + 1 :] if one.joined or one.record is None]
     return any(origin in message.origins for message in behind)
 
@@ -298,7 +297,7 @@ def _first_origin(pair: _Pair) -> str | None:
 class CacheAccount:
     """What two prompts of one conversation share.
 
-    `broken_by` is the origin of the first piece that differs, None where the older prompt is
+    `broken_by` is the origin of the first fragment that differs, None where the older prompt is
     wholly a prefix of the newer one; `reason` is why, None where that is not known.
     """
 
@@ -358,7 +357,7 @@ def account(
     found = first_break(sent, newer, at=shared, components=components)
     return CacheAccount(
         shared_messages=shared,
-        shared_tokens=sum(costs(newer.messages[:shared], counter)),
+        shared_tokens=sum(message_tokens(newer.messages[:shared], counter)),
         broken_by=found.origin,
         reason=found.reason if sent is older or found.reason == "append" else None,
     )

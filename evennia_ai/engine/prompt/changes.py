@@ -8,7 +8,7 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from typing import Final, Literal
 
-from evennia_ai.engine.prompt.report import Report, fates, number_of
+from evennia_ai.engine.prompt.report import Report, final_verdicts, number_of
 from evennia_ai.engine.text.differences import differences
 
 How = Literal["came", "went", "changed"]
@@ -31,10 +31,10 @@ class Change:
     """The text of what came, or what is different sentence by sentence."""
 
 
-def changes(older: Report, newer: Report) -> list[Change]:
+def compare_reports(older: Report, newer: Report) -> list[Change]:
     """What came, what reads otherwise and what went, each in the order of its prompt."""
     before, now = _texts(older), _texts(newer)
-    kept, left = fates(newer)
+    kept, left = final_verdicts(newer)
     reasons = {one.item: one.cause or one.reason for one in (*kept, *left)}
     found: list[Change] = []
     for item, text in now.items():
@@ -48,7 +48,7 @@ def changes(older: Report, newer: Report) -> list[Change]:
     return found
 
 
-def said_between(older: Report, newer: Report) -> tuple[list[str], list[str]]:
+def compare_messages(older: Report, newer: Report) -> tuple[list[str], list[str]]:
     """The numbers of the conversation's messages that came, and of those no longer shown."""
     before, now = _said(older), _said(newer)
     came = [number for number in now if number not in before]
@@ -61,15 +61,15 @@ def _change(item: str, how: How, reasons: Mapping[str, str], lines: tuple[str, .
 
 def _texts(report: Report) -> dict[str, str]:
     """The text of each item that counted; "" where it stands in that of another."""
-    pieces: dict[str, list[str]] = {}
+    fragments: dict[str, list[str]] = {}
     for message in report.messages:
         for part in message.parts:
-            pieces.setdefault(part.origin, []).append(message.content[part.start : part.end])
-    for verdict in fates(report)[0]:
-        pieces.setdefault(verdict.item, [])
+            fragments.setdefault(part.origin, []).append(message.content[part.start : part.end])
+    for verdict in final_verdicts(report)[0]:
+        fragments.setdefault(verdict.item, [])
     return {
         origin: "\n".join(texts)
-        for origin, texts in pieces.items()
+        for origin, texts in fragments.items()
         if origin.partition(":")[0] not in _NO_ITEMS
     }
 

@@ -175,7 +175,7 @@ def canonical_line(
     return f"{{{','.join(fields)}}}".encode("utf-8", "surrogatepass")
 
 
-def digest(messages: Iterable[Message]) -> str:
+def messages_sha256(messages: Iterable[Message]) -> str:
     """The hash of messages as a model sees them, one canonical JSON line each."""
     return lines_sha256(each(tuple(messages), _WIRE, Message.wire))
 
@@ -191,7 +191,7 @@ def _lines_sha256(lines: tuple[bytes, ...]) -> str:
     return sha256(b"\n".join(lines)).hexdigest()
 
 
-def costs(messages: Sequence[Message], counter: TokenCounter) -> tuple[int, ...]:
+def message_tokens(messages: Sequence[Message], counter: TokenCounter) -> tuple[int, ...]:
     """The tokens of each message."""
     return tuple(each(messages, counter.slot, lambda message: message.tokens(counter)))
 
@@ -210,7 +210,7 @@ def said(
     return Message(role, content, name, origin, record)
 
 
-def pending(
+def event_message(
     content: str, *, name: str | None = None, record: str | None = None, kind: str = ""
 ) -> Message:
     """The event being answered, of this kind, as a message of its own after the history."""

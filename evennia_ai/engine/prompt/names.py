@@ -176,7 +176,7 @@ def short(label: str) -> str:
     return (name[: SHORT_CHARACTERS - len(behind)].strip(" -'’") or SOMEONE) + behind
 
 
-def in_system(values: Mapping[str, str]) -> Mapping[str, str]:
+def shorten_names(values: Mapping[str, str]) -> Mapping[str, str]:
     """The values that templates name as a message of role system may have them: names short."""
     made = {name: short(values[name]) for name in _NAMING if name in values}
     is_short = all(values[name] == text for name, text in made.items())

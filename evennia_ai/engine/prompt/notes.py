@@ -7,15 +7,19 @@ from typing import Annotated, Final, Literal, NamedTuple, get_args
 from pydantic import Field
 
 from evennia_ai.engine.foreign.fields import Must, plain_form
-from evennia_ai.engine.prompt.carried import Carried, Store
-from evennia_ai.engine.prompt.compiled import CompiledComponent, Filling
 from evennia_ai.engine.prompt.components import DEFAULT_ORDER, HISTORY_ID, PromptComponent
-from evennia_ai.engine.prompt.expansion import CompiledComponents, ComponentSet
+from evennia_ai.engine.prompt.expansion import CompiledComponent, CompiledComponents, ComponentSet
+from evennia_ai.engine.prompt.filling import Filling
+from evennia_ai.engine.prompt.fragments import Claim, Fragment, SharedMessage, make_fragment
 from evennia_ai.engine.prompt.history import History
+from evennia_ai.engine.prompt.macro_state import MacroState, MacroStore
 from evennia_ai.engine.prompt.memo import Slot
 from evennia_ai.engine.prompt.messages import Role, Trust
-from evennia_ai.engine.prompt.pieces import Claim, Joint, Piece, make_piece
-from evennia_ai.engine.prompt.settled import SaidSources, settle_piece, unsettled_template
+from evennia_ai.engine.prompt.prefix_rules import (
+    SpeechSources,
+    restrict_fragment,
+    template_dependence,
+)
 from evennia_ai.engine.prompt.tokens import TokenCounter
 from evennia_ai.engine.prompt.trace import Verdict, not_expanded
 
@@ -31,8 +35,8 @@ NotePlace = Annotated[
 ]
 """Where a note stands that does not go by its depth, as it is written."""
 
-# The piece of a note beside a component, and the message right there.
-_BESIDE: Final = Slot[tuple[Joint, Piece]]("beside")
+# The fragment of a note beside a component, and the message right there.
+_BESIDE: Final = Slot[tuple[SharedMessage, Fragment]]("beside")
 _MOST_BESIDE: Final = 999_999
 
 
@@ -120,19 +124,19 @@ class Notes:
 
 
 class ExpandedNote(NamedTuple):
-    """A note as this turn has it: its piece, or the verdict that says why there is none."""
+    """A note as this turn has it: its fragment, or the verdict that says why there is none."""
 
     note: AuthorsNote
-    made: Piece | Verdict
+    made: Fragment | Verdict
     is_due: bool
 
 
-def expanded_notes(
+def expand_notes(
     notes: Notes,
     filling: Filling,
     *,
     components: ComponentSet,
-    lore: SaidSources,
+    lore: SpeechSources,
     history: History,
     said: int,
     cut: int,
@@ -145,12 +149,12 @@ def expanded_notes(
         return [], filling
     expanded: list[ExpandedNote] = []
     made_of_notes, left = notes.compiled.expand(filling)
-    if left.left != filling.carried.left:
-        done = Carried(work=left.work, work_contained=left.work_contained)
-        filling = replace(filling, carried=done)
+    if left.left != filling.state.left:
+        done = MacroState(work=left.work, work_contained=left.work_contained)
+        filling = replace(filling, state=done)
     for index, made in enumerate(made_of_notes):
         note = notes.notes[index]
-        verdict = not_due(note, index, history=history, said=said, cut=cut)
+        verdict = verdict_if_not_due(note, index, history=history, said=said, cut=cut)
         stands = _where_it_stands(
             made, notes, index, components=components, filling=filling, lore=lore
         )
@@ -159,25 +163,27 @@ def expanded_notes(
 
 
 def _where_it_stands(
-    made: Piece | Verdict,
+    made: Fragment | Verdict,
     notes: Notes,
     index: int,
     *,
     components: ComponentSet,
     filling: Filling,
-    lore: SaidSources,
-) -> Piece | Verdict:
+    lore: SpeechSources,
+) -> Fragment | Verdict:
     """What the note of this index gave, beside a component if it asks for that place."""
     template = notes.compiled.members[index].template
-    if not notes.notes[index].place or not isinstance(made, Piece) or template is None:
+    if not notes.notes[index].place or not isinstance(made, Fragment) or template is None:
         return made
     placed = _placed(made, notes.notes[index], index, components, filling.counter)
-    unsettled = components.unsettled(lore)
-    why = unsettled_template(template, unsettled.said, fields=unsettled.fields)
-    return settle_piece(placed, why, layout=filling.layout, counter=filling.counter)
+    unsettled = components.dependences(lore)
+    why = template_dependence(template, unsettled.said, fields=unsettled.fields)
+    return restrict_fragment(placed, why, layout=filling.layout, counter=filling.counter)
 
 
-def joint_beside(note: AuthorsNote, index: int, *, components: ComponentSet) -> Joint | None:
+def message_next_to(
+    note: AuthorsNote, index: int, *, components: ComponentSet
+) -> SharedMessage | None:
     """The message beside the component that the note of this index names, of its own role.
 
     None where it names none, or where that component is not there or stands by its depth. Of
@@ -186,49 +192,51 @@ def joint_beside(note: AuthorsNote, index: int, *, components: ComponentSet) -> 
     if not note.place:
         return None
     side, _, key = note.place.partition(" ")
-    joint = components.next_to(key, side="before" if side == "before" else "after")
-    if joint is None:
+    shared = components.next_to(key, side="before" if side == "before" else "after")
+    if shared is None:
         return None
     number = _MOST_BESIDE - index if side == "before" else index
-    return replace(joint, key=f"{joint.key} {number:06}", role=note.role)
+    return replace(shared, key=f"{shared.key} {number:06}", role=note.role)
 
 
 def _placed(
-    piece: Piece,
+    fragment: Fragment,
     note: AuthorsNote,
     index: int,
     components: ComponentSet,
     counter: TokenCounter,
-) -> Piece:
-    """The piece beside the component that its note names, or at its depth with the reason."""
-    joint = joint_beside(note, index, components=components)
-    if joint is None:
+) -> Fragment:
+    """The fragment beside the component that its note names, or at its depth with the reason."""
+    shared = message_next_to(note, index, components=components)
+    if shared is None:
         key = note.place.partition(" ")[2]
-        return piece._replace(note=f"there is no component {key} to stand beside, so at its depth")
-    known = piece.message.memo.get(_BESIDE)
-    if known is not None and known[0] == joint:
+        return fragment._replace(
+            note=f"there is no component {key} to stand beside, so at its depth"
+        )
+    known = fragment.message.memo.get(_BESIDE)
+    if known is not None and known[0] == shared:
         return known[1]
     claim = Claim(
-        origin=piece.claim.origin,
-        id=joint.id,
-        key=joint.key,
+        origin=fragment.claim.origin,
+        id=shared.id,
+        key=shared.key,
         role=note.role,
         revision=note.revision,
-        priority=piece.claim.priority,
+        priority=fragment.claim.priority,
     )
-    made = make_piece(piece.message.content, claim, counter=counter, note=piece.note)
-    piece.message.memo[_BESIDE] = (joint, made)
+    made = make_fragment(fragment.message.content, claim, counter=counter, note=fragment.note)
+    fragment.message.memo[_BESIDE] = (shared, made)
     return made
 
 
-def with_variables(
+def expand_notes_again(
     expanded: Sequence[ExpandedNote],
     notes: Notes,
     filling: Filling,
-    store: Store,
+    store: MacroStore,
     *,
     components: ComponentSet,
-    lore: SaidSources,
+    lore: SpeechSources,
 ) -> Sequence[ExpandedNote]:
     """The notes with the variables of the store, which all components and earlier notes left set.
 
@@ -256,7 +264,7 @@ def note_origin(note: AuthorsNote, index: int) -> str:
     return f"note:{note.key or index}"
 
 
-def not_due(
+def verdict_if_not_due(
     note: AuthorsNote, index: int, *, history: History, said: int, cut: int
 ) -> Verdict | None:
     """Why the note of this index does not go in now, None where it does."""

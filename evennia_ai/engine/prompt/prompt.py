@@ -5,20 +5,19 @@ from dataclasses import dataclass, field, fields, replace
 from typing import Any, Final
 
 from evennia_ai.engine.foreign.fields import Count
-from evennia_ai.engine.prompt.assembly import PLAIN, AssemblyRules
+from evennia_ai.engine.prompt.assembly.merging import squashed_members
+from evennia_ai.engine.prompt.assembly.rules import PLAIN, AssemblyRules
 from evennia_ai.engine.prompt.budget import Fitted
 from evennia_ai.engine.prompt.cache_account import CacheAccount, Reason, Sent, account, breakpoints
-from evennia_ai.engine.prompt.compiled import Layout
 from evennia_ai.engine.prompt.components import HISTORY_ID, MAX_DEPTH
 from evennia_ai.engine.prompt.dice import Dice
 from evennia_ai.engine.prompt.expansion import ComponentSet
+from evennia_ai.engine.prompt.fragments import Claim, Fragment, Layout
 from evennia_ai.engine.prompt.history import History
-from evennia_ai.engine.prompt.joining import members_of_squashed
 from evennia_ai.engine.prompt.memo import Memo, Slot, typed_frozen
-from evennia_ai.engine.prompt.messages import Message, costs, digest
-from evennia_ai.engine.prompt.pieces import Claim, Piece
+from evennia_ai.engine.prompt.messages import Message, message_tokens, messages_sha256
+from evennia_ai.engine.prompt.persistent_texts import AlreadySent, BlocksMode
 from evennia_ai.engine.prompt.placement import Anchors, slot_of
-from evennia_ai.engine.prompt.staying import BlocksMode, Standing
 from evennia_ai.engine.prompt.tokens import TokenCounter
 from evennia_ai.engine.prompt.trace import ManyVerdicts, NamingVerdicts, Verdict
 
@@ -42,7 +41,7 @@ class PromptFigures:
     shared_tokens: Count | None = None
     """The start it has in common with the prompt before it; None where there was none."""
     broken_by: str | None = None
-    """The origin of the piece that ended what is shared, None where nothing did."""
+    """The origin of the fragment that ended what is shared, None where nothing did."""
     break_reason: Reason | None = None
     """And why it did, None where it is not known."""
 
@@ -83,13 +82,13 @@ class Prompt:
     assembly: AssemblyRules = PLAIN
     anchors: Anchors = field(default_factory=dict)
     """For the next turn to give back."""
-    standing: Sequence[Standing] = ()
+    already_sent: Sequence[AlreadySent] = ()
     """What the history said already."""
     tokens: int = field(init=False, compare=False)
     """What was charged against `limit_tokens`."""
     cut: int = field(init=False, compare=False)
     """Absolute index of the first kept history message, to be given to the next turn."""
-    pieces: Sequence[Piece] = field(init=False, compare=False)
+    fragments: Sequence[Fragment] = field(init=False, compare=False)
     """What was kept beside the history."""
     _memo: Memo = field(default_factory=Memo, repr=False, compare=False)
     _numbers: dict[int, int] = field(default_factory=dict, repr=False, compare=False)
@@ -97,14 +96,14 @@ class Prompt:
     def __post_init__(self) -> None:
         object.__setattr__(self, "tokens", self.fitted.tokens)
         object.__setattr__(self, "cut", self.fitted.first)
-        object.__setattr__(self, "pieces", self.fitted.pieces)
+        object.__setattr__(self, "fragments", self.fitted.fragments)
 
     @property
     def sha256(self) -> str:
         """Hash of the messages as a model sees them, one canonical JSON line each."""
         known = self._memo.get(_SHA256)
         if known is None:
-            known = self._memo[_SHA256] = digest(self.messages)
+            known = self._memo[_SHA256] = messages_sha256(self.messages)
         return known
 
     @property
@@ -142,8 +141,8 @@ class Prompt:
     def by_origin(self) -> Mapping[str, int]:
         """Tokens by origin; they add up to `tokens`."""
         spent: dict[str, int] = {}
-        for piece in self.pieces:
-            spent[piece.claim.origin] = spent.get(piece.claim.origin, 0) + piece.tokens
+        for fragment in self.fragments:
+            spent[fragment.claim.origin] = spent.get(fragment.claim.origin, 0) + fragment.tokens
         spent.update(self.fixed)
         if self.fitted.history_tokens:
             spent["history"] = self.fitted.history_tokens
@@ -164,7 +163,7 @@ class Prompt:
         """Tokens up to the last breakpoint: what the next prompt may find cached."""
         spots = self.breakpoints
         stable = self.messages[: spots[-1] + 1] if spots else ()
-        return sum(costs(stable, self.counter))
+        return sum(message_tokens(stable, self.counter))
 
     @property
     def sent(self) -> Sent:
@@ -209,27 +208,27 @@ class Prompt:
 
     def _behind(self) -> frozenset[str]:
         """The origins of what stands at an ID behind the history."""
-        claims = (piece.claim for piece in self.pieces if piece.claim.depth is None)
+        claims = (fragment.claim for fragment in self.fragments if fragment.claim.depth is None)
         return frozenset(
             claim.origin
             for claim in claims
-            if (claim.joint.id if claim.joint else claim.id) > HISTORY_ID
+            if (claim.shared.id if claim.shared else claim.id) > HISTORY_ID
         )
 
     def _places(self) -> Iterator[Verdict]:
         together = self._together()
-        for piece in self.pieces:
+        for fragment in self.fragments:
             yield Verdict(
                 stage="place",
-                item=piece.claim.origin,
+                item=fragment.claim.origin,
                 kept=True,
-                reason=self._where(piece) + together.get(piece.claim.origin, ""),
-                tokens=piece.tokens,
+                reason=self._where(fragment) + together.get(fragment.claim.origin, ""),
+                tokens=fragment.tokens,
             )
-        for standing in self.standing:
-            reason = f"stands in the history already: {self._followed(standing.at)}"
-            for piece in standing.pieces:
-                item = piece.claim.origin
+        for already_sent in self.already_sent:
+            reason = f"stands in the history already: {self._followed(already_sent.at)}"
+            for fragment in already_sent.fragments:
+                item = fragment.claim.origin
                 yield Verdict(stage="place", item=item, kept=True, reason=reason)
 
     def _together(self) -> Mapping[str, str]:
@@ -243,26 +242,26 @@ class Prompt:
                     told[origin] = f"; in one message with {_few(others)}"
         return told
 
-    def _where(self, piece: Piece) -> str:
-        claim = piece.claim
-        if piece.message.stays:
+    def _where(self, fragment: Fragment) -> str:
+        claim = fragment.claim
+        if fragment.message.stays:
             return "at the end of the history, and stays there"
         if claim.depth is None:
-            if claim.joint is None:
+            if claim.shared is None:
                 return f"at ID {claim.id}"
-            behind = claim.joint.block == "dynamic" and claim.id < claim.joint.id
+            behind = claim.shared.block == "dynamic" and claim.id < claim.shared.id
             moved = f", behind the history instead of at ID {claim.id}" if behind else ""
-            return f"in {claim.joint}{moved}"
+            return f"in {claim.shared}{moved}"
         if claim.origin in self.anchors:
             followed = self._followed(self.anchors[claim.origin].at)
             return f"in the history, anchored: {followed}"
-        return self._at_depth(piece, claim.depth)
+        return self._at_depth(fragment, claim.depth)
 
-    def _at_depth(self, piece: Piece, depth: int) -> str:
-        claim = piece.claim
+    def _at_depth(self, fragment: Fragment, depth: int) -> str:
+        claim = fragment.claim
         counts = claim.depth_counts
         kept = self.history.counted(self.cut, counts)
-        follow = self.history.counted(slot_of(piece, self.history, first=self.cut), counts)
+        follow = self.history.counted(slot_of(fragment, self.history, first=self.cut), counts)
         if claim.beside is not None:
             called = "" if claim.beside.at is None else self.called(claim.beside.at)
             beside = claim.beside.words.format(called)
@@ -289,7 +288,7 @@ class Prompt:
         kept = self.history.between(self.cut, self.history.stop)
         at = 0
         for number, message in enumerate(self.messages):
-            for member in members_of_squashed(message) if self.assembly.squash else (message,):
+            for member in squashed_members(message) if self.assembly.squash else (message,):
                 if at < len(kept) and member is kept[at]:
                     yield self.cut + at, number
                     at += 1
@@ -299,7 +298,7 @@ class Prompt:
 
 
 def _with_causes_of(before: Iterable[Verdict], later: Iterable[Verdict]) -> Iterator[Verdict]:
-    """The later verdicts with the causes told before: a piece is older than messages' numbers."""
+    """The later verdicts with the causes told before: a fragment is older than messages' numbers."""
     causes = {verdict.item: verdict.cause for verdict in before if verdict.cause}
     for verdict in later:
         cause = causes.get(verdict.item, verdict.cause)

@@ -14,9 +14,9 @@ from itertools import groupby, islice
 from typing import Final
 
 from evennia_ai.engine.prompt.cache_account import MEANINGS, Sent
-from evennia_ai.engine.prompt.messages import Block, Message, Part, Role, costs
+from evennia_ai.engine.prompt.messages import Block, Message, Part, Role, message_tokens
 from evennia_ai.engine.prompt.prompt import Prompt, PromptFigures
-from evennia_ai.engine.prompt.trace import Verdict, about
+from evennia_ai.engine.prompt.trace import Verdict, verdicts_about
 from evennia_ai.engine.text.columns import (
     WIDTH,
     clipped,
@@ -91,7 +91,7 @@ class Share:
     cells: int
 
 
-def report_of(
+def make_report(
     prompt: Prompt,
     *,
     older: Sent | Sequence[Message] | None = None,
@@ -102,7 +102,7 @@ def report_of(
     `hidden` is what of the NPC's own prompt was left out of this one for who looks.
     """
     account = prompt.account(older) if older is not None else None
-    messages = map(reported, prompt.messages, costs(prompt.messages, prompt.counter))
+    messages = map(report_message, prompt.messages, message_tokens(prompt.messages, prompt.counter))
     return Report(
         messages=tuple(messages),
         verdicts=prompt.verdicts,
@@ -132,7 +132,7 @@ def number_of(report: Report, index: int) -> str:
     return str(index) if record is None else f"#{record}"
 
 
-def message_called(report: Report, item: str) -> int | None:
+def find_message(report: Report, item: str) -> int | None:
     """The index of the message that `item` is the number of: of its record, else its place."""
     bare = item.removeprefix("#")
     for index, message in enumerate(report.messages):
@@ -141,7 +141,7 @@ def message_called(report: Report, item: str) -> int | None:
     return int(bare) if bare in map(str, range(len(report.messages))) else None
 
 
-def reported(message: Message, tokens: int) -> ReportMessage:
+def report_message(message: Message, tokens: int) -> ReportMessage:
     """A message as reports show it."""
     return ReportMessage(
         role=message.role,
@@ -184,7 +184,7 @@ def shares(report: Report, *, cells: int) -> list[Share]:
     return made
 
 
-def fates(report: Report) -> tuple[list[Verdict], list[Verdict]]:
+def final_verdicts(report: Report) -> tuple[list[Verdict], list[Verdict]]:
     """What was kept and what was left out: for each item the verdict that decided.
 
     That is the first one that left it out, else the last one, with the cause an earlier one knew.
@@ -261,7 +261,7 @@ def calls_in_words(message: ReportMessage) -> str:
 
 def _fates(report: Report, width: int) -> Iterator[str]:
     """The items by what became of them: kept, then left out, items of one reason together."""
-    kept, left = fates(report)
+    kept, left = final_verdicts(report)
     yield _rule(f"kept: {len(kept)}", width)
     for verdict in kept:
         cost = f", {verdict.tokens} tokens" if verdict.tokens else ""
@@ -322,7 +322,7 @@ def explain_lines(
     `names` are those of entries by their origin. What nothing is called lists what is near it,
     what several are called lists them.
     """
-    index = message_called(report, item)
+    index = find_message(report, item)
     if index is not None:
         return _about_message(report, index, width)
     meant = origins_meant(report, item, names=names)
@@ -362,7 +362,7 @@ def _titled(origin: str, names: Mapping[str, str]) -> str:
 
 def _about_origin(report: Report, origin: str, names: Mapping[str, str], width: int) -> list[str]:
     lines = [clipped(_titled(origin, names), width)]
-    for verdict in about(report.verdicts, origin):
+    for verdict in verdicts_about(report.verdicts, origin):
         lines += indented(_in_words(verdict), width)
     if origin in report.by_origin:
         lines += indented(

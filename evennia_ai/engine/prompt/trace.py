@@ -57,7 +57,7 @@ class NamingVerdicts(ManyVerdicts, Protocol):
         """The same with each message called as `called` says."""
 
 
-def about(verdicts: Iterable[Verdict], item: str) -> Iterator[Verdict]:
+def verdicts_about(verdicts: Iterable[Verdict], item: str) -> Iterator[Verdict]:
     """The verdicts about `item`; a bare key means the component, note or entry of that key."""
     for verdict in verdicts:
         if verdict.item == item or verdict.item.partition(":")[2] == item:

@@ -22,7 +22,7 @@ from evennia_ai.engine.memory.recalling import (
 )
 from evennia_ai.engine.memory.scenes import words_said
 from evennia_ai.engine.prompt.history import History
-from evennia_ai.engine.prompt.messages import Message, pending, said
+from evennia_ai.engine.prompt.messages import Message, event_message, said
 from evennia_ai.engine.prompt.tokens import ESTIMATE
 from tests.engine.memory.builders import ANNA, BEN, a_memory
 
@@ -150,7 +150,7 @@ def test_of_a_past_turn_the_many_others_are_told_in_one_line() -> None:
 
 def test_the_newest_messages_and_their_speakers_count() -> None:
     history = History([said("user", "rope", name="Anna"), said("assistant", "ferry")])
-    words = words_said(history, pending("coins", name="Ben"), messages=2)
+    words = words_said(history, event_message("coins", name="Ben"), messages=2)
     assert words == compared_words("ferry coins Ben")
 
 

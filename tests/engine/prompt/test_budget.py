@@ -8,7 +8,7 @@ from evennia_ai.engine.inputs import ComposeRules, Inputs
 from evennia_ai.engine.prompt.budget import BudgetRules, Reserve
 from evennia_ai.engine.prompt.expansion import ComponentSet
 from evennia_ai.engine.prompt.history import History
-from evennia_ai.engine.prompt.messages import Message, pending, said
+from evennia_ai.engine.prompt.messages import Message, event_message, said
 from evennia_ai.engine.prompt.prompt import Prompt
 from evennia_ai.engine.prompt.registry import with_statics
 from evennia_ai.engine.prompt.tokens import ratio_counter
@@ -33,7 +33,7 @@ def the_prompt(
             components=ComponentSet(with_statics(list(components))),
             rules=ComposeRules(budget=budget, counter=LETTERS),
             history=History(history or []),
-            event=pending(event) if event else None,
+            event=event_message(event) if event else None,
             cut=cut,
         )
     )

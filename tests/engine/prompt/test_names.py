@@ -10,10 +10,10 @@ from evennia_ai.engine.prompt.names import (
     bare,
     bounded,
     folded,
-    in_system,
     is_word_of_the_game,
     marked,
     short,
+    shorten_names,
     spoken,
     without_mark,
 )
@@ -107,7 +107,7 @@ def test_a_name_ends_where_it_ends(label: str, line: str) -> None:
 )
 def test_a_name_is_short_and_plain_among_instructions(label: str, plain: str) -> None:
     assert short(label) == plain
-    assert in_system({"user": label, "memories": label}) == {"user": plain, "memories": label}
+    assert shorten_names({"user": label, "memories": label}) == {"user": plain, "memories": label}
 
 
 @given(name=ANY_NAME)

@@ -13,9 +13,9 @@ from evennia_ai.engine.prompt.expansion import ComponentSet
 from evennia_ai.engine.prompt.history import History
 from evennia_ai.engine.prompt.messages import Message, said
 from evennia_ai.engine.prompt.notes import NOTE_MODES, AuthorsNote
+from evennia_ai.engine.prompt.persistent_texts import BLOCKS_MODES
 from evennia_ai.engine.prompt.prompt import Prompt
 from evennia_ai.engine.prompt.registry import with_statics
-from evennia_ai.engine.prompt.staying import BLOCKS_MODES
 from tests.engine.lorebook.builders import a_book, an_entry
 from tests.engine.prompt.builders import a_component, injected
 from tests.engine.prompt.chats import Chat, shared

@@ -9,14 +9,14 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from evennia_ai.engine.compose import compose
-from evennia_ai.engine.prompt.carried import Carried
-from evennia_ai.engine.prompt.compiled import Filling
 from evennia_ai.engine.prompt.components import CONTAINED_PRIORITY, PromptComponent
 from evennia_ai.engine.prompt.dice import Dice
 from evennia_ai.engine.prompt.expansion import ComponentSet
+from evennia_ai.engine.prompt.filling import Filling
+from evennia_ai.engine.prompt.fragments import Fragment
+from evennia_ai.engine.prompt.macro_state import MacroState
 from evennia_ai.engine.prompt.messages import said
 from evennia_ai.engine.prompt.notes import AuthorsNote
-from evennia_ai.engine.prompt.pieces import Piece
 from evennia_ai.engine.prompt.templates.variables import MAX_NAME, MAX_VALUE, Variable
 from evennia_ai.engine.prompt.templates.work import (
     CONTAINED_WORK,
@@ -61,14 +61,14 @@ def contained(content: str, number: int = 0, **fields: Any) -> PromptComponent:
     )
 
 
-def filling(*, turn: str = "1:0", carried: Carried | None = None, **values: str) -> Filling:
+def filling(*, turn: str = "1:0", state: MacroState | None = None, **values: str) -> Filling:
     dice = Dice(turn=turn, conversation="1")
-    before = carried or Carried()
-    return Filling(dice=dice, counter=COUNTER, layout="cache", values=values, carried=before)
+    before = state or MacroState()
+    return Filling(dice=dice, counter=COUNTER, layout="cache", values=values, state=before)
 
 
-def read(made: Iterable[Piece | Verdict]) -> list[str]:
-    return [one.message.content if isinstance(one, Piece) else one.reason for one in made]
+def read(made: Iterable[Fragment | Verdict]) -> list[str]:
+    return [one.message.content if isinstance(one, Fragment) else one.reason for one in made]
 
 
 def the_texts(*contents: str) -> list[str]:
@@ -275,12 +275,12 @@ TURNS = st.lists(
         st.sampled_from(
             [
                 None,
-                Carried({Variable("a"): "7"}),
-                Carried({}, {Variable("b"): "8"}),
-                Carried(work=PLACED_WORK - 150),
-                Carried(work=PLACED_WORK - 300, work_contained=40),
-                Carried(work_contained=CONTAINED_WORK - 80),
-                Carried(work=99, work_of_lore=PLACED_WORK - 200),
+                MacroState({Variable("a"): "7"}),
+                MacroState({}, {Variable("b"): "8"}),
+                MacroState(work=PLACED_WORK - 150),
+                MacroState(work=PLACED_WORK - 300, work_contained=40),
+                MacroState(work_contained=CONTAINED_WORK - 80),
+                MacroState(work=99, work_of_lore=PLACED_WORK - 200),
             ]
         ),
     ),
@@ -292,11 +292,11 @@ TURNS = st.lists(
 @settings(max_examples=up_to(150), deadline=None)
 @given(lists_of_components(), TURNS)
 def test_what_is_remembered_gives_the_same_as_what_is_made_anew(
-    components: list[PromptComponent], turns: list[tuple[str, str, Carried | None]]
+    components: list[PromptComponent], turns: list[tuple[str, str, MacroState | None]]
 ) -> None:
     kept = ComponentSet(components).compiled
-    for tide, turn, carried in turns:
-        asked = filling(turn=turn, carried=carried, tide=tide)
+    for tide, turn, state in turns:
+        asked = filling(turn=turn, state=state, tide=tide)
         fresh = ComponentSet(components).compiled.expand(asked)
         now = kept.expand(asked)
         assert read(now.made) == read(fresh.made)
@@ -304,8 +304,8 @@ def test_what_is_remembered_gives_the_same_as_what_is_made_anew(
         assert now.left == fresh.left
 
 
-def _told(one: Piece | Verdict) -> str:
-    return one.note if isinstance(one, Piece) else one.reason
+def _told(one: Fragment | Verdict) -> str:
+    return one.note if isinstance(one, Fragment) else one.reason
 
 
 @settings(max_examples=up_to(40), deadline=None)
@@ -415,4 +415,4 @@ def test_texts_that_nobody_vouches_for_have_a_part_of_the_work() -> None:
 
 
 def test_no_texts_leave_nothing() -> None:
-    assert ComponentSet([]).compiled.expand(filling()).left == Carried()
+    assert ComponentSet([]).compiled.expand(filling()).left == MacroState()

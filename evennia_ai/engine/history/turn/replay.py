@@ -15,8 +15,8 @@ from evennia_ai.engine.errors import ReplayError
 from evennia_ai.engine.history.records import Record, content_sha256
 from evennia_ai.engine.history.turn.manifest import RecordedMessage, TurnManifest
 from evennia_ai.engine.history.turn.sending import Handle, sent_messages, tools_in
-from evennia_ai.engine.prompt.messages import Message, ToolSpec, digest
-from evennia_ai.engine.prompt.report import Report, reported
+from evennia_ai.engine.prompt.messages import Message, ToolSpec, messages_sha256
+from evennia_ai.engine.prompt.report import Report, report_message
 from evennia_ai.engine.prompt.trace import Verdict
 
 
@@ -85,7 +85,7 @@ def messages_of(manifest: TurnManifest, records: Iterable[Record]) -> tuple[Mess
         raise ReplayError("the words of the turn were erased on request")
     by_id = {record.id: record for record in records}
     messages = tuple(_rebuilt(message, by_id) for message in manifest.messages)
-    found = digest(messages)
+    found = messages_sha256(messages)
     if found != manifest.sha256:
         raise ReplayError(
             f"the rebuilt prompt has the hash {found[:12]}..., the prompt that was sent had"
@@ -102,7 +102,7 @@ def report_of_turn(manifest: TurnManifest, records: Iterable[Record]) -> Report:
     rebuilt = messages_of(manifest, records)
     return Report(
         messages=tuple(
-            reported(message, kept.tokens)
+            report_message(message, kept.tokens)
             for message, kept in zip(rebuilt, manifest.messages, strict=True)
         ),
         verdicts=_all_verdicts(manifest),

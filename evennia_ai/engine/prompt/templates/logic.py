@@ -29,7 +29,7 @@ from evennia_ai.engine.prompt.templates.chunks import (
     without_breaks,
     work_of,
 )
-from evennia_ai.engine.prompt.templates.macros import block_remarks, pieces
+from evennia_ai.engine.prompt.templates.macros import block_remarks, fragments
 from evennia_ai.engine.prompt.templates.value_names import KNOWN_NAMES, OUTLET
 from evennia_ai.engine.prompt.templates.work import (
     COPIED_A_UNIT,
@@ -274,7 +274,7 @@ def _without_macros(source: str) -> tuple[str, dict[str, Chunk]]:
     made: list[str] = []
     done = 0
     for start, end in [*_statements(source), (len(source),) * 2]:
-        for written, chunk in pieces(source[done:start], place=done):
+        for written, chunk in fragments(source[done:start], place=done):
             made.append(_named(written, chunk, placed, name))
         made.append(source[start:end])
         done = end

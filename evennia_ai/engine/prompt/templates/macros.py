@@ -111,7 +111,7 @@ def split_macros(text: str, *, v1_names: bool) -> Split:
     `v1_names` also takes `<USER>`, `<BOT>` and `<CHAR>`, as card text has them.
     """
     foreign: list[str] = []
-    made = pieces(text, _Splitting(v1_names, foreign))
+    made = fragments(text, _Splitting(v1_names, foreign))
     return Split(tuple([chunk for _, chunk in made]), tuple(foreign))
 
 
@@ -123,7 +123,7 @@ class _Splitting(NamedTuple):
 _PLAINLY: Final = _Splitting()
 
 
-def pieces(
+def fragments(
     text: str, how: _Splitting = _PLAINLY, *, place: int = 0, level: int = 0
 ) -> list[tuple[str, Chunk]]:
     """The chunks of a text that begins at `place` of the whole one, each with how it is written."""
@@ -269,7 +269,7 @@ def _computed(
 
 
 def _chunks(text: str, how: _Splitting, *, place: int, level: int) -> Chunks:
-    return tuple(chunk for _, chunk in pieces(text, how, place=place, level=level))
+    return tuple(chunk for _, chunk in fragments(text, how, place=place, level=level))
 
 
 def _value(written: str) -> Chunk | None:

@@ -336,7 +336,7 @@ def _seed(source: str, uses: Uses) -> str:
     return seed_of(source) if uses.rolls else ""
 
 
-def expanded_alone(text: str, *, values: Mapping[str, str], dice: Dice) -> str:
+def expand_imported(text: str, *, values: Mapping[str, str], dice: Dice) -> str:
     """A text nobody vouches for, with its macros filled and other names as they are written."""
     if count_macros(text) > MAX_MACROS:
         return text

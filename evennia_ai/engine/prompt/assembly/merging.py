@@ -14,13 +14,13 @@ from dataclasses import replace
 from itertools import groupby
 from typing import Any, Final, NamedTuple
 
-from evennia_ai.engine.prompt.assembly import ALONE
+from evennia_ai.engine.prompt.assembly.rules import ALONE
+from evennia_ai.engine.prompt.fragments import Fragment, Rank
 from evennia_ai.engine.prompt.memo import Slot
 from evennia_ai.engine.prompt.messages import Message, Part
-from evennia_ai.engine.prompt.pieces import Piece, Rank
 
-# Slot, negative depth, rank among ties, index, piece: how injected pieces are sorted.
-Slotted = tuple[int, float, Any, int, Piece]
+# Slot, negative depth, rank among ties, index, fragment: how injected fragments are sorted.
+Slotted = tuple[int, float, Any, int, Fragment]
 # Order, role, kind, then the place among those of one kind.
 RoleRank = tuple[float, int, int, Rank]
 
@@ -52,16 +52,18 @@ class RoleTies(NamedTuple):
     apart: Collection[str] = frozenset()
     """The origins of what stands alone because it keeps its place."""
 
-    def rank(self, piece: Piece) -> RoleRank:
-        """The place of a piece among those of its slot and depth."""
-        role = _ROLES.get(piece.message.role, len(_ROLES))
-        return piece.claim.order, role, self.kind(piece), piece.rank
+    def rank(self, fragment: Fragment) -> RoleRank:
+        """The place of a fragment among those of its slot and depth."""
+        role = _ROLES.get(fragment.message.role, len(_ROLES))
+        return fragment.claim.order, role, self.kind(fragment), fragment.rank
 
-    def kind(self, piece: Piece) -> int:
+    def kind(self, fragment: Fragment) -> int:
         """Which kind of text it is, by its place among those of one role."""
-        claim = piece.claim
-        if claim.joint is not None:  # the author's note with lore around it, or lore at a component
-            return _NOTE if claim.joint.key == "note" else _COMPONENT
+        claim = fragment.claim
+        if (
+            claim.shared is not None
+        ):  # the author's note with lore around it, or lore at a component
+            return _NOTE if claim.shared.key == "note" else _COMPONENT
         if claim.origin in _KINDS:
             return _KINDS[claim.origin]
         kind = claim.origin.partition(":")[0]
@@ -70,26 +72,28 @@ class RoleTies(NamedTuple):
         return _LORE if kind == "lore" else _COMPONENT
 
     def shared(self, slotted: Iterable[Slotted]) -> Iterator[Slotted]:
-        """The sorted pieces, those of one slot, depth, order and role as one with their message."""
+        """The sorted fragments, those of one slot, depth, order and role as one with their message."""
         for _, group in groupby(slotted, key=self._shares):
             members = list(group)
-            pieces = [one[4] for one in members]
-            yield (*members[0][:4], pieces[0]._replace(message=self._message(pieces)))
+            fragments = [one[4] for one in members]
+            yield (*members[0][:4], fragments[0]._replace(message=self._message(fragments)))
 
     def _shares(self, slotted: Slotted) -> tuple[int, float, float, int, int]:
-        slot, depth, (order, role, _, _), index, piece = slotted
-        alone = piece.message.stays or piece.claim.origin in self.apart
+        slot, depth, (order, role, _, _), index, fragment = slotted
+        alone = fragment.message.stays or fragment.claim.origin in self.apart
         return slot, depth, order, role, index if alone else -1
 
-    def _message(self, pieces: Sequence[Piece]) -> Message:
-        """The message of pieces in their order, made once as long as they are the same."""
-        given = [piece.message for piece in pieces]
+    def _message(self, fragments: Sequence[Fragment]) -> Message:
+        """The message of fragments in their order, made once as long as they are the same."""
+        given = [fragment.message for fragment in fragments]
         if given[0].stays:
             return given[0]
         known = given[0].memo.get(_JOINED)
         if known is not None and _are_the_same(known[0], given):
             return known[1]
-        made = _joined(given, first_other=sum(self.kind(piece) == _COMPONENT for piece in pieces))
+        made = _joined(
+            given, first_other=sum(self.kind(fragment) == _COMPONENT for fragment in fragments)
+        )
         if made is not given[0]:
             given[0].memo[_JOINED] = given, made
         return made
@@ -142,7 +146,7 @@ def _moved(message: Message, *, by: int, begin: int, end: int) -> list[Part]:
 _MEMBERS: Final = Slot[tuple[Message, ...]]("members")
 
 
-def squashed(messages: Iterable[Message]) -> tuple[Message, ...]:
+def squash_system_messages(messages: Iterable[Message]) -> tuple[Message, ...]:
     """The messages with neighbouring system messages joined by a line feed."""
     made: list[Message] = []
     for together, group in groupby(messages, key=_is_squashed):
@@ -154,7 +158,7 @@ def squashed(messages: Iterable[Message]) -> tuple[Message, ...]:
     return tuple(made)
 
 
-def members_of_squashed(message: Message) -> tuple[Message, ...]:
+def squashed_members(message: Message) -> tuple[Message, ...]:
     """The messages that one was made of: itself where it was not squashed."""
     return message.memo.get(_MEMBERS) or (message,)
 

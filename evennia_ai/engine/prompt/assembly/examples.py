@@ -11,16 +11,21 @@ from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import replace
 from typing import Final, NamedTuple
 
-from evennia_ai.engine.prompt.assembly import AssemblyRules
-from evennia_ai.engine.prompt.carried import Store
-from evennia_ai.engine.prompt.compiled import DYNAMIC, Filling
+from evennia_ai.engine.prompt.assembly.merging import EXAMPLE_HEADING
+from evennia_ai.engine.prompt.assembly.rules import AssemblyRules
 from evennia_ai.engine.prompt.expansion import ComponentSet
-from evennia_ai.engine.prompt.joining import EXAMPLE_HEADING
+from evennia_ai.engine.prompt.filling import Filling
+from evennia_ai.engine.prompt.fragments import (
+    DYNAMIC,
+    Fragment,
+    block_breaks,
+    blocks_of,
+    fragments_sharing,
+)
+from evennia_ai.engine.prompt.macro_state import MacroStore
 from evennia_ai.engine.prompt.memo import Slot
-from evennia_ai.engine.prompt.messages import Message, costs
-from evennia_ai.engine.prompt.pieces import Piece, block_breaks, blocks_of
-from evennia_ai.engine.prompt.placement import members_of
-from evennia_ai.engine.prompt.settled import without_said
+from evennia_ai.engine.prompt.messages import Message, message_tokens
+from evennia_ai.engine.prompt.prefix_rules import stable_values
 from evennia_ai.engine.prompt.templates.template import compile_template
 from evennia_ai.engine.prompt.tokens import TokenCounter
 from evennia_ai.engine.prompt.trace import Verdict
@@ -38,18 +43,18 @@ class _Speakers(NamedTuple):
     heading: str
 
 
-# What a piece was taken apart for, and the piece that it became.
-_APART: Final = Slot[tuple[tuple[_Speakers, TokenCounter, str], Piece]]("examples apart")
+# What a fragment was taken apart for, and the fragment that it became.
+_APART: Final = Slot[tuple[tuple[_Speakers, TokenCounter, str], Fragment]]("examples apart")
 
 
-def with_examples_apart(
-    made: Sequence[Piece | Verdict],
+def split_examples(
+    made: Sequence[Fragment | Verdict],
     rules: AssemblyRules,
     *,
     components: ComponentSet,
     filling: Filling,
-    store: Store,
-) -> list[Piece | Verdict]:
+    store: MacroStore,
+) -> list[Fragment | Verdict]:
     """What was made, with examples of the card and of lore beside them as messages of their own.
 
     Those that stand inside the history stay one message.
@@ -58,62 +63,64 @@ def with_examples_apart(
     numbers = dict(_beside(made, components))
     return [
         _apart(one, speakers, numbers.get(id(one), ""), filling.counter)
-        if isinstance(one, Piece) and (id(one) in numbers or _is_of_the_card(one))
+        if isinstance(one, Fragment) and (id(one) in numbers or _is_of_the_card(one))
         else one
         for one in made
     ]
 
 
-def _is_of_the_card(piece: Piece) -> bool:
-    claim = piece.claim
-    return claim.origin == _ORIGIN and claim.depth is None and claim.joint is not DYNAMIC
+def _is_of_the_card(fragment: Fragment) -> bool:
+    claim = fragment.claim
+    return claim.origin == _ORIGIN and claim.depth is None and claim.shared is not DYNAMIC
 
 
-def _beside(made: Iterable[Piece | Verdict], components: ComponentSet) -> Iterator[tuple[int, str]]:
+def _beside(
+    made: Iterable[Fragment | Verdict], components: ComponentSet
+) -> Iterator[tuple[int, str]]:
     """The lore around the examples by its identity, each with its key among what stands there."""
-    pieces = [one for one in made if isinstance(one, Piece) and one.claim.joint is not None]
-    if not pieces:
+    fragments = [one for one in made if isinstance(one, Fragment) and one.claim.shared is not None]
+    if not fragments:
         return
     keys = {
-        joint.key
-        for joint in (components.next_to(EXAMPLES, side=side) for side in ("before", "after"))
-        if joint is not None
+        shared.key
+        for shared in (components.next_to(EXAMPLES, side=side) for side in ("before", "after"))
+        if shared is not None
     }
-    joints = {one.claim.joint for one in pieces if _key(one).partition(":")[0] in keys}
-    for joint in joints:
-        assert joint is not None
-        for number, piece in enumerate(members_of(joint, pieces)):
-            yield id(piece), f"{joint.key} {number:06}"
+    shared_messages = {one.claim.shared for one in fragments if _key(one).partition(":")[0] in keys}
+    for shared in shared_messages:
+        assert shared is not None
+        for number, fragment in enumerate(fragments_sharing(shared, fragments)):
+            yield id(fragment), f"{shared.key} {number:06}"
 
 
-def _key(piece: Piece) -> str:
-    return piece.claim.joint.key if piece.claim.joint else ""
+def _key(fragment: Fragment) -> str:
+    return fragment.claim.shared.key if fragment.claim.shared else ""
 
 
-def _speakers(rules: AssemblyRules, filling: Filling, store: Store) -> _Speakers:
-    values = without_said(filling.values_for("system"))
+def _speakers(rules: AssemblyRules, filling: Filling, store: MacroStore) -> _Speakers:
+    values = stable_values(filling.values_for("system"))
     heading = rules.example_heading
     if "{" in heading or "<" in heading:
         heading = store.fill(compile_template(heading, trust="imported"), values, filling.dice)
     return _Speakers(values.get("user", ""), values.get("char", ""), heading)
 
 
-def _apart(piece: Piece, speakers: _Speakers, key: str, counter: TokenCounter) -> Piece:
-    """The piece as messages; at the place `key` beside the examples, "" where it is them."""
+def _apart(fragment: Fragment, speakers: _Speakers, key: str, counter: TokenCounter) -> Fragment:
+    """The fragment as messages; at the place `key` beside the examples, "" where it is them."""
     asked = (speakers, counter, key)
-    known = piece.message.memo.get(_APART)
+    known = fragment.message.memo.get(_APART)
     if known is not None and known[0] == asked:
         return known[1]
-    claim, message = piece.claim, piece.message
-    if claim.joint is not None:
-        piece = piece._replace(breaks=block_breaks(message.content))
-        claim = replace(claim, id=claim.joint.id, key=key, role=claim.joint.role, joint=None)
+    claim, message = fragment.claim, fragment.message
+    if claim.shared is not None:
+        fragment = fragment._replace(breaks=block_breaks(message.content))
+        claim = replace(claim, id=claim.shared.id, key=key, role=claim.shared.role, shared=None)
         message = replace(message, role=claim.role)
     lines = tuple(
-        tuple(_lines(block, message, speakers)) for block in blocks_of(piece) if block.strip()
+        tuple(_lines(block, message, speakers)) for block in blocks_of(fragment) if block.strip()
     )
-    tokens = sum(sum(costs(block, counter)) for block in lines)
-    made = piece._replace(
+    tokens = sum(sum(message_tokens(block, counter)) for block in lines)
+    made = fragment._replace(
         claim=claim,
         message=message,
         tokens=tokens,
@@ -121,7 +128,7 @@ def _apart(piece: Piece, speakers: _Speakers, key: str, counter: TokenCounter) -
         breaks=(),
         lines=lines,
     )
-    piece.message.memo[_APART] = asked, made
+    fragment.message.memo[_APART] = asked, made
     return made
 
 

@@ -4,9 +4,9 @@ import pytest
 
 from evennia_ai.engine.errors import ComponentValueError
 from evennia_ai.engine.prompt.components import CONTAINED_PRIORITY, PromptComponent
+from evennia_ai.engine.prompt.filling import MOST_QUOTED, quote_line
 from evennia_ai.engine.prompt.messages import said
-from evennia_ai.engine.prompt.said_last import MOST_QUOTED, quoted
-from evennia_ai.engine.prompt.settled import check_settled
+from evennia_ai.engine.prompt.prefix_rules import check_before_history
 from tests.engine.prompt.builders import a_component, texts, the_prompt, verdicts_of
 
 HISTORY = [said("user", "Is it late?"), said("assistant", "It is.")]
@@ -36,8 +36,8 @@ def test_in_another_role_it_is_in_quotes_on_one_line(role: str) -> None:
 
 
 def test_what_is_long_is_cut() -> None:
-    assert len(quoted("word " * 10_000)) == MOST_QUOTED + 5
-    assert quoted("") == '""'
+    assert len(quote_line("word " * 10_000)) == MOST_QUOTED + 5
+    assert quote_line("") == '""'
 
 
 def test_a_field_is_a_value_of_other_texts_even_where_its_own_place_is_off() -> None:
@@ -72,12 +72,12 @@ def test_a_field_that_names_itself_is_filled_once() -> None:
 
 def test_a_builders_text_before_the_history_may_not_name_what_was_said_last() -> None:
     with pytest.raises(ComponentValueError, match=r"without \{\{lastMessage\}\}"):
-        check_settled(a_component("{{lastMessage}}"))
+        check_before_history(a_component("{{lastMessage}}"))
 
 
 def test_imported_text_that_names_what_was_said_is_not_refused_when_it_is_saved() -> None:
     part = a_component("Said: {{lastMessage}}", trust="imported")
-    check_settled(part)
+    check_before_history(part)
     [(_, _, reason), *_] = verdicts_of(the_prompt([part], event="Go."), "component:component_1201")
     assert "names {{lastMessage}}" in reason
 

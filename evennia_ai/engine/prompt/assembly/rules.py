@@ -140,9 +140,9 @@ def read_assembly(
     else:
         preset = PRESETS[data["rules"]] if "rules" in data else PLAIN.with_ties_of(lore_rules)
     own = {name: value for name, value in data.items() if name != "rules"}
-    return assembly_of(replace(preset, **own).changed)
+    return assembly_rules(replace(preset, **own).changed)
 
 
-def assembly_of(changed: Mapping[str, Any]) -> AssemblyRules:
+def assembly_rules(changed: Mapping[str, Any]) -> AssemblyRules:
     """The rules that are otherwise than by default in these alone, as `AssemblyRules.changed`."""
     return AssemblyRules(**changed) if changed else PLAIN

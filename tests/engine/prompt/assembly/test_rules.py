@@ -5,7 +5,7 @@ from typing import Any
 import pytest
 
 from evennia_ai.engine.errors import FormatError
-from evennia_ai.engine.prompt.assembly import PLAIN, PRESETS, assembly_of, read_assembly
+from evennia_ai.engine.prompt.assembly.rules import PLAIN, PRESETS, assembly_rules, read_assembly
 
 
 def test_nothing_written_is_this_engines_own_way() -> None:
@@ -29,8 +29,8 @@ def test_the_rules_of_lore_decide_the_ties_where_no_preset_is_named() -> None:
 
 def test_what_is_changed_makes_the_rules_again() -> None:
     rules = PRESETS["sillytavern"]
-    assert assembly_of(rules.changed) == rules
-    assert assembly_of({}) is PLAIN
+    assert assembly_rules(rules.changed) == rules
+    assert assembly_rules({}) is PLAIN
 
 
 @pytest.mark.parametrize(

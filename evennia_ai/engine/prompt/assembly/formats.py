@@ -11,13 +11,13 @@ from dataclasses import replace
 from types import MappingProxyType
 from typing import Final
 
-from evennia_ai.engine.prompt.assembly import LORE, AssemblyRules, Names
-from evennia_ai.engine.prompt.carried import Store
-from evennia_ai.engine.prompt.compiled import Filling
+from evennia_ai.engine.prompt.assembly.rules import LORE, AssemblyRules, Names
 from evennia_ai.engine.prompt.components import MAX_CONTENT, PromptComponent
 from evennia_ai.engine.prompt.expansion import ComponentSet
-from evennia_ai.engine.prompt.pieces import Joint
-from evennia_ai.engine.prompt.settled import without_said
+from evennia_ai.engine.prompt.filling import Filling
+from evennia_ai.engine.prompt.fragments import SharedMessage
+from evennia_ai.engine.prompt.macro_state import MacroStore
+from evennia_ai.engine.prompt.prefix_rules import stable_values
 from evennia_ai.engine.prompt.templates.template import compile_template
 from evennia_ai.engine.prompt.trace import Verdict
 
@@ -43,7 +43,7 @@ _WHY_NOT: Final = "whose macros are more than names"
 _ONLY_NAMES: Final = re.compile(r"(?:\{\{\s*\w+\s*\}\}|\{(?![{%#])|[^{])*")
 
 
-def formatted(
+def apply_formats(
     components: Iterable[PromptComponent], rules: AssemblyRules
 ) -> tuple[PromptComponent, ...]:
     """The components, those that have a format in it; an empty format switches them off."""
@@ -88,26 +88,29 @@ def _may_stand(form: str, component: PromptComponent, text: str) -> bool:
     return component.trust == "imported" or _ONLY_NAMES.fullmatch(form) is not None
 
 
-def lore_joints(
-    joints: Mapping[str, Joint], rules: AssemblyRules, filling: Filling, store: Store
-) -> Mapping[str, Joint]:
+def format_lore_messages(
+    shared_messages: Mapping[str, SharedMessage],
+    rules: AssemblyRules,
+    filling: Filling,
+    store: MacroStore,
+) -> Mapping[str, SharedMessage]:
     """The messages of lore before the history, with what stands around the lore in each."""
     form = rules.lore_format
     if form.strip() in ("", LORE):
-        return joints
+        return shared_messages
     head, _, tail = form.partition(LORE)
     return {
         key: replace(
-            joint,
-            head=_expanded(head, joint, filling, store),
-            tail=_expanded(tail, joint, filling, store),
+            shared,
+            head=_expanded(head, shared, filling, store),
+            tail=_expanded(tail, shared, filling, store),
         )
-        for key, joint in joints.items()
+        for key, shared in shared_messages.items()
     }
 
 
-def _expanded(text: str, joint: Joint, filling: Filling, store: Store) -> str:
+def _expanded(text: str, shared: SharedMessage, filling: Filling, store: MacroStore) -> str:
     if "{" not in text and "<" not in text:
         return text
-    values = without_said(filling.values_for(joint.role))
+    values = stable_values(filling.values_for(shared.role))
     return store.fill(compile_template(text, trust="imported"), values, filling.dice)

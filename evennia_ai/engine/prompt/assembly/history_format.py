@@ -9,11 +9,11 @@ from collections.abc import Iterable
 from dataclasses import replace
 from typing import Final, NamedTuple
 
-from evennia_ai.engine.prompt.assembly import AssemblyRules, Names
+from evennia_ai.engine.prompt.assembly.rules import AssemblyRules, Names
+from evennia_ai.engine.prompt.fragments import Fragment
 from evennia_ai.engine.prompt.history import History
 from evennia_ai.engine.prompt.memo import Memo, Slot
 from evennia_ai.engine.prompt.messages import Message
-from evennia_ai.engine.prompt.pieces import Piece
 
 STAND_IN: Final = "assembly:stand_in"
 """The origin of the message that stands for what nobody said."""
@@ -38,7 +38,7 @@ _SHOWN: Final = Slot[tuple[_Way, Message]]("shown")
 _SHOWN_HISTORY: Final = Slot[_Shown]("shown history")
 
 
-def shown_history(history: History, rules: AssemblyRules) -> History:
+def format_history(history: History, rules: AssemblyRules) -> History:
     """The history as the rules show it; the one that is given where they show it as it is."""
     if rules.names == "field" and not rules.quote_user:
         return history
@@ -59,7 +59,7 @@ def shown_history(history: History, rules: AssemblyRules) -> History:
     return shown
 
 
-def shown_event(event: Message | None, rules: AssemblyRules) -> Message | None:
+def format_event(event: Message | None, rules: AssemblyRules) -> Message | None:
     """The event as the rules show it."""
     if event is None or (rules.names == "field" and not rules.quote_user):
         return event
@@ -88,8 +88,8 @@ def _shown(message: Message, way: _Way) -> Message:
     return made
 
 
-def stand_in(
-    rules: AssemblyRules, history: History, pieces: Iterable[Piece], *, answers: bool
+def stand_in_message(
+    rules: AssemblyRules, history: History, fragments: Iterable[Fragment], *, answers: bool
 ) -> Message | None:
     """The message that ends the history where the character spoke last, None where none does.
 
@@ -100,7 +100,7 @@ def stand_in(
         return None
     if history[history.stop - 1].role != "assistant":
         return None
-    at_the_end = (p for p in pieces if p.claim.depth == 0 and not p.claim.from_oldest)
-    if any(piece.message.role != "assistant" for piece in at_the_end):
+    at_the_end = (p for p in fragments if p.claim.depth == 0 and not p.claim.from_oldest)
+    if any(fragment.message.role != "assistant" for fragment in at_the_end):
         return None
     return Message("user", rules.stand_in, origin=STAND_IN)

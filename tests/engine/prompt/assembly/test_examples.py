@@ -3,10 +3,10 @@
 import pytest
 
 from evennia_ai.engine.compose import compose
-from evennia_ai.engine.prompt.assembly import AssemblyRules
+from evennia_ai.engine.prompt.assembly.rules import AssemblyRules
 from evennia_ai.engine.prompt.prompt import Prompt
+from tests.engine.prompt.assembly.test_merging import under
 from tests.engine.prompt.builders import a_component, the_inputs
-from tests.engine.prompt.test_joining import under
 
 APART = AssemblyRules(examples="messages", example_heading="[Example]")
 

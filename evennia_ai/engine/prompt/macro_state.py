@@ -35,7 +35,7 @@ class Effect(NamedTuple):
 NO_EFFECT: Final = Effect()
 
 
-class Carried(NamedTuple):
+class MacroState(NamedTuple):
     """What the texts of a turn hand on: the variables that are set, and the work that was done.
 
     Both are told apart by whether somebody vouches for the text.
@@ -69,15 +69,15 @@ class Carried(NamedTuple):
         return Variables(self.granted, meter=meter)
 
 
-NOTHING_CARRIED: Final = Carried()
+EMPTY_STATE: Final = MacroState()
 
 
-class Store:
+class MacroStore:
     """What a list of texts hands on while it is expanded."""
 
     __slots__ = ("_contained", "_granted", "_of_lore", "_work", "ran_out")
 
-    def __init__(self, before: Carried) -> None:
+    def __init__(self, before: MacroState) -> None:
         self._granted = dict(before.granted)
         self._contained = dict(before.contained)
         self._work = [before.work, before.work_contained]
@@ -86,10 +86,10 @@ class Store:
         """Whether some text ended because no work was left."""
 
     @property
-    def now(self) -> Carried:
+    def now(self) -> MacroState:
         """What is handed on; it changes with the store, so it is for one text."""
         granted, contained = self._work
-        return Carried(self._granted, self._contained, granted, contained, self._of_lore)
+        return MacroState(self._granted, self._contained, granted, contained, self._of_lore)
 
     def take(self, effect: Effect) -> None:
         """What a text did."""
@@ -115,7 +115,7 @@ class Store:
         return self.now.left < 0 or self._work[True] > CONTAINED_WORK
 
 
-class Changed:
+class ChangedVariables:
     """The variables whose value is another one than the last time; false while there are none."""
 
     __slots__ = ("_contained", "_granted")
@@ -127,7 +127,7 @@ class Changed:
     def __bool__(self) -> bool:
         return bool(self._granted or self._contained)
 
-    def since(self, before: Carried, now: Carried) -> None:
+    def since(self, before: MacroState, now: MacroState) -> None:
         """What is set before the list now, and what was."""
         if before != now:
             self.note(Effect(before.granted), Effect(now.granted))
@@ -156,7 +156,7 @@ class Changed:
         return False
 
 
-def told(variables: Variables) -> str:
+def describe_variables(variables: Variables) -> str:
     """Which variables a text set and read, for its verdict; "" for none."""
     found = ("sets", variables.changed), ("reads", variables.read)
     return "; ".join(f"{word} {_listed(names)}" for word, names in found if names)

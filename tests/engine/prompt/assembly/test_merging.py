@@ -8,8 +8,8 @@ from hypothesis import strategies as st
 
 from evennia_ai.engine.compose import compose
 from evennia_ai.engine.inputs import Inputs
-from evennia_ai.engine.prompt.assembly import PLAIN, PRESETS, AssemblyRules
-from evennia_ai.engine.prompt.messages import Message, costs
+from evennia_ai.engine.prompt.assembly.rules import PLAIN, PRESETS, AssemblyRules
+from evennia_ai.engine.prompt.messages import Message, message_tokens
 from evennia_ai.engine.prompt.notes import AuthorsNote
 from evennia_ai.engine.prompt.prompt import Prompt
 from tests.engine.prompt.builders import (
@@ -129,5 +129,9 @@ def test_what_was_composed_before_changes_nothing_and_no_prompt_costs_more_than_
     for one in rules:
         prompt = compose(under(shared, one))
         assert prompt.sha256 == compose(under(inputs(), one)).sha256
-        assert sum(costs(prompt.messages, prompt.counter)) <= prompt.tokens <= prompt.limit_tokens
+        assert (
+            sum(message_tokens(prompt.messages, prompt.counter))
+            <= prompt.tokens
+            <= prompt.limit_tokens
+        )
         assert sum(prompt.by_origin.values()) == prompt.tokens
