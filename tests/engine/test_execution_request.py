@@ -103,7 +103,7 @@ def test_a_text_about_bases_without_a_place_for_it_is_refused():
 
 
 def test_a_field_that_says_other_than_its_block_is_refused():
-    with pytest.raises(FormatError, match="is not that of the block"):
+    with pytest.raises(FormatError, match="differs from the block"):
         replace(with_kb(), kb_meta_prompt="Another.")
 
 
@@ -190,7 +190,7 @@ def test_a_request_that_names_no_version_is_refused():
     assert "the request: has no version, and this program reads version 1" in refused(data)
 
 
-ANEW = "; write the request anew with ai/request in the game"
+WRITE_AGAIN = "; write the request again with ai/request in the game"
 
 
 LISTED = ("inputs", "components", "listed")
@@ -229,7 +229,7 @@ def test_the_first_wrong_value_is_named_with_its_place(path, value, problem):
     told = refused(data, where="oren.json")
     assert told.startswith("oren.json: ")
     assert problem in told
-    assert told.endswith(ANEW)
+    assert told.endswith(WRITE_AGAIN)
 
 
 @pytest.mark.parametrize(
@@ -254,7 +254,7 @@ def test_a_component_that_its_own_class_refuses_is_an_error_of_the_request():
     listed[0]["scope"] = {"kind": "faction", "ref": "1"}
     told = refused(data)
     assert told.startswith("the request: scope ")
-    assert told.endswith(ANEW)
+    assert told.endswith(WRITE_AGAIN)
 
 
 def test_a_counter_that_is_not_known_where_it_is_read_is_named():

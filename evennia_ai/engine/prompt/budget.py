@@ -80,8 +80,8 @@ class Fitted(NamedTuple):
 class _Admitted:
     """Fragments admitted so far, the tokens spent, and verdicts as soon as one did not fit.
 
-    `opened` are the messages that admitted fragments share, by key; the first fragment of one pays for
-    what a message costs, and for what stands around them in it. `opening` is what all paid so.
+    `opened` are the messages that admitted fragments share, by key; the first fragment of one pays
+    for what a message costs, and for what stands around them in it. `opening` is what all paid so.
     """
 
     kept: list[Fragment]

@@ -120,10 +120,11 @@ def interleave(
 ) -> list[Message]:
     """Return the kept history with each fragment before the message of its slot.
 
-    Inside a slot the order is: greater depth, lower order, lower registry ID, key (requirement S3-17).
-    `ties` can give another order. At the end of the history, anchored texts go before persistent ones,
-    and these go before depth 0. Later prompts have the first two inside the history, so their order
-    must already be the same here.
+    Inside a slot the order is: greater depth, lower order, lower registry ID, key (requirement
+        S3-17).
+    `ties` can give another order. At the end of the history, anchored texts go before persistent
+    ones, and these go before depth 0. Later prompts have the first two inside the history, so their
+    order must already be the same here.
     """
     stop = history.stop
     slotted: list[Slotted] = []

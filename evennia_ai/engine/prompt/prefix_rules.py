@@ -198,7 +198,8 @@ def check_before_history(component: PromptComponent) -> None:
     """Refuse a component of a builder that names what is said now, or the time, before the history.
 
     A volatile component moves behind the history, and a disabled one is not in the prompt. Imported
-    text is not refused: it moves when a prompt is composed (`restrict_claim`), and the report of its
+    text is not refused: it moves when a prompt is composed (`restrict_claim`), and the report of
+        its
     import says so.
 
     Raises:

@@ -185,7 +185,8 @@ def lore_fragments(
 ) -> list[Fragment | Verdict]:
     """The entries that stand by themselves: not those around the note, nor those of outlets.
 
-    `shared_messages` are the messages before and after the character, by the keys of their components.
+    `shared_messages` are the messages before and after the character, by the keys of their
+    components.
     """
     standing = [e for e in entries if e.position not in _ELSEWHERE and e.text.strip()]
     made = [_fragment(entry, components, shared_messages, layout, counter) for entry in standing]

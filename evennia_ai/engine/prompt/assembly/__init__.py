@@ -1,1 +1,2 @@
-"""The assembly: how texts become messages where SillyTavern does it in another way than this engine."""
+"""The assembly: how texts become messages where SillyTavern does it in another way than this
+engine."""
