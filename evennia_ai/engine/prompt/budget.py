@@ -1,10 +1,12 @@
-"""The budget: which fragments and how much of the history are kept.
+"""The budget: which fragments and which part of the history fit into a prompt.
 
-Admission goes by `Tier` (`prompt.fragments`: required, reserved, flexible with constants, matched
-lore), inside a tier by priority; a fragment that does not fit is skipped and the next is tried.
-History fills the rest from the newest; dialogue examples yield before any history does, block by
-block from the last. When history is full it is cut to a share of its room and the cut is
-remembered, so that prompts keep their prefix for a while.
+Fragments are admitted by `Tier` (required, reserved, flexible with constant lore, matched lore),
+inside a tier by priority. If one does not fit, it is skipped and the next one is tried. The history
+fills the rest from the newest message back. Dialogue examples give way before any history does,
+block by block from the last.
+
+A full history is cut to a share of its room, and the cut is remembered. So the next prompts keep
+their prefix for a while, instead of losing a message at each turn.
 """
 
 import re
@@ -26,69 +28,70 @@ from evennia_ai.engine.prompt.tokens import TokenCounter
 from evennia_ai.engine.prompt.trace import Called, Verdict
 
 HISTORY_KEY: Final = "conversation_history"
-# To what examples give way.
-_TO_THE_HISTORY: Final = "the history"
-_TO_THE_REST: Final = "everything else"
+# The texts for which examples make room, in words.
+_FOR_HISTORY: Final = "the history"
+_FOR_THE_REST: Final = "everything else"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Reserve:
-    """Room kept for one component: at least `min_tokens` of it survive, never over `max_tokens`.
+    """The room that is kept for one component.
 
-    For `conversation_history`: what flexible fragments may not take from it, and its largest share.
+    For `conversation_history` it is the room that flexible fragments may not take.
     """
 
     min_tokens: int = 0
+    """The text keeps at least this many tokens."""
     max_tokens: int | None = None
+    """The text is cut to at most this many tokens."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class BudgetRules:
-    """What a prompt may cost: `limit_tokens` is the context without the reply's reserve.
-
-    `keep_percent` is the share of its room that history is cut to when it is full; 100 keeps as
-    much as fits and moves the cut at every turn.
-    """
+    """The limits of a prompt."""
 
     limit_tokens: int
+    """The context window of the model without the reserve for the reply."""
     keep_percent: int = 60
+    """The share of its room to which a full history is cut. 100 keeps everything that fits, so the
+    cut moves at every turn."""
     pin_examples: bool = False
-    """Dialogue examples go in before the history does, and yield to everything else."""
+    """Dialogue examples go in before the history and give way to everything else."""
     reserves: Mapping[str, Reserve] = field(default_factory=dict)
+    """The reserves by the keys of components."""
 
 
 class Fitted(NamedTuple):
-    """What is kept: `fragments` in no particular order, the history from the index `first` on.
-
-    `judged` holds a verdict for each fragment where one did not fit; None says that all did.
-    """
+    """The texts and the part of the history that are kept."""
 
     fragments: Sequence[Fragment]
+    """The kept fragments, in no particular order."""
     first: int
+    """The absolute index of the first kept history message."""
     tokens: int
     framing_tokens: int
     history_tokens: int
     judged: Sequence[Verdict] | None
+    """A verdict for each fragment, or None if all fit."""
 
     def verdicts(self, history: History, *, called: Called) -> list[Verdict]:
-        """One verdict for each fragment and one for the history as a range, cut before a message."""
+        """Return a verdict for each fragment and one for the history."""
         fragments = [p.fits() for p in self.fragments] if self.judged is None else [*self.judged]
         return [*fragments, _history_verdict(history, self.first, self.history_tokens, called)]
 
 
 @dataclass(slots=True)
 class _Admitted:
-    """Fragments admitted so far, the tokens spent, and verdicts as soon as one did not fit.
-
-    `opened` are the messages that admitted fragments share, by key; the first fragment of one pays
-    for what a message costs, and for what stands around them in it. `opening` is what all paid so.
-    """
+    """The fragments admitted so far."""
 
     kept: list[Fragment]
     tokens: int
     opened: dict[str, SharedMessage]
+    """The messages that admitted fragments share, by key."""
     opening: int
+    """The cost of these messages. The first fragment in a message pays for it."""
     judged: list[Verdict] | None = None
+    """The verdicts, as soon as one fragment did not fit."""
 
 
 def fit(
@@ -100,10 +103,18 @@ def fit(
     fixed: Sequence[tuple[str, int]] = (),
     cut: int = 0,
 ) -> Fitted:
-    """What of `fragments` and `history` fits.
+    """Fit fragments and history into the limit.
 
-    `fixed` are the event and tool messages with their tokens, always kept; `cut` is the index the
-    history was cut at before. BudgetError: what is required does not fit.
+    Args:
+        fragments: The texts that want to be in the prompt.
+        history: The messages that the prompt may show.
+        rules: The limits.
+        counter: Counts tokens.
+        fixed: The event and the tools' messages with their tokens. They are always kept.
+        cut: The absolute index at which the prompt before cut the history.
+
+    Raises:
+        BudgetError: the required texts do not fit.
     """
     spent = counter.per_prompt + sum(tokens for _, tokens in fixed)
     steady = [fragment for fragment in fragments if fragment.claim.tier is not Tier.YIELDING]
@@ -114,20 +125,20 @@ def fit(
     if yielding and rules.pin_examples:
         held = rules.reserves.get(HISTORY_KEY, Reserve()).min_tokens
         room = rules.limit_tokens - admitted.tokens - held
-        _admit_yielding(yielding, admitted, room, to=_TO_THE_REST, counter=counter)
+        _admit_yielding(yielding, admitted, room, to=_FOR_THE_REST, counter=counter)
     room = rules.limit_tokens - admitted.tokens
     floor = max(cut, history.earlier)
-    first, history_tokens = _cut(history, room, floor, rules=rules, counter=counter)
+    first, history_tokens = _cut_history(history, room, floor, rules=rules, counter=counter)
     if yielding and not rules.pin_examples:
         left = 0 if first > floor else room - history_tokens
-        _admit_yielding(yielding, admitted, left, to=_TO_THE_HISTORY, counter=counter)
+        _admit_yielding(yielding, admitted, left, to=_FOR_HISTORY, counter=counter)
     framing = counter.per_prompt + admitted.opening
     total = admitted.tokens + history_tokens
     return Fitted(admitted.kept, first, total, framing, history_tokens, admitted.judged)
 
 
 def _shared_messages(fragments: Sequence[Fragment]) -> dict[str, SharedMessage]:
-    """The messages that fragments share, by their keys."""
+    """Return the messages that fragments share, by their keys."""
     return {
         fragment.claim.shared.key: fragment.claim.shared
         for fragment in fragments
@@ -135,8 +146,8 @@ def _shared_messages(fragments: Sequence[Fragment]) -> dict[str, SharedMessage]:
     }
 
 
-def _costs_of(shared_messages: Mapping[str, SharedMessage], counter: TokenCounter) -> int:
-    """What messages cost beside the fragments that share them."""
+def _cost_of_messages(shared_messages: Mapping[str, SharedMessage], counter: TokenCounter) -> int:
+    """Return the cost of shared messages without the fragments in them."""
     around = (shared for shared in shared_messages.values() if shared.head or shared.tail)
     texts = sum(counter.recall(shared.head) + counter.recall(shared.tail) for shared in around)
     return len(shared_messages) * counter.per_message + texts
@@ -150,8 +161,9 @@ def _admit(
     counter: TokenCounter,
     fixed: Sequence[tuple[str, int]],
 ) -> _Admitted:
+    """Admit the fragments that are not dialogue examples."""
     opened = _shared_messages(fragments)
-    opening = _costs_of(opened, counter) if opened else 0
+    opening = _cost_of_messages(opened, counter) if opened else 0
     total = spent + opening + sum(fragment.tokens for fragment in fragments)
     if total <= rules.limit_tokens and not rules.reserves:
         return _Admitted(list(fragments), total, opened, opening)
@@ -165,6 +177,7 @@ def _admit(
 
 
 def _rank(fragment: Fragment, reserves: Mapping[str, Reserve]) -> tuple[int, float, int, str]:
+    """Return the place of a fragment in the order of admission."""
     tier = fragment.claim.tier
     if fragment.claim.key in reserves and tier is not Tier.REQUIRED:
         tier = Tier.RESERVED
@@ -174,22 +187,28 @@ def _rank(fragment: Fragment, reserves: Mapping[str, Reserve]) -> tuple[int, flo
 def _check_required(
     ranked: Sequence[Fragment], limit: int, fixed: Sequence[tuple[str, int]], counter: TokenCounter
 ) -> None:
+    """Check that the required fragments fit.
+
+    Raises:
+        BudgetError: they do not.
+    """
     required = [fragment for fragment in ranked if fragment.claim.tier is Tier.REQUIRED]
-    framing = counter.per_prompt + _costs_of(_shared_messages(required), counter)
+    framing = counter.per_prompt + _cost_of_messages(_shared_messages(required), counter)
     costs = [("framing", framing), *((p.claim.origin, p.tokens) for p in required), *fixed]
     if sum(tokens for _, tokens in costs) > limit:
         raise BudgetError(limit, costs)
 
 
-def _opening(fragment: Fragment, admitted: _Admitted, counter: TokenCounter) -> int:
-    """What the fragment pays for the message it shares, as the first one in it."""
+def _opening_cost(fragment: Fragment, admitted: _Admitted, counter: TokenCounter) -> int:
+    """Return the cost of the message that a fragment is the first one in."""
     shared = fragment.claim.shared
     if shared is None or shared.key in admitted.opened:
         return 0
-    return _costs_of({shared.key: shared}, counter)
+    return _cost_of_messages({shared.key: shared}, counter)
 
 
-def _take(fragment: Fragment, admitted: _Admitted, opening: int) -> None:
+def _keep(fragment: Fragment, admitted: _Admitted, opening: int) -> None:
+    """Admit a fragment with the cost of opening its message."""
     admitted.kept.append(fragment)
     admitted.tokens += fragment.tokens + opening
     admitted.opening += opening
@@ -199,23 +218,24 @@ def _take(fragment: Fragment, admitted: _Admitted, opening: int) -> None:
 def _admit_one(
     fragment: Fragment, admitted: _Admitted, *, rules: BudgetRules, counter: TokenCounter
 ) -> Verdict:
-    """Keep, shorten or skip one fragment; `admitted` is this stage's own running result."""
-    opening = _opening(fragment, admitted, counter)
+    """Keep, shorten or skip one fragment and return the verdict on it."""
+    opening = _opening_cost(fragment, admitted, counter)
     reserve = rules.reserves.get(fragment.claim.key)
     room = rules.limit_tokens - admitted.tokens - opening
     if reserve is None and fragment.claim.tier is not Tier.REQUIRED:
         room -= rules.reserves.get(HISTORY_KEY, Reserve()).min_tokens
     wanted = fragment
     if reserve is not None and fragment.claim.tier is not Tier.REQUIRED:
-        wanted = _shortened(fragment, reserve, room, counter)
+        wanted = _shorten(fragment, reserve, room, counter)
     if wanted.tokens > room:
-        return _dropped(fragment, room)
-    _take(wanted, admitted, opening)
+        return _refuse(fragment, room)
+    _keep(wanted, admitted, opening)
     fits = wanted.fits()
     return replace(fits, reason=f"{fits.reason}, {room} were left")
 
 
-def _dropped(fragment: Fragment, room: int) -> Verdict:
+def _refuse(fragment: Fragment, room: int) -> Verdict:
+    """Return the verdict on a fragment that does not fit."""
     return Verdict(
         stage="budget",
         item=fragment.claim.origin,
@@ -225,8 +245,11 @@ def _dropped(fragment: Fragment, room: int) -> Verdict:
     )
 
 
-def _shortened(fragment: Fragment, reserve: Reserve, room: int, counter: TokenCounter) -> Fragment:
-    """The fragment cut at a word to its largest size, or to the room while its least size fits."""
+def _shorten(fragment: Fragment, reserve: Reserve, room: int, counter: TokenCounter) -> Fragment:
+    """Return the fragment cut at a word to its largest size or to the room.
+
+    It stays whole if the room is less than its least size: then it does not fit at all.
+    """
     largest = reserve.max_tokens if reserve.max_tokens is not None else fragment.tokens
     target = min(largest, room)
     if fragment.tokens <= target or target < reserve.min_tokens:
@@ -235,22 +258,23 @@ def _shortened(fragment: Fragment, reserve: Reserve, room: int, counter: TokenCo
     low, high = 0, len(words)
     while low < high:
         middle = (low + high + 1) // 2
-        if _with_text(fragment, "".join(words[:middle]), counter).tokens <= target:
+        if _replace_text(fragment, "".join(words[:middle]), counter).tokens <= target:
             low = middle
         else:
             high = middle - 1
-    return _with_text(fragment, "".join(words[:low]), counter) if low else fragment
+    return _replace_text(fragment, "".join(words[:low]), counter) if low else fragment
 
 
-def _with_text(fragment: Fragment, text: str, counter: TokenCounter) -> Fragment:
+def _replace_text(fragment: Fragment, text: str, counter: TokenCounter) -> Fragment:
+    """Return the fragment with a shorter text, and a note about it."""
     note = f"cut to its share ({fragment.tokens} tokens whole)"
     return make_fragment(text, fragment.claim, counter=counter, note=note, cause=fragment.cause)
 
 
-def _cut(
+def _cut_history(
     history: History, room: int, floor: int, *, rules: BudgetRules, counter: TokenCounter
 ) -> tuple[int, int]:
-    """Index of the first kept message and the tokens of all kept."""
+    """Return the index of the first kept message and the tokens of all kept ones."""
     if not len(history):
         return history.stop, 0
     held = rules.reserves.get(HISTORY_KEY)
@@ -260,6 +284,7 @@ def _cut(
     if first == floor:
         return first, tokens
     if rules.keep_percent < 100:
+        # Cut more than needed now, so that the next turns need no cut and keep their prefix.
         share = room * rules.keep_percent // 100
         first, tokens = history.fitting(share, counter=counter, floor=floor)
     whole = history.whole_pairs(first)
@@ -271,26 +296,28 @@ def _cut(
 def _admit_yielding(
     yielding: Sequence[Fragment], admitted: _Admitted, room: int, *, to: str, counter: TokenCounter
 ) -> None:
-    """Dialogue examples: only what fits in the room that is left `to` them by something."""
+    """Admit the blocks of dialogue examples that fit. `to` names the texts that left the room."""
     steady = [*admitted.kept]
-    answers: list[tuple[Fragment, Verdict | None]] = []  # each fragment, and what of it gave way
+    answers: list[tuple[Fragment, Verdict | None]] = []  # the verdict if blocks gave way
     for fragment in sorted(yielding, key=lambda p: (-p.claim.priority, p.rank)):
-        opening = _opening(fragment, admitted, counter)
+        opening = _opening_cost(fragment, admitted, counter)
         kept = leading_blocks(fragment, room - opening, counter=counter)
         gave_way = None
         if kept is not fragment:
-            gave_way = _gave_way(fragment, kept, room, opening=opening, to=to, counter=counter)
+            gave_way = _verdict_on_yielding(
+                fragment, kept, room, opening=opening, to=to, counter=counter
+            )
         answers.append((fragment, gave_way))
         if kept is not None:
             room -= kept.tokens + opening
-            _take(kept, admitted, opening)
+            _keep(kept, admitted, opening)
     if admitted.judged is None and all(gave_way is None for _, gave_way in answers):
         return
     judged = [p.fits() for p in steady] if admitted.judged is None else admitted.judged
     admitted.judged = [*judged, *(gave_way or fragment.fits() for fragment, gave_way in answers)]
 
 
-def _gave_way(
+def _verdict_on_yielding(
     fragment: Fragment,
     kept: Fragment | None,
     room: int,
@@ -299,19 +326,20 @@ def _gave_way(
     to: str,
     counter: TokenCounter,
 ) -> Verdict:
-    """The verdict on a fragment that yields and is `kept` in part or not at all, with the reason."""
+    """Return the verdict on a fragment of which only the part `kept` stays, or nothing."""
     stay = 0 if kept is None else kept.blocks
     needed = opening + block_tokens(fragment, stay + 1, counter=counter)
     short = f"{needed} tokens, {room} were left"
     if kept is None:
         needs = "needs" if fragment.blocks == 1 else f"the first of {fragment.blocks} blocks needs"
-        return replace(_dropped(fragment, room), reason=f"gives way to {to}: {needs} {short}")
+        return replace(_refuse(fragment, room), reason=f"gives way to {to}: {needs} {short}")
     partly = f"kept {stay} of {fragment.blocks} blocks, the rest gives way to {to}"
     note = f"; {kept.note}" if kept.note else ""
     return replace(kept.fits(), reason=f"{partly}: {stay + 1} need {short}{note}")
 
 
 def _history_verdict(history: History, first: int, tokens: int, called: Called) -> Verdict:
+    """Return the verdict on the history as one range."""
     kept, whole = history.stop - first, history.stop
     if not whole:
         reason = "no messages"

@@ -1,6 +1,16 @@
-"""Filling."""
+"""Filling: the values that templates may name, in the form that each text may see.
 
-from collections.abc import Collection, Iterable, Mapping
+A value can depend on the text that names it, because values hold words of players and of cards:
+
+- What somebody said last is data. A text of role user shows it as it is. Any other text shows it in
+  quotes, short and on one line, so that nobody speaks as the system or as the character.
+- In a message of role system, names are short and without punctuation.
+- A card's field without a grant has a value only in contained texts. These are placed in the
+  history as a user's, where the field itself may be.
+"""
+
+from collections.abc import Collection, Mapping
+from contextlib import suppress
 from dataclasses import field, replace
 from typing import Final, NamedTuple
 
@@ -28,11 +38,13 @@ from evennia_ai.engine.prompt.tokens import TokenCounter
 
 
 class _Field(NamedTuple):
+    """A field of a card, and whether it may be placed only in the history, as a user's."""
+
     template: Template
     contained: bool
 
 
-# What fields were filled with, and their texts.
+# The values and dice that fields were rendered with last, and their texts.
 _Known = tuple[list[tuple[str, str]], Dice | None, dict[str, str]]
 
 
@@ -40,10 +52,10 @@ _NO_FIELDS: Final = dict.fromkeys(FIELDS, "")
 
 
 class Fields:
-    """The fields of the card and the persona of a set of components, as values of texts.
+    """The fields of a card and a persona, as values of templates.
 
-    A component that is switched off still has its text: presets put the field elsewhere. A field
-    without a text is the empty text.
+    A disabled component still has its field: presets place it elsewhere. A field without a text has
+    the value "".
     """
 
     __slots__ = ("_fields", "_known", "_names", "_rolls", "names_moment")
@@ -58,24 +70,24 @@ class Fields:
         templates = [field.template for field in self._fields.values()]
         self._names = sorted({name for template in templates for name in template.names})
         self.names_moment = not OF_THE_MOMENT.isdisjoint(self._names)
-        """Whether the text of any names what was said last, or the time."""
+        """True if a field names what was said last, or the time."""
         self._rolls = any(template.rolls for template in templates)
         self._known: dict[tuple[bool, Role], _Known] = {}
 
     @property
     def names(self) -> frozenset[str]:
-        """The names of the fields that there are."""
+        """The names of the fields that have a text."""
         return frozenset(self._fields)
 
     @property
     def templates(self) -> dict[str, Template]:
-        """The texts of the fields, by the name of their value."""
+        """The templates of the fields, by the name of their value."""
         return {name: field.template for name, field in self._fields.items()}
 
     def texts(
         self, values: Mapping[str, str], dice: Dice, *, contained: bool, role: Role
     ) -> dict[str, str]:
-        """The fields filled with the values of a role; `contained` for text that may have all."""
+        """Return the fields rendered with these values. `contained` texts may have every field."""
         if not self._fields:
             return _NO_FIELDS
         named = [(name, values.get(name, "")) for name in self._names]
@@ -84,53 +96,45 @@ class Fields:
         if known is not None and known[:2] == (named, thrown):
             return known[2]
         meter = Meter(FIELDS_WORK)
-        texts = {name: "" for name in FIELDS if name not in self._fields} | {
-            name: text
-            for name, field in self._fields.items()
-            if (contained or not field.contained)
-            and (text := _filled(field.template, values, dice, meter)) is not None
-        }
+        texts = {name: "" for name in FIELDS if name not in self._fields}
+        for name, held in self._fields.items():
+            if contained or not held.contained:
+                # A field that cannot be rendered has no value, so texts keep its name as written.
+                # The component that holds the field reports the error.
+                with suppress(TemplateError):
+                    texts[name] = held.template.render(values, dice, meter=meter)
         self._known[contained, role] = named, thrown, texts
         return texts
 
 
-def _filled(template: Template, values: Mapping[str, str], dice: Dice, meter: Meter) -> str | None:
-    """Return a field as it reads, None where it cannot be rendered.
-
-    The component that holds the field says why; texts that name it have the name as written.
-    """
-    try:
-        return template.render(values, dice, meter=meter)
-    except TemplateError:
-        return None
-
-
 @typed_frozen
 class Filling:
-    """What texts are expanded with."""
+    """The values and rules that the texts of one turn are expanded with."""
 
     dice: Dice
     counter: TokenCounter
     layout: Layout
     values: Mapping[str, str]
-    """What templates may name, without the fields of the card."""
+    """The values that templates may name, without the fields of the card."""
     fields: Fields | None = None
     state: MacroState = EMPTY_STATE
-    """The variables that are set before."""
+    """The variables that earlier texts set, and the work that they did."""
     _by_role: dict[tuple[Role, bool], Mapping[str, str]] = field(
         default_factory=dict, init=False, compare=False
     )
-    """The values as messages of a role may have them, once they were asked for."""
+    """The values that texts of a role may see, as soon as one asks for them."""
 
     def with_values(self, more: Mapping[str, str]) -> "Filling":
-        """This with more values."""
+        """Return this filling with more values."""
         return replace(self, values={**self.values, **more})
 
     def values_for(self, role: Role, *, contained: bool = False) -> Mapping[str, str]:
-        """What templates may name in a message of this role.
+        """Return the values that a template may name in a message of this role.
 
-        `contained` where they stand in the history as a user's: there a field may be named that
-        has no grant to stand elsewhere.
+        Args:
+            role: The role of the message.
+            contained: True if the text is placed in the history. As a user's, it may then name
+                fields that have no grant to be placed elsewhere.
         """
         asked = role, contained and role == "user"
         if asked not in self._by_role:
@@ -139,7 +143,7 @@ class Filling:
 
     @property
     def all_values(self) -> Mapping[str, str]:
-        """What any template may name."""
+        """The values that some template may name."""
         return self.values_for("user", contained=True)
 
     def values_named(self, names: Collection[str]) -> dict[str, str]:
@@ -156,48 +160,35 @@ class Filling:
 
 
 MOST_QUOTED: Final = 500
-"""Characters of what was said that stand in a message of another role than user."""
-
-
-_LOOKED_AT: Final = 50  # messages that are gone back through for one of the character
-
-
+"""The longest quotation of what was said in a message of another role than user, in characters."""
+_SEARCHED_BACK: Final = 50  # messages that are searched for the NPC's last reply
 _OTHER_QUOTES: Final = str.maketrans(dict.fromkeys('"“”„«»', "'"))
 
 
 def last_message_values(history: History, event: Message | None) -> dict[str, str]:
-    """What was said last, by whomever, by a user and by the character; "" where nothing was."""
+    """Return the newest message, and the newest ones of a user and of the character.
+
+    The names are those of SillyTavern's macros. A value is "" if nothing was said.
+    """
+    first = max(history.earlier, history.stop - _SEARCHED_BACK)
+    newest_first = [
+        one for one in reversed(history.between(first, history.stop)) if one.counted and one.content
+    ]
+    reply = next((one for one in newest_first if one.role == "assistant"), None)
+    newest = event or next((one for one in newest_first if one.role in ("user", "assistant")), None)
     user = event if event is not None and event.role == "user" else history.newest_user()
-    character = _newest_reply(history)
-    last = event or _newest(history)
-    found = {"lastmessage": last, "lastusermessage": user, "lastcharmessage": character}
+    found = {"lastmessage": newest, "lastusermessage": user, "lastcharmessage": reply}
     return {name: without_time_line(one.content) if one else "" for name, one in found.items()}
 
 
-def _newest_reply(history: History) -> Message | None:
-    return next((one for one in _newest_first(history) if one.role == "assistant"), None)
-
-
-def _newest(history: History) -> Message | None:
-    return next((one for one in _newest_first(history) if one.role in ("user", "assistant")), None)
-
-
-def _newest_first(history: History) -> Iterable[Message]:
-    """The newest messages of the conversation, from the newest on."""
-    first = max(history.earlier, history.stop - _LOOKED_AT)
-    for message in reversed(history.between(first, history.stop)):
-        if message.counted and message.content:
-            yield message
-
-
 def quote_line(text: str) -> str:
-    """What somebody said, as another role may have it."""
+    """Return what somebody said as a short quotation on one line, for a message of another role."""
     line = " ".join(text[: 2 * MOST_QUOTED].split()).translate(_OTHER_QUOTES)
     is_whole = len(line) <= MOST_QUOTED and len(text) <= 2 * MOST_QUOTED
     return f'"{line}"' if is_whole else f'"{line[:MOST_QUOTED]}..."'
 
 
 def quote_last_messages(values: Mapping[str, str]) -> Mapping[str, str]:
-    """The values with what was said in quotes, where anything was."""
+    """Return the values with what was said last as quotations."""
     said = {name: quote_line(values[name]) for name in SAID_LAST if values.get(name)}
     return {**values, **said} if said else values

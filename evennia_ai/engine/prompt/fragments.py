@@ -1,8 +1,12 @@
-"""Fragments: texts that want to be in the prompt, expanded and counted; dialogue examples in blocks.
+"""Fragments: texts that want to be in the prompt, expanded and counted.
 
-A block of examples begins at a `<START>` marker, in upper or lower case (Card V3, `mes_example`);
-what stands before the first marker is a block too. Where the budget is short, whole blocks are kept
-from the first on, as SillyTavern does: half an example shows a model a speaker who breaks off.
+A fragment is either a message of its own or a part of a shared message. Its claim says where it
+wants to be and when the budget may leave it out.
+
+Dialogue examples are fragments in blocks. A block begins at a `<START>` marker, in upper or lower
+case (Card V3, `mes_example`). The text before the first marker is a block too. If the budget is
+short, whole blocks are kept from the first on, as SillyTavern does: half an example would show the
+model a speaker who breaks off.
 """
 
 import re
@@ -24,22 +28,24 @@ Layout = Literal["cache", "classic"]
 
 @typed_frozen
 class SharedMessage:
-    """A message that several fragments share, each standing apart in it; `name` is for people.
-
-    `head` and `tail` stand around all of them. `depth` is where it stands in the history by a
-    component's depth, with its `order` there.
-    """
+    """A message that several fragments share."""
 
     key: str
     id: int
     role: Role
     block: Block
     separator: str
+    """The text between two fragments."""
     name: str = ""
+    """A name for people, "" for one made from the key."""
     head: str = ""
+    """The text before all fragments."""
     tail: str = ""
+    """The text after all fragments."""
     depth: int | None = None
+    """The injection depth, if the message belongs to a component that has one."""
     order: float = 100
+    """The order among texts of that depth."""
 
     def __str__(self) -> str:
         return self.name or f"the message of {self.key}"
@@ -51,97 +57,96 @@ DYNAMIC: Final = SharedMessage(
 
 
 class Tier(IntEnum):
-    """The order in which fragments are admitted under the budget; inside a tier priority decides."""
+    """The order in which the budget admits fragments. Inside a tier, priority decides."""
 
     REQUIRED = 0
     RESERVED = 1
     FLEXIBLE = 2
     MATCHED = 3
-    YIELDING = 4  # dialogue examples: they go before any history goes
+    YIELDING = 4  # dialogue examples: left out before any history message is
 
 
-# Order, registry ID, key, origin: the place among fragments of one slot and one depth.
+# Order, registry ID, key and origin: they sort the fragments of one slot and depth.
 Rank = tuple[float, int, str, str]
 
 
 class Beside(NamedTuple):
-    """The message beside which a text stands, by its absolute index; None where there is none.
-
-    `words` have `{}` where that message is named.
-    """
+    """The message next to which an entry of lore wants to be."""
 
     at: int | None
+    """Its absolute index, None if there is no such message."""
     words: str
+    """The reason for the trace, with `{}` in place of the message's number."""
 
 
 @typed_frozen
 class Claim:
-    """What a text asks for, known before the text is: its place, its role, its survival.
-
-    `depth` is None for a place at the ID; else it stands in the history, counted from the newest
-    message, or from the oldest where `from_oldest`. `shared` is the message it shares, None for
-    one of its own. `beside` is the message that its depth is that of, None where it is a
-    depth that was asked for. `stays` is what it is of where it remains in the history, "" where it
-    does not.
-    """
+    """The place, role and survival that a text asks for, known before it is expanded."""
 
     origin: str
+    """The name of the text in the trace, such as `component:mood`."""
     id: int
     key: str
     role: Role
     depth: int | None = None
+    """The injection depth, None for a place by ID."""
     from_oldest: bool = False
+    """True if the depth counts from the oldest kept message."""
     depth_counts: DepthCounts = "messages"
     order: float = 100
+    """Breaks ties at one depth, low first."""
     shared: SharedMessage | None = None
+    """The message that it shares with others, None for a message of its own."""
     tier: Tier = Tier.FLEXIBLE
     priority: float = 100
     revision: int = 0
     stays: str = ""
+    """The kind of persistent text, such as `note:0`; "" if it does not persist."""
     beside: Beside | None = None
+    """The message from which the depth was computed, None if the depth was asked for."""
 
     @property
     def spoken_as(self) -> Role:
-        """The role of the message that it stands in."""
+        """The role of the message in which the text is placed."""
         return self.shared.role if self.shared else self.role
 
     @property
     def rank(self) -> Rank:
+        """The place among fragments of one slot and depth."""
         return self.order, self.id, self.key, self.origin
 
 
 class Fragment(NamedTuple):
-    """One expanded text with its claim, its message and its cost.
-
-    `note` joins the reason of its verdict; `cause` is what brought it here. `breaks` are the
-    offsets at which a text that yields may end: where its blocks after the first one begin.
-    `lines` are the messages of each block where it is sent as several, () where it is one.
-    """
+    """One expanded text with its claim, its message and its cost."""
 
     claim: Claim
     message: Message
     tokens: int
     rank: Rank
     note: str = ""
+    """A remark that its verdict adds to the reason."""
     cause: str | None = None
+    """The reason why the text is here at all, such as the keyword that activated an entry."""
     breaks: tuple[int, ...] = ()
+    """The offsets at which blocks after the first one begin; () if it cannot be shortened."""
     lines: tuple[tuple[Message, ...], ...] = ()
+    """The messages of each block, if the text is sent as several messages."""
 
     @property
     def blocks(self) -> int:
-        """How many parts it has that are kept or left out whole."""
+        """The number of parts that are kept or left out as a whole."""
         return len(self.lines) or len(self.breaks) + 1
 
     def fits(self) -> Verdict:
-        """The budget's verdict when it is kept; worked out when somebody asks."""
-        told = [self.note] if self.note else []
+        """Return the budget's verdict for a fragment that is kept."""
+        notes = [self.note] if self.note else []
         if (count := sum(map(len, self.lines))) > 1:
-            told.append(f"sent as {count} messages")
+            notes.append(f"sent as {count} messages")
         return Verdict(
             stage="budget",
             item=self.claim.origin,
             kept=True,
-            reason="; ".join(("fits", *told)),
+            reason="; ".join(("fits", *notes)),
             tokens=self.tokens,
             cause=self.cause,
         )
@@ -157,9 +162,19 @@ def make_fragment(
     cause: str | None = None,
     breaks: tuple[int, ...] = (),
 ) -> Fragment:
-    """`text` as a fragment with its message, counted with `counter` where its tokens are not known.
+    """Return `text` as a fragment with its message and its tokens.
 
-    A fragment of a shared costs its text and a separator; the shared's message is counted apart.
+    In a shared message a fragment costs its text and a separator. The budget counts the cost of the
+    message itself.
+
+    Args:
+        text: The expanded text.
+        claim: The place, role and survival that it asks for.
+        counter: Counts tokens.
+        content_tokens: The tokens of the text, None if they are not counted yet.
+        note: A remark for its verdict.
+        cause: The reason why the text is here at all.
+        breaks: The offsets of its blocks after the first one.
     """
     injected = claim.depth is not None
     message = Message(
@@ -180,7 +195,7 @@ def make_fragment(
 
 
 def without_origin(made: Iterable[Fragment | Verdict], origin: str) -> list[Fragment | Verdict]:
-    """The fragments and verdicts of all other origins."""
+    """Return the fragments and verdicts of all other origins."""
     return [
         one
         for one in made
@@ -188,7 +203,7 @@ def without_origin(made: Iterable[Fragment | Verdict], origin: str) -> list[Frag
     ]
 
 
-# How many of the first blocks, counted by what.
+# A number of first blocks, and the counter of their tokens.
 _Asked = tuple[int, TokenCounter]
 
 
@@ -198,15 +213,15 @@ _BLOCK_TOKENS: Final = Slot[dict[_Asked, int]]("block tokens")
 _LEADING_BLOCKS: Final = Slot[tuple[_Asked, Fragment]]("leading blocks")
 
 
-# Markers with nothing between them begin one block together.
+# Markers with nothing between them begin only one block.
 _MARKERS: Final = re.compile(r"(?:(?ai:<START>)\s*)+")
 
 
 def block_breaks(text: str, *, filled_in: Iterable[str] = ()) -> tuple[int, ...]:
-    """Where the blocks of `text` after the first one begin.
+    """Return the offsets at which the blocks of `text` after the first one begin.
 
-    None where a value that was filled in has a marker of its own: what a player is called is no
-    markup, and in the text nobody can tell whose marker it is.
+    If a value that was filled in has a marker, the result is (). A player's name is no markup, and
+    the expanded text does not show whose marker it is.
     """
     if any(map(_MARKERS.search, filled_in)):
         return ()
@@ -216,16 +231,16 @@ def block_breaks(text: str, *, filled_in: Iterable[str] = ()) -> tuple[int, ...]
 
 
 def blocks_of(fragment: Fragment) -> list[str]:
-    """The blocks of its text, the first one as far as the first marker that begins another."""
+    """Return the texts of its blocks."""
     text, ends = fragment.message.content, [*fragment.breaks, len(fragment.message.content)]
     return [text[begin:end] for begin, end in zip([0, *fragment.breaks], ends, strict=True)]
 
 
 def leading_blocks(fragment: Fragment, room: int, *, counter: TokenCounter) -> Fragment | None:
-    """`fragment` with as many whole blocks as `room` tokens hold, None where not even one fits.
+    """Return `fragment` with as many whole blocks as fit, None if not even one fits.
 
-    More room never holds fewer, even where a counter counts a longer text as less: two searches
-    ask for the same blocks until one of them has room for more.
+    More room never gives fewer blocks, even if a counter counts a longer text as less. The search
+    bisects, so it asks for the same few block counts every time.
     """
     if fragment.tokens <= room:
         return fragment
@@ -237,7 +252,7 @@ def leading_blocks(fragment: Fragment, room: int, *, counter: TokenCounter) -> F
 
 
 def block_tokens(fragment: Fragment, count: int, *, counter: TokenCounter) -> int:
-    """What `fragment` costs with its first `count` blocks only; counted once, kept."""
+    """Return the tokens of `fragment` with only its first `count` blocks. They are counted once."""
     if count == fragment.blocks:
         return fragment.tokens
     counted = fragment.message.memo.setdefault(_BLOCK_TOKENS, {})
@@ -247,7 +262,7 @@ def block_tokens(fragment: Fragment, count: int, *, counter: TokenCounter) -> in
 
 
 def _first_blocks(fragment: Fragment, count: int, counter: TokenCounter) -> Fragment:
-    """The fragment with its first `count` blocks: the same object while they are what has room."""
+    """Return the fragment with its first `count` blocks, the same object as long as these fit."""
     memo, asked = fragment.message.memo, (count, counter)
     known = memo.get(_LEADING_BLOCKS)
     if known is not None and known[0] == asked:
@@ -271,7 +286,7 @@ def _made(fragment: Fragment, count: int, counter: TokenCounter) -> Fragment:
 
 
 def merge_shared(fragments: Iterable[Fragment]) -> list[tuple[int, str, Message]]:
-    """One message for each shared, its fragments in the order of their ID, order and place of birth."""
+    """Return one message for each shared message, with its ID and key."""
     by_joint = sorted(fragments, key=_order_in_shared)
     return [
         (shared.id, shared.key, merge_fragments(shared, list(members)))
@@ -280,9 +295,9 @@ def merge_shared(fragments: Iterable[Fragment]) -> list[tuple[int, str, Message]
 
 
 def merge_shared_in_history(fragments: Iterable[Fragment]) -> list[Fragment]:
-    """Fragments that share a message inside the history, as one fragment with that message.
+    """Return one fragment for each shared message inside the history.
 
-    They have one depth; the message ranks where the last of them would.
+    All fragments of such a message have one depth. It takes the place of the last of them.
     """
     by_joint = groupby(sorted(fragments, key=_order_in_shared), key=_shared_of)
     made: list[Fragment] = []
@@ -297,7 +312,7 @@ def merge_shared_in_history(fragments: Iterable[Fragment]) -> list[Fragment]:
 
 
 def merge_fragments(shared: SharedMessage, fragments: Sequence[Fragment]) -> Message:
-    """The message that `fragments` share, in their given order, with a part for each."""
+    """Return the shared message with these fragments in the given order, and a part for each."""
     parts: list[Part] = []
     texts: list[str] = []
     at = len(shared.head)
@@ -324,12 +339,12 @@ def merge_fragments(shared: SharedMessage, fragments: Sequence[Fragment]) -> Mes
 
 
 def _moved(parts: Iterable[Part], by: int) -> list[Part]:
-    """The parts of a text that stands so much further on in another one."""
+    """Return the parts of a text that begins later in another text."""
     return [replace(part, start=part.start + by, end=part.end + by) for part in parts]
 
 
 def fragments_sharing(shared: SharedMessage, fragments: Iterable[Fragment]) -> list[Fragment]:
-    """The fragments that share this message, in the order they have in it."""
+    """Return the fragments of this shared message, in their order in it."""
     sharing = (fragment for fragment in fragments if fragment.claim.shared == shared)
     return sorted(sharing, key=_order_in_shared)
 

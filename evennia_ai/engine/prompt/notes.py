@@ -23,8 +23,9 @@ from evennia_ai.engine.prompt.prefix_rules import (
 from evennia_ai.engine.prompt.tokens import TokenCounter
 from evennia_ai.engine.prompt.trace import Verdict, not_expanded
 
-# floating: at its depth, anew in each prompt. anchored: stays where its depth once put it, until it
-# drifted too far. tail: said at the end of the history now and then, and from then on part of it.
+# floating: at its depth in each prompt. anchored: keeps the place that its depth once gave it,
+# until too many messages follow it. tail: sent at the end of the history now and then, and kept
+# there.
 NoteMode = Literal["floating", "anchored", "tail"]
 NOTE_MODES: Final[tuple[NoteMode, ...]] = get_args(NoteMode)
 
@@ -33,65 +34,65 @@ NotePlace = Annotated[
     Field(pattern=r"^((before|after) [a-z][a-z0-9_]{0,63})?$"),
     Must("empty, or `before` or `after` and the key of a component"),
 ]
-"""Where a note stands that does not go by its depth, as it is written."""
+"""The written place of a note that does not go by its depth."""
 
-# The fragment of a note beside a component, and the message right there.
+# The fragment of a note next to a component, and the message there.
 _BESIDE: Final = Slot[tuple[SharedMessage, Fragment]]("beside")
 _MOST_BESIDE: Final = 999_999
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class AuthorsNote:
-    """A note at `depth` messages from the newest, by its key; without one, by its place.
+    """An author's note: a text in the history that returns every so many messages.
 
-    Due at every `every`-th message of role user; 1 is always, 0 never. `scanned` lets its text,
-    where it is due and as it goes in, wake lore. A note of the mode `tail` has no depth; it is due
-    again once `every` messages of role user were said since it went in, or when it was cut away.
+    It is due at every `every`-th message of role user: 1 means always, 0 never. A note of the mode
+    `tail` has no depth. It is due again after `every` messages of role user, or if it was cut away.
     """
 
     content: str
     key: str = ""
+    """Its name in the trace, "" for its index."""
     depth: int = 4
+    """The number of messages after it."""
     order: int = DEFAULT_ORDER
-    """Which stands first at one depth, low first."""
+    """Breaks ties at one depth, low first."""
     role: Role = "system"
     every: int = 1
     mode: NoteMode = "floating"
     place: NotePlace = ""
-    """Beside which component it stands, such as `after card_system_prompt`; depth, order and mode
-    do not count then. "" in the history."""
+    """The component next to which it is placed, such as `after card_system_prompt`. Depth, order
+    and mode do not count then. "" for a place in the history."""
     scanned: bool = False
+    """True if lore looks for its keys in the expanded text while the note is due."""
     trust: Trust = "builder"
     revision: int = 0
     off: str = ""
-    """Why it takes no part, "" where it does."""
+    """The reason why it takes no part, "" if it takes part."""
 
     @property
     def injection_depth(self) -> int:
-        """The depth at which it goes in."""
+        """The depth at which it is placed."""
         return 0 if self.is_tail else self.depth
 
     @property
     def is_tail(self) -> bool:
-        """Whether it is said at the end of the history now and then."""
+        """True if it is sent at the end of the history now and then."""
         return self.mode == "tail" and not self.place
 
     def is_due(self, user_messages: int) -> bool:
-        """Whether the note goes in when this many messages of role user were said."""
+        """True if the note is due after this many messages of role user."""
         if self.every <= 1:
             return self.every == 1
         return user_messages >= self.every and user_messages % self.every == 0
 
 
 class Notes:
-    """The author's notes of a conversation, compiled once; `anchored` are the origins of some.
-
-    Of all that are `given`, `notes` are those that take part, `off` the verdicts on the others.
-    """
+    """The author's notes of a conversation, compiled once."""
 
     __slots__ = ("anchored", "compiled", "given", "notes", "off")
 
     def __init__(self, notes: Sequence[AuthorsNote] = ()) -> None:
+        """Compile the notes; those with a reason in `off` only get a verdict."""
         self.given = tuple(notes)
         self.notes = tuple(note for note in notes if not note.off)
         self.off = tuple(
@@ -119,12 +120,12 @@ class Notes:
 
     @property
     def first_origin(self) -> str:
-        """What the first of those that take part is called, "" without any."""
+        """The origin of the first note that takes part, "" if none does."""
         return note_origin(self.notes[0], 0) if self.notes else ""
 
 
 class ExpandedNote(NamedTuple):
-    """A note as this turn has it: its fragment, or the verdict that says why there is none."""
+    """A note of this turn with its fragment, or the verdict that says why there is none."""
 
     note: AuthorsNote
     made: Fragment | Verdict
@@ -141,9 +142,19 @@ def expand_notes(
     said: int,
     cut: int,
 ) -> tuple[list[ExpandedNote], Filling]:
-    """Return each note as it goes in, and the filling with the work that this took.
+    """Expand the notes that are due.
 
-    `history` is what the prompt may show, from `cut` on; `said` counts the messages of role user.
+    Args:
+        notes: The notes.
+        filling: The values that they may name.
+        components: The components next to which they may be placed.
+        lore: The outlets and variables of lore that depend on what is said.
+        history: The messages that the prompt may show.
+        said: The number of messages of role user.
+        cut: The index at which the prompt before cut the history.
+
+    Returns:
+        The notes, and the filling with the work that they took.
     """
     if not notes.notes:
         return [], filling
@@ -184,10 +195,10 @@ def _where_it_stands(
 def message_next_to(
     note: AuthorsNote, index: int, *, components: ComponentSet
 ) -> SharedMessage | None:
-    """The message beside the component that the note of this index names, of its own role.
+    """Return the message next to the component that a note names, in the note's role.
 
-    None where it names none, or where that component is not there or stands by its depth. Of
-    several notes the earliest is the nearest to the component.
+    None if the note names no component, or if that component is missing or placed in the history.
+    The first of several notes is the nearest to the component.
     """
     if not note.place:
         return None
@@ -238,10 +249,9 @@ def expand_notes_again(
     components: ComponentSet,
     lore: SpeechSources,
 ) -> Sequence[ExpandedNote]:
-    """The notes with the variables of the store, which all components and earlier notes left set.
+    """Expand notes with variables a second time, now that all components have set theirs.
 
-    Those that go in are expanded once more where they have to do with variables: for the lore that
-    a note wakes it was expanded before there were any.
+    The first expansion came before the components, because notes may activate lore.
     """
     members = notes.compiled.members
     if not any(one.is_due and members[i].has_variables for i, one in enumerate(expanded)):
@@ -260,14 +270,14 @@ def expand_notes_again(
 
 
 def note_origin(note: AuthorsNote, index: int) -> str:
-    """What the note of this index is called in verdicts."""
+    """Return the name of a note in the trace."""
     return f"note:{note.key or index}"
 
 
 def verdict_if_not_due(
     note: AuthorsNote, index: int, *, history: History, said: int, cut: int
 ) -> Verdict | None:
-    """Why the note of this index does not go in now, None where it does."""
+    """Return the verdict on a note that is not due, None if it is due."""
     if note.is_tail and note.every:
         return _tail_not_due(note, index, history=history, said=said, cut=cut)
     if note.is_due(said):

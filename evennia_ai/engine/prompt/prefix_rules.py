@@ -1,17 +1,17 @@
-"""What may stand before the history: texts that stay the same whatever people say.
+"""Prefix rules: before the history, a text may not depend on what is said.
 
-Providers cache a prompt from its first byte on, and models read what stands there as the game's own
-word. So no text before the history may depend on what is said, or on the time. This file has the
-rule, twice:
+Providers cache a prompt from its first byte on, and models read the texts there as the game's own
+words. So no text before the history may change with what is said, or with the time. Two functions
+enforce that:
 
-- When a builder saves a component, `check_before_history` refuses one that names such a value.
-- When a prompt is composed, `restrict_claim` decides about every text that asks for a place before
-  the history. In the layout `cache` a text that depends on what is said joins the dynamic message,
-  behind the history. In the layout `classic` lore that is active because of what was said may stand
-  there, as in SillyTavern; a text that repeats what was said is left out.
+- `check_before_history` refuses a component that a builder wants to save with such a value.
+- `restrict_claim` decides about every text that is composed. In the layout `cache`, a text that
+  depends on what is said moves to the dynamic message, after the history. In the layout `classic`,
+  lore that is active because of what was said stays where it is, as in SillyTavern. A text that
+  repeats what was said is left out.
 
-Whether a text depends on what is said follows from what authors wrote, never from the turn. Else
-the text would come and go, and the bytes before the history with it.
+The decision depends on what authors wrote, never on the turn. Otherwise a text would come and go,
+and the cached bytes with it.
 """
 
 from collections.abc import Mapping, Sequence
@@ -34,19 +34,19 @@ from evennia_ai.engine.prompt.trace import Verdict, not_expanded
 _SPEAKER: Final = "speaker"
 
 
-_SAID: Final = SAID_LAST | {_SPEAKER}
-"""The values that come from what is said now: its words, and who says it."""
+_SAID: Final = SAID_LAST | {_SPEAKER}  # the words that are said now, and who says them
 
 
-_SETTLED: Final = Slot[tuple[tuple[Claim, str, Layout, TokenCounter], Fragment]]("settled")
+# The moved fragment, and the values for which it was made.
+_MOVED: Final = Slot[tuple[tuple[Claim, str, Layout, TokenCounter], Fragment]]("moved")
 
 
 class Dependence(NamedTuple):
-    """Why a text depends on what is said, such as "names {{lastMessage}}"."""
+    """A reason why a text depends on what is said, such as "names {{lastMessage}}"."""
 
     reason: str
     repeats: bool
-    """Whether the text may repeat what was said, or name who said it."""
+    """True if the text may repeat what was said, or name the speaker."""
 
 
 BY_KEY: Final = Dependence("is active or not by what is said", repeats=False)
@@ -57,12 +57,12 @@ FILLED_IN: Final = Dependence("holds what the game knows of this moment", repeat
 
 @typed_frozen
 class SpeechSources:
-    """The outlets and variables whose values depend on what is said, with the reason."""
+    """The outlets and variables whose values depend on what is said, each with the reason."""
 
     outlets: Mapping[str, Dependence] = field(default_factory=dict)
     variables: Mapping[Variable, Dependence] = field(default_factory=dict)
     any_variable: Dependence | None = None
-    """Set if such a text computes the name of a variable that it sets: it may be any."""
+    """Set if a text that depends on what is said computes the name of a variable: it may be any."""
 
     def merged(self, other: "SpeechSources") -> "SpeechSources":
         """Return these sources and those of `other`."""
@@ -82,11 +82,12 @@ def template_dependence(
     *,
     fields: Mapping[str, Dependence] = MappingProxyType({}),
 ) -> Dependence | None:
-    """Return why the text of a template depends on what is said; None if it does not.
+    """Return why the text of a template depends on what is said, None if it does not.
 
     Args:
-        said: the outlets and variables that the text may read.
-        fields: the fields of the card that depend on what is said, by the name of their value.
+        template: The text.
+        said: The outlets and variables that the text may read.
+        fields: The fields of the card that depend on what is said, by the name of their value.
     """
     found: list[Dependence] = []
     for name in template.names:
@@ -114,7 +115,7 @@ def template_dependence(
 
 
 def field_dependences(fields: Fields) -> dict[str, Dependence]:
-    """Return the fields of the card and the persona whose text depends on what is said."""
+    """Return why fields of the card and the persona depend on what is said."""
     found = {name: template_dependence(template) for name, template in fields.templates.items()}
     return {name: why for name, why in found.items() if why is not None}
 
@@ -125,9 +126,12 @@ def is_before_history(claim: Claim) -> bool:
 
 
 def restrict_claim(claim: Claim, why: Dependence | None, *, layout: Layout) -> Claim | None:
-    """Return the claim with the place that the text may have; None if it may have none.
+    """Return the claim with the place that the text may have, None if it may have none.
 
-    `why` says how the text depends on what is said.
+    Args:
+        claim: The place that the text asks for.
+        why: The reason why it depends on what is said, None if it does not.
+        layout: The layout of the prompt.
     """
     if why is None or not is_before_history(claim):
         return claim
@@ -137,7 +141,7 @@ def restrict_claim(claim: Claim, why: Dependence | None, *, layout: Layout) -> C
 
 
 def refuse_before_history(origin: str, why: Dependence) -> Verdict:
-    """Return the verdict on a text that has no place in the layout `classic`."""
+    """Return the verdict on a text that the layout `classic` leaves out."""
     return not_expanded(
         origin,
         f"{why.reason}, which changes with what is said, and its place is before the history;"
@@ -148,14 +152,14 @@ def refuse_before_history(origin: str, why: Dependence) -> Verdict:
 def restrict_fragment(
     fragment: Fragment, why: Dependence | None, *, layout: Layout, counter: TokenCounter
 ) -> Fragment | Verdict:
-    """Return the fragment where it may be placed, or the verdict that says why it is left out."""
+    """Return the fragment at the place that it may have, or a verdict if it has none."""
     claim = restrict_claim(fragment.claim, why, layout=layout)
     if claim is fragment.claim or why is None:
         return fragment
     if claim is None:
         return refuse_before_history(fragment.claim.origin, why)
     memo, asked = fragment.message.memo, (fragment.claim, fragment.note, layout, counter)
-    known = memo.get(_SETTLED)
+    known = memo.get(_MOVED)
     if known is not None and known[0] == asked:
         return known[1]
     made = make_fragment(
@@ -166,7 +170,7 @@ def restrict_fragment(
         cause=fragment.cause,
         breaks=fragment.breaks,
     )
-    memo[_SETTLED] = asked, made
+    memo[_MOVED] = asked, made
     return made
 
 
@@ -177,33 +181,39 @@ def restrict_fragments(
     layout: Layout,
     counter: TokenCounter,
 ) -> list[Fragment | Verdict]:
-    """Return what was made with each fragment where it may be placed; `why` is by index."""
-    settled = [*made]
+    """Return the fragments and verdicts, with each fragment at the place that it may have.
+
+    Args:
+        made: The fragments and verdicts.
+        why: Why some of them depend on what is said, by index.
+        layout: The layout of the prompt.
+        counter: Counts tokens.
+    """
+    restricted = [*made]
     for at, reason in why.items():
         one = made[at]
         if isinstance(one, Fragment):
-            settled[at] = restrict_fragment(one, reason, layout=layout, counter=counter)
-    return settled
+            restricted[at] = restrict_fragment(one, reason, layout=layout, counter=counter)
+    return restricted
 
 
 def stable_values(values: Mapping[str, str]) -> dict[str, str]:
-    """Return the values that a text may name which cannot move: not what is said, nor the time.
+    """Return the values that never change before the history: not what is said, nor the time.
 
-    It names the others as it was written. Such texts are formats and headings of a preset.
+    Formats and headings of presets are filled with these. They keep other names as written.
     """
     return {name: value for name, value in values.items() if name not in _SAID | CLOCKED}
 
 
 def check_before_history(component: PromptComponent) -> None:
-    """Refuse a component of a builder that names what is said now, or the time, before the history.
+    """Check that a builder's component does not name what is said, or the time, before the history.
 
-    A volatile component moves behind the history, and a disabled one is not in the prompt. Imported
+    A volatile component moves after the history, and a disabled one is not in the prompt. Imported
     text is not refused: it moves when a prompt is composed (`restrict_claim`), and the report of
-        its
-    import says so.
+    its import says so.
 
     Raises:
-        ComponentValueError: says which names the text may not have, and what to do.
+        ComponentValueError: it names such a value. The error says which one and what to do.
     """
     c = component
     if not c.enabled or c.volatile or c.placement == "history" or c.id >= HISTORY_ID:
@@ -215,14 +225,14 @@ def check_before_history(component: PromptComponent) -> None:
         raise ComponentValueError(
             "content",
             c.content,
-            f"without {' and '.join(map(_macro, found))}, because '{c.key}' (ID {c.id}) stands"
-            " before the history, which begins alike in every turn; give it a place behind the"
+            f"without {' and '.join(map(_macro, found))}, because '{c.key}' (ID {c.id}) is placed"
+            " before the history, which must begin alike in every turn; give it a place after the"
             f" history (an ID from {HISTORY_ID + 1} on), a depth in it, or make it volatile first",
         )
 
 
 def describe_dependence(text: str, *, trust: Trust = "imported") -> str:
-    """Return what a report or a lint says about a text before the history; "" if it is settled."""
+    """Return a warning about a text that is meant for before the history, "" if there is none."""
     try:
         why = template_dependence(compile_template(text, trust=trust))
     except TemplateError:  # reported where the text is checked
@@ -241,7 +251,7 @@ def _macro(name: str) -> str:
 
 
 def _names_in(component: PromptComponent) -> tuple[str, ...]:
-    """The names of values in its text; none if it is no template, which is reported elsewhere."""
+    """Return the names of values in its text. A text that is no template is reported elsewhere."""
     try:
         return compile_template(component.content, trust=component.trust).names
     except TemplateError:

@@ -214,7 +214,7 @@ def outlet_verdicts(entries: Iterable[ActiveEntry], *, components: ComponentSet)
     made: list[Verdict] = []
     for entry in entries:
         if entry.position == "outlet":
-            readers = components.reading(OUTLET + entry.outlet)
+            readers = components.keys_reading(OUTLET + entry.outlet)
             where = f"in the outlet '{entry.outlet}' of component {', '.join(readers)}"
             outlet = f"'{entry.outlet}' ({{{{outlet::{entry.outlet}}}}})"
             why = where if readers else f"no component names the outlet {outlet}"

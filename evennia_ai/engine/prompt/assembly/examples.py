@@ -1,9 +1,9 @@
-"""Example dialogue as messages: one for each turn somebody speaks, under the heading of its block.
+"""Example dialogue as messages: one for each turn of a speaker, under the heading of its block.
 
-A turn begins at a line that begins with the name of the user or the character and a colon, which is
-cut; what stands before the first such line belongs to it, and lines of one speaker in a row are one
-turn (SillyTavern 1.12). A block in which nobody speaks is one message without name and heading:
-nothing that an author wrote is left out.
+A turn begins at a line with the name of the user or the character and a colon, which are removed.
+The text before the first such line belongs to that turn. Lines of one speaker in a row are one turn
+(SillyTavern 1.12). A block without a speaker is one message without name and heading: no text of an
+author is left out.
 """
 
 import re
@@ -36,14 +36,14 @@ _START: Final = re.compile(r"\s*(?:<START>\s*)+", re.IGNORECASE)
 
 
 class _Speakers(NamedTuple):
-    """The names that begin a turn, and what stands above each block."""
+    """The names that begin a turn, and the heading above each block."""
 
     user: str
     char: str
     heading: str
 
 
-# What a fragment was taken apart for, and the fragment that it became.
+# Kept with a message: the values for which it was split, and the fragment with its messages.
 _APART: Final = Slot[tuple[tuple[_Speakers, TokenCounter, str], Fragment]]("examples apart")
 
 
@@ -55,9 +55,9 @@ def split_examples(
     filling: Filling,
     store: MacroStore,
 ) -> list[Fragment | Verdict]:
-    """What was made, with examples of the card and of lore beside them as messages of their own.
+    """Return what was made, with examples of the card and lore next to them as single messages.
 
-    Those that stand inside the history stay one message.
+    Examples inside the history stay one message.
     """
     speakers = _speakers(rules, filling, store)
     numbers = dict(_beside(made, components))
@@ -77,7 +77,7 @@ def _is_of_the_card(fragment: Fragment) -> bool:
 def _beside(
     made: Iterable[Fragment | Verdict], components: ComponentSet
 ) -> Iterator[tuple[int, str]]:
-    """The lore around the examples by its identity, each with its key among what stands there."""
+    """Yield the identity of each lore fragment next to the examples, with its sort key."""
     fragments = [one for one in made if isinstance(one, Fragment) and one.claim.shared is not None]
     if not fragments:
         return
@@ -106,7 +106,14 @@ def _speakers(rules: AssemblyRules, filling: Filling, store: MacroStore) -> _Spe
 
 
 def _apart(fragment: Fragment, speakers: _Speakers, key: str, counter: TokenCounter) -> Fragment:
-    """The fragment as messages; at the place `key` beside the examples, "" where it is them."""
+    """Return the fragment as messages.
+
+    Args:
+        fragment: The examples of the card, or lore next to them.
+        speakers: The names that begin a turn, and the heading.
+        key: The key for sorting lore next to the examples, "" for the examples.
+        counter: Counts tokens.
+    """
     asked = (speakers, counter, key)
     known = fragment.message.memo.get(_APART)
     if known is not None and known[0] == asked:
@@ -133,7 +140,7 @@ def _apart(fragment: Fragment, speakers: _Speakers, key: str, counter: TokenCoun
 
 
 def _lines(block: str, message: Message, speakers: _Speakers) -> Iterator[Message]:
-    """The messages of one block: its heading, then what each says."""
+    """Yield the messages of one block: its heading, then each turn."""
     begins = _START.match(block)
     turns = list(_turns((block[begins.end() :] if begins else block).strip(), speakers))
     if speakers.heading.strip() and any(name for name, _ in turns):
@@ -150,7 +157,7 @@ def _lines(block: str, message: Message, speakers: _Speakers) -> Iterator[Messag
 
 
 def _turns(text: str, speakers: _Speakers) -> Iterator[tuple[str | None, str]]:
-    """What each says in turn, with the name that the message gets."""
+    """Yield each turn with the name that its message gets."""
     labels = {f"{speakers.user}:": "example_user", f"{speakers.char}:": "example_assistant"}
     begun: list[str] = []
     speaking = ""
