@@ -22,7 +22,7 @@ from evennia_ai.engine.prompt.contexts import PromptContext, context_for
 from evennia_ai.engine.prompt.dice import Dice
 from evennia_ai.engine.prompt.history import History
 from evennia_ai.engine.prompt.messages import Message, ToolSpec, event_message
-from evennia_ai.engine.prompt.names import spoken
+from evennia_ai.engine.prompt.names import spoken_name
 from evennia_ai.engine.prompt.templates.clock import clock_values
 from evennia_ai.engine.prompt.time_line import with_time_line
 from evennia_ai.npc.inputs.facts import (
@@ -106,8 +106,8 @@ def opening(
     if greeting is None:
         return None
     seed, there = f"{npc.id}/{talk.seed}", bystanders(npc)
-    user = spoken(_partner(npc, talk, event))
-    speaker = spoken(event.speaker_name) if event and event.speaker_name else user
+    user = spoken_name(_partner(npc, talk, event))
+    speaker = spoken_name(event.speaker_name) if event and event.speaker_name else user
     text = greeting.spoken(
         npc_name=plain_name(npc.key),
         values={

@@ -24,7 +24,7 @@ from evennia_ai.engine.prompt.components import NO_GRANTS, Grants, PromptCompone
 from evennia_ai.engine.prompt.contexts import CONVERSATION, PromptContext
 from evennia_ai.engine.prompt.dice import Dice
 from evennia_ai.engine.prompt.expansion import ComponentSet
-from evennia_ai.engine.prompt.names import bounded, short
+from evennia_ai.engine.prompt.names import quote_name, shorten_name
 from evennia_ai.engine.prompt.notes import AuthorsNote, Notes
 from evennia_ai.engine.prompt.registry import ComponentRegistry
 from evennia_ai.engine.prompt.templates.template import Template, compile_template, fill_each
@@ -308,7 +308,7 @@ def _char_name(npc_name: str, stored: StoredCard | None, card: Card | None) -> s
     """
     if card is not None and stored is not None and "fields" in stored.grants:
         return card.char
-    return npc_name if bounded(npc_name) == npc_name else short(npc_name)
+    return npc_name if quote_name(npc_name) == npc_name else shorten_name(npc_name)
 
 
 def _card(stored: StoredCard | None) -> tuple[Card | None, tuple[str, ...]]:

@@ -14,7 +14,7 @@ from evennia_ai.engine.prompt.blocks import DynamicBlock
 from evennia_ai.engine.prompt.components import HISTORY_ID, PromptComponent
 from evennia_ai.engine.prompt.history import History
 from evennia_ai.engine.prompt.messages import Message, event_message, said
-from evennia_ai.engine.prompt.names import short
+from evennia_ai.engine.prompt.names import shorten_name
 from evennia_ai.engine.prompt.notes import AuthorsNote
 from evennia_ai.engine.prompt.placement import interleave
 from evennia_ai.engine.prompt.prompt import Prompt
@@ -254,7 +254,7 @@ def test_player_text_changes_no_role_slot_or_template(text: str, name: str) -> N
     assert [m.content for m in hostile.messages if m.parts[0].origin == "history"] == [
         *(text, "Aye.", text)
     ]
-    assert hostile.messages[1].content == short(name)
+    assert hostile.messages[1].content == shorten_name(name)
     mood = [m.content for m in hostile.messages if m.parts[0].origin == "component:component_1301"]
     assert mood == ["Mood."]
 
