@@ -101,7 +101,7 @@ def fill_components(
     filling: Filling,
     store: MacroStore,
 ) -> list[Fragment | Verdict]:
-    """Return what was made of the components, with facts in the place of those that they fill."""
+    """Return the fragments and verdicts, with facts in the components that they fill."""
     result = [*made]
     if not blocks and not any(map(components.compiled.reads, FILLED.values())):
         return result
@@ -122,7 +122,7 @@ def _fill_component(
     filling: Filling,
     store: MacroStore,
 ) -> list[Fragment | Verdict]:
-    """Return what was made, with facts in one component, or with a verdict on each block."""
+    """Return the fragments and verdicts, with facts in one component or a verdict on each block."""
     key = place.component.key
     if not place.component.enabled or place.template is None:
         problem = "has a template error" if place.component.enabled else "is disabled"
@@ -161,7 +161,7 @@ def _frame_facts(
 
 
 def drop_facts(made: Iterable[Fragment | Verdict]) -> list[Fragment | Verdict]:
-    """Return what was made without facts and frozen lore, for a disabled dynamic message."""
+    """Return the fragments and verdicts without facts and frozen lore, whose message is off."""
     reason = f"component {DYNAMIC.key} is disabled"
     return [
         not_expanded(one.claim.origin, reason)
@@ -222,7 +222,7 @@ def add_guidance(
     components: ComponentSet,
     counter: TokenCounter,
 ) -> list[Fragment | Verdict]:
-    """Return what was made of the components, with the guidance as the last text of the head.
+    """Return the fragments and verdicts, with the guidance as the last text of the head.
 
     The head is everything before the history. If a builder has a component of its key, or a text
     with its mark, that one replaces the guidance.

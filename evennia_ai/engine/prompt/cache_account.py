@@ -1,4 +1,4 @@
-"""The cache account: where a provider may cache a prompt, and why it can reuse no more of the last
+"""The cache account: where a provider may cache a prompt, and why it reuses no more of the last
 one.
 
 Caches are strict prefixes: the first message that differs loses everything after it. A prompt has
@@ -71,7 +71,7 @@ class Sent:
     """The segment that a builder's control began last, as far as it is known."""
     anchors: Anchors = field(default_factory=dict)
     settings: tuple[str | int, ...] = ()
-    """The settings that all prompts share until somebody changes them."""
+    """The settings that all prompts share until a builder changes them."""
     values: Mapping[str, str] = field(default_factory=dict)
     dice: Dice | None = None
     tight: bool = False

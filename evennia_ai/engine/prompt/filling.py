@@ -182,7 +182,7 @@ def last_message_values(history: History, event: Message | None) -> dict[str, st
 
 
 def quote_line(text: str) -> str:
-    """Return what somebody said as a short quotation on one line, for a message of another role."""
+    """Return words of a person as a short quotation on one line, for a message of another role."""
     line = " ".join(text[: 2 * MOST_QUOTED].split()).translate(_OTHER_QUOTES)
     is_whole = len(line) <= MOST_QUOTED and len(text) <= 2 * MOST_QUOTED
     return f'"{line}"' if is_whole else f'"{line[:MOST_QUOTED]}..."'

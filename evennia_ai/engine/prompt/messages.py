@@ -115,7 +115,7 @@ class Message:
 
     @property
     def is_user(self) -> bool:
-        """True if somebody said it to the NPC, or if the NPC perceived it."""
+        """True if a player or an NPC said it to this NPC, or if this NPC perceived it."""
         return self.counted and self.role == "user"
 
     @property

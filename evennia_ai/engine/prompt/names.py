@@ -131,7 +131,7 @@ def is_word_of_the_game(name: str) -> bool:
 
 
 def bare_name(name: str) -> str:
-    """Return a name for a label: without colons, and without brackets, which are for marks."""
+    """Return a name for a label, without colons and without brackets, which marks use."""
     plain = " ".join(name.translate(_BRACKETS).translate(_COLONS).split())
     return plain[:MOST_CHARACTERS].strip() or SOMEONE
 

@@ -1,4 +1,4 @@
-"""The author's note: a short text a builder keeps in front of the model, every so often."""
+"""Author's notes: short texts that a builder keeps before the model, every so many messages."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
@@ -166,14 +166,14 @@ def expand_notes(
     for index, made in enumerate(made_of_notes):
         note = notes.notes[index]
         verdict = verdict_if_not_due(note, index, history=history, said=said, cut=cut)
-        stands = _where_it_stands(
+        placed = _at_its_place(
             made, notes, index, components=components, filling=filling, lore=lore
         )
-        expanded.append(ExpandedNote(note, verdict or stands, verdict is None))
+        expanded.append(ExpandedNote(note, verdict or placed, verdict is None))
     return expanded, filling
 
 
-def _where_it_stands(
+def _at_its_place(
     made: Fragment | Verdict,
     notes: Notes,
     index: int,
@@ -182,13 +182,18 @@ def _where_it_stands(
     filling: Filling,
     lore: SpeechSources,
 ) -> Fragment | Verdict:
-    """What the note of this index gave, beside a component if it asks for that place."""
-    template = notes.compiled.members[index].template
-    if not notes.notes[index].place or not isinstance(made, Fragment) or template is None:
+    """Return the fragment of a note, next to the component that the note names, if it names one."""
+    note, template = notes.notes[index], notes.compiled.members[index].template
+    if not note.place or not isinstance(made, Fragment) or template is None:
         return made
-    placed = _placed(made, notes.notes[index], index, components, filling.counter)
-    unsettled = components.dependences(lore)
-    why = template_dependence(template, unsettled.said, fields=unsettled.fields)
+    shared = message_next_to(note, index, components=components)
+    if shared is None:
+        key = note.place.partition(" ")[2]
+        placed = made._replace(note=f"there is no component {key} to stand beside, so at its depth")
+    else:
+        placed = _move_next_to(made, note, shared, filling.counter)
+    inherited = components.dependences(lore)
+    why = template_dependence(template, inherited.said, fields=inherited.fields)
     return restrict_fragment(placed, why, layout=filling.layout, counter=filling.counter)
 
 
@@ -210,20 +215,10 @@ def message_next_to(
     return replace(shared, key=f"{shared.key} {number:06}", role=note.role)
 
 
-def _placed(
-    fragment: Fragment,
-    note: AuthorsNote,
-    index: int,
-    components: ComponentSet,
-    counter: TokenCounter,
+def _move_next_to(
+    fragment: Fragment, note: AuthorsNote, shared: SharedMessage, counter: TokenCounter
 ) -> Fragment:
-    """The fragment beside the component that its note names, or at its depth with the reason."""
-    shared = message_next_to(note, index, components=components)
-    if shared is None:
-        key = note.place.partition(" ")[2]
-        return fragment._replace(
-            note=f"there is no component {key} to stand beside, so at its depth"
-        )
+    """Return the fragment in this message instead of at its depth. It is made only once."""
     known = fragment.message.memo.get(_BESIDE)
     if known is not None and known[0] == shared:
         return known[1]
@@ -260,7 +255,7 @@ def expand_notes_again(
     for index, (one, member) in enumerate(zip(expanded, members, strict=True)):
         if one.is_due and member.has_variables:
             again = member.expand_into(filling, store)
-            again = _where_it_stands(
+            again = _at_its_place(
                 again, notes, index, components=components, filling=filling, lore=lore
             )
             made.append(one._replace(made=again))
@@ -290,7 +285,7 @@ def verdict_if_not_due(
 def _tail_not_due(
     note: AuthorsNote, index: int, *, history: History, said: int, cut: int
 ) -> Verdict | None:
-    """Where the note still stands in the history, or did not go in yet."""
+    """Return the verdict on a note that is still in the history, or that was not sent yet."""
     origin, every = note_origin(note, index), f"due every {note.every} messages of role user"
     at = history.newest_staying(origin, first=max(cut, history.earlier))
     if at is None:
@@ -306,7 +301,7 @@ def _tail_not_due(
 
 
 def _component(note: AuthorsNote, index: int) -> PromptComponent:
-    """The note as a component of the history band."""
+    """Return the note as a component that is placed in the history."""
     return PromptComponent(
         id=HISTORY_ID,
         key=f"note_{note.key or index}",

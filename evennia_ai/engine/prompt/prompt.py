@@ -183,7 +183,7 @@ class Prompt:
         )
 
     def _settings(self) -> tuple[str | int, ...]:
-        """The settings that all prompts share until somebody changes them."""
+        """The settings that all prompts share until a builder changes them."""
         usual = (self.layout, self.blocks, self.limit_tokens, self.counter.name)
         return (
             usual if self.assembly is PLAIN else (*usual, *map(repr, self.assembly.changed.items()))

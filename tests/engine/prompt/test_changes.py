@@ -43,7 +43,7 @@ def test_prompts_that_are_the_same_have_no_changes():
     assert compare_messages(one, one) == ([], [])
 
 
-def test_a_text_that_reads_otherwise_is_told_by_a_unified_diff():
+def test_changed_text_is_reported_as_a_unified_diff():
     (change,) = compare_reports(
         a_report(("component:mood", "One.\nTwo.\nThree.")),
         a_report(("component:mood", "One.\n2.\nThree.")),
@@ -52,7 +52,7 @@ def test_a_text_that_reads_otherwise_is_told_by_a_unified_diff():
     assert change.lines == ("  One.", "- Two.", "+ 2.", "  Three.")
 
 
-def test_what_came_has_its_text_and_what_went_its_reason():
+def test_new_item_has_its_text_and_lost_item_its_reason():
     left = Verdict(stage="activate", item="lore:a#1", kept=False, reason="no key")
     came, went = compare_reports(
         a_report(("lore:a#1", "Old.")), a_report(("note:cold", "Ill."), verdicts=[left])
@@ -73,7 +73,7 @@ def test_a_long_text_says_how_much_more_there_is():
     assert change.lines[-1] == "... and 5 more lines"
 
 
-def test_what_was_said_is_told_by_its_numbers():
+def test_messages_are_reported_by_their_numbers():
     assert compare_messages(a_report(said=("1", "2")), a_report(said=("2", "3"))) == (
         ["#3"],
         ["#1"],

@@ -19,7 +19,7 @@ def expanded(components: ComponentSet, values: dict[str, str], **changed: Any) -
     return [fragment for fragment in made if isinstance(fragment, Fragment)]
 
 
-def test_only_what_reads_a_changed_value_is_made_anew() -> None:
+def test_only_readers_of_a_changed_value_are_rendered_again() -> None:
     components = ComponentSet(
         [
             a_component("The tide is {{tide}}.", id=1201),
@@ -32,27 +32,27 @@ def test_only_what_reads_a_changed_value_is_made_anew() -> None:
     assert second[1] is first[1]
 
 
-def test_a_value_that_goes_or_comes_counts_as_changed() -> None:
+def test_value_counts_as_changed_when_it_appears_or_disappears() -> None:
     components = ComponentSet([a_component("{{tide}}")])
     assert expanded(components, {})[0].message.content == "{{tide}}"
     assert expanded(components, {"tide": "low"})[0].message.content == "low"
     assert expanded(components, {})[0].message.content == "{{tide}}"
 
 
-def test_another_counter_counts_again() -> None:
+def test_tokens_are_counted_again_with_another_counter() -> None:
     components = ComponentSet([a_component("x" * 12)])
     one = expanded(components, {})[0]
     other = expanded(components, {}, counter=ratio_counter(3))[0]
     assert (one.tokens, other.tokens) == (4 + 12, 4 + 4)
 
 
-def test_another_layout_claims_another_place() -> None:
+def test_component_moves_when_the_layout_changes() -> None:
     components = ComponentSet([a_component("Fog.", volatile=True)])
     assert expanded(components, {})[0].claim.shared is not None
     assert expanded(components, {}, layout="classic")[0].claim.shared is None
 
 
-def test_other_dice_are_asked_only_where_something_rolls() -> None:
+def test_only_texts_with_dice_are_rendered_again_with_other_dice() -> None:
     components = ComponentSet(
         [a_component("{{roll:1000000}}", id=1201), a_component("Calm.", id=1202)]
     )

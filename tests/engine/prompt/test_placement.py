@@ -57,7 +57,7 @@ def test_ties_go_by_id_and_then_by_key() -> None:
     assert first_words(prompt) == ["k3", "k2", "k1", "m1"]
 
 
-def test_a_disabled_place_is_told_apart_from_an_empty_one() -> None:
+def test_disabled_place_has_another_verdict_than_an_empty_one() -> None:
     components = [
         a_component("never", key="pending_event", id=6000, enabled=False),
         a_component("mood", id=1201, key="mood", enabled=False),
@@ -121,7 +121,7 @@ def a_noted_piece(name: str, key: str, *, depth: int = 1) -> Fragment:
     return make_fragment(name, claim, counter=ESTIMATE)
 
 
-def test_pieces_that_share_a_message_in_the_history_stand_in_it_by_key() -> None:
+def test_fragments_share_a_message_in_the_history_in_the_order_of_their_keys() -> None:
     fragments = [a_noted_piece("below", "~0"), a_noted_piece("above", "!0"), a_piece("alone", 1)]
     (kept,) = a_history(1)
     alone, shared, last = place(fragments, History([kept]), first=0)
@@ -139,7 +139,7 @@ def test_a_shared_message_is_clamped_to_the_kept_history_like_any_other() -> Non
     assert [message.content.split(" ")[0] for message in messages] == ["note", "m3", "m4"]
 
 
-def test_what_stands_beside_a_component_keeps_to_its_id() -> None:
+def test_text_next_to_a_component_is_placed_at_its_id() -> None:
     def beside(key: str, name: str) -> Fragment:
         shared = SharedMessage(key=key, id=1201, role="system", block="ordered", separator="\n")
         claim = Claim(origin=f"lore:{name}", id=1201, key=name, role="system", shared=shared)

@@ -140,7 +140,7 @@ TestTalk = pytest.mark.req("S2-15", "S2-18")(Talk.TestCase)
 TestTalk.settings = settings(max_examples=up_to(40), stateful_step_count=25, deadline=None)
 
 
-def test_a_note_that_goes_on_where_another_of_its_words_stood_has_not_vanished() -> None:
+def test_break_is_not_undeclared_when_a_tail_note_repeats_its_words() -> None:
     text = "{{mood}} and brief."
     talk = Talk()
     talk.begin(

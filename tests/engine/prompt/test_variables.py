@@ -75,7 +75,7 @@ def the_texts(*contents: str) -> list[str]:
     return texts(the_prompt(preset(*contents)))
 
 
-def test_what_one_text_sets_a_later_one_reads() -> None:
+def test_later_text_reads_a_variable_of_an_earlier_one() -> None:
     assert the_texts("{{setvar::mood::sad}}", "He is {{getvar::mood}}.") == ["He is sad."]
 
 
@@ -135,11 +135,11 @@ def test_a_macro_of_variables_gives_its_text(text: str, result: str) -> None:
 @pytest.mark.parametrize(
     "text", ["{{setvar::a}}", "{{setvar::::1}}", "{{getvar}}", "{{getvar::}}", "{{getvar:a}}"]
 )
-def test_what_lacks_a_part_stays_as_it_is_written(text: str) -> None:
+def test_variable_macro_without_a_part_stays_as_written(text: str) -> None:
     assert the_texts(text) == [text]
 
 
-def test_what_a_value_says_is_no_macro() -> None:
+def test_macro_in_a_value_is_not_filled_in() -> None:
     prompt = the_prompt(
         preset("{{setvar::x::{{user}}}}", "{{getvar::x}}"), values={"user": "{{char}}"}
     )
@@ -204,7 +204,7 @@ def test_the_cache_account_names_the_text_that_set_the_variable() -> None:
 # Text that nobody vouches for.
 
 
-def test_what_a_text_without_a_grant_sets_no_other_text_reads() -> None:
+def test_variable_of_a_contained_text_is_only_read_by_contained_texts() -> None:
     prompt = the_prompt(
         [
             a_component("{{setvar::x::ours}}", id=1101, key="sets"),
@@ -221,7 +221,7 @@ def test_a_text_without_a_grant_reads_what_the_game_sets() -> None:
     assert texts(the_prompt(parts)) == ["ours"]
 
 
-def test_what_has_no_grant_takes_no_room_of_the_games_own_texts() -> None:
+def test_contained_text_uses_no_work_of_the_games_texts() -> None:
     hungry = "{{setvar::x::" + "x" * 1_000 + "}}" + "{{getvar::x}}" * 1_000
     parts = [
         *(contained(hungry, number) for number in range(20)),
@@ -291,7 +291,7 @@ TURNS = st.lists(
 
 @settings(max_examples=up_to(150), deadline=None)
 @given(lists_of_components(), TURNS)
-def test_what_is_remembered_gives_the_same_as_what_is_made_anew(
+def test_remembered_texts_equal_texts_rendered_again(
     components: list[PromptComponent], turns: list[tuple[str, str, MacroState | None]]
 ) -> None:
     kept = ComponentSet(components).compiled
@@ -318,7 +318,7 @@ def test_equal_inputs_give_equal_prompts(components: list[PromptComponent]) -> N
     assert first.verdicts == second.verdicts
 
 
-def test_only_what_reads_a_changed_variable_is_made_anew() -> None:
+def test_only_readers_of_a_changed_variable_are_rendered_again() -> None:
     members = ComponentSet(
         preset("{{setvar::a::{{tide}}}}", "{{setvar::b::1}}", "{{getvar::a}}", "{{getvar::b}}")
     ).compiled
@@ -329,7 +329,7 @@ def test_only_what_reads_a_changed_variable_is_made_anew() -> None:
     assert second[3] is first[3]
 
 
-def test_a_variable_that_is_set_to_the_same_value_changes_nothing_behind_it() -> None:
+def test_variable_set_to_the_same_value_changes_no_later_text() -> None:
     members = ComponentSet(
         preset("{{tide}}{{setvar::a::1}}", "{{getvar::a}}", "{{setvar::a::{{getvar::a}}}}")
     ).compiled
@@ -404,7 +404,7 @@ def test_texts_that_read_a_long_variable_again_and_again_end_at_a_limit() -> Non
     assert "need more work than is left for the texts of this turn" in read(made)[-1]
 
 
-def test_texts_that_nobody_vouches_for_have_a_part_of_the_work() -> None:
+def test_contained_texts_have_a_share_of_the_work() -> None:
     parts = [
         contained("{{setvar::x::" + "x" * 50_000 + "}}", 0),
         *(contained("{{getvar::x}}", number) for number in range(1, 50)),
@@ -414,5 +414,5 @@ def test_texts_that_nobody_vouches_for_have_a_part_of_the_work() -> None:
     assert len(full) == CONTAINED_WORK // work_to_read(50_000)
 
 
-def test_no_texts_leave_nothing() -> None:
+def test_empty_list_of_texts_leaves_the_state_unchanged() -> None:
     assert ComponentSet([]).compiled.expand(filling()).left == MacroState()

@@ -55,9 +55,9 @@ def split_examples(
     filling: Filling,
     store: MacroStore,
 ) -> list[Fragment | Verdict]:
-    """Return what was made, with examples of the card and lore next to them as single messages.
+    """Return the fragments and verdicts, with examples split into messages of their own.
 
-    Examples inside the history stay one message.
+    Lore next to the examples of a card is split too. Examples inside the history stay one message.
     """
     speakers = _speakers(rules, filling, store)
     numbers = dict(_beside(made, components))

@@ -10,12 +10,12 @@ QUOTED = AssemblyRules(quote_user=True)
 NAMED = AssemblyRules(names="content")
 
 
-def test_a_history_that_is_shown_as_it_is_is_the_one_that_was_given() -> None:
+def test_history_is_the_given_one_when_no_rule_changes_it() -> None:
     history = History([said("user", "Where to?", name="Anna")])
     assert format_history(history, PLAIN) is history
 
 
-def test_a_message_that_is_shown_otherwise_names_no_record() -> None:
+def test_formatted_message_has_no_record() -> None:
     history = History([said("user", "Where to?", name="Anna", record="7")])
     [shown] = format_history(history, QUOTED)
     assert (shown.content, shown.name, shown.record) == ('"Where to?"', "Anna", None)
@@ -23,7 +23,7 @@ def test_a_message_that_is_shown_otherwise_names_no_record() -> None:
     assert history[0].content == "Where to?"
 
 
-def test_what_is_shown_as_it_was_said_is_the_message_itself() -> None:
+def test_message_is_the_given_one_when_no_rule_changes_it() -> None:
     history = History([said("assistant", "Over.", name="Oren", record="8")])
     assert format_history(history, QUOTED)[0] is history[0]
 
@@ -35,7 +35,7 @@ def test_bookkeeping_and_tools_are_shown_as_they_are() -> None:
     assert [message.content for message in format_history(history, NAMED)][-1] == "result 1"
 
 
-def test_a_history_that_goes_on_is_shown_as_one_that_is_new() -> None:
+def test_formatted_history_grows_like_a_new_one() -> None:
     lines = [said("user", f"m{number}", name="Anna") for number in range(4)]
     grown = History(lines[:1], earlier=3, earlier_users=2)
     shorter = format_history(grown, NAMED)
@@ -47,7 +47,7 @@ def test_a_history_that_goes_on_is_shown_as_one_that_is_new() -> None:
     assert shown[3] is shorter[3]
 
 
-def test_an_older_view_and_other_rules_are_shown_right_after_newer_ones() -> None:
+def test_history_format_is_right_for_older_views_and_other_rules() -> None:
     old = History([said("user", "m1", name="Anna")])
     new = old.appended(said("user", "m2", name="Ben"))
     assert len(format_history(new, NAMED)) == 2
@@ -55,7 +55,7 @@ def test_an_older_view_and_other_rules_are_shown_right_after_newer_ones() -> Non
     assert [message.content for message in format_history(new, QUOTED)] == ['"m1"', '"m2"']
 
 
-def test_a_name_stands_inside_the_quotes() -> None:
+def test_name_is_inside_the_quotes() -> None:
     both = AssemblyRules(names="content", quote_user=True)
     [shown] = format_history(History([said("user", "Why?", name="Anna")]), both)
     assert (shown.content, shown.name) == ('"Anna: Why?"', None)
