@@ -38,10 +38,10 @@ from evennia_ai.engine.prompt.budget import BudgetRules
 from evennia_ai.engine.prompt.components import PromptComponent
 from evennia_ai.engine.prompt.expansion import ComponentSet
 from evennia_ai.engine.prompt.history import History
-from evennia_ai.engine.prompt.messages import pending, said
+from evennia_ai.engine.prompt.messages import event_message, said
 from evennia_ai.engine.prompt.notes import AuthorsNote, Notes
+from evennia_ai.engine.prompt.persistent_texts import texts_left_in_history
 from evennia_ai.engine.prompt.registry import with_statics
-from evennia_ai.engine.prompt.staying import left_behind
 from evennia_ai.engine.prompt.tokens import TokenCounter
 from evennia_ai.formats.lorebooks.books import read_book
 from evennia_ai.services.llm.profiles import Endpoint
@@ -193,7 +193,7 @@ class Chat:
             replace(
                 self.inputs,
                 history=self.history,
-                event=pending(user, name="Anna"),
+                event=event_message(user, name="Anna"),
                 blocks=(DynamicBlock(key="facts", text=self.facts),) if is_block else (),
                 values={"facts": self.facts},
                 cut=older.cut if older and self.goes_on else 0,
@@ -203,7 +203,7 @@ class Chat:
         answer = said("assistant", reply)
         self.account(prompt, answer)
         self.history = self.history.appended(
-            *left_behind(prompt.messages), said("user", user, name="Anna"), answer
+            *texts_left_in_history(prompt.messages), said("user", user, name="Anna"), answer
         )
         self.older, self.goes_on = prompt, True
 

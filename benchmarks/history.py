@@ -120,14 +120,14 @@ class Talk:
         from evennia_ai.engine.inputs import ComposeRules, Inputs
         from evennia_ai.engine.prompt.blocks import DynamicBlock
         from evennia_ai.engine.prompt.budget import BudgetRules
-        from evennia_ai.engine.prompt.messages import pending
+        from evennia_ai.engine.prompt.messages import event_message
         from evennia_ai.store.history.windows import windows
 
         return Inputs(
             components=self.components,
             rules=ComposeRules(budget=BudgetRules(limit_tokens=LIMIT_TOKENS)),
             history=before,
-            event=pending(heard.body, name=heard.name, record=heard.id),
+            event=event_message(heard.body, name=heard.name, record=heard.id),
             blocks=(DynamicBlock(key="place", text=f"It is day {self.number}."),),
             cut=windows(self.where.id).cut,
             anchors=windows(self.where.id).anchors,

@@ -83,7 +83,7 @@ class Chat:
         from evennia_ai.engine.compose import compose
         from evennia_ai.engine.history.turn.sending import make_draft
         from evennia_ai.engine.inputs import Inputs
-        from evennia_ai.engine.prompt.messages import pending
+        from evennia_ai.engine.prompt.messages import event_message
         from evennia_ai.services.llm.chat import sent_sha256
         from evennia_ai.services.llm.roles import OPEN, adapt, chat_messages
         from evennia_ai.store.history import conversations, turns
@@ -95,7 +95,7 @@ class Chat:
             components=self.components,
             rules=self.rules,
             history=window.history,
-            event=pending(heard.body, name=heard.name, record=heard.id),
+            event=event_message(heard.body, name=heard.name, record=heard.id),
             books=(self.book,),
             memories=self.memories,
             cut=window.cut,

@@ -21,7 +21,7 @@ from evennia_ai.engine.lorebook.scan.window import Scan
 from evennia_ai.engine.prompt.components import ALL_GRANTS, NO_GRANTS, Grants
 from evennia_ai.engine.prompt.dice import Dice
 from evennia_ai.engine.prompt.history import History
-from evennia_ai.engine.prompt.messages import Message, pending, said
+from evennia_ai.engine.prompt.messages import Message, event_message, said
 from evennia_ai.engine.prompt.tokens import TokenCounter
 from evennia_ai.formats.lorebooks.books import read_book
 from evennia_ai.formats.lorebooks.editing.lints import lints
@@ -331,7 +331,7 @@ def _read_text(text: str) -> Any:
 def _case(book: Any, choices: Choices) -> Case:
     messages = tuple(_message(choices) for _ in range(choices.below(7)))
     events = tuple(
-        pending(choices.of(LINES), name=choices.of(NAMES)) if choices.below(4) else None
+        event_message(choices.of(LINES), name=choices.of(NAMES)) if choices.below(4) else None
         for _ in range(TURNS)
     )
     grants = choices.of(_GRANTS)

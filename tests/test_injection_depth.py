@@ -15,7 +15,7 @@ from evennia_ai.engine.prompt.budget import BudgetRules
 from evennia_ai.engine.prompt.components import GAME, Scope
 from evennia_ai.engine.prompt.expansion import ComponentSet
 from evennia_ai.engine.prompt.history import History
-from evennia_ai.engine.prompt.messages import pending, said
+from evennia_ai.engine.prompt.messages import event_message, said
 from evennia_ai.store.authored import components as store
 from evennia_ai.store.core.snapshots import forget_everything
 from tests.commands.stage import Stage, a_cast, component, everything
@@ -49,7 +49,7 @@ def prompt(length, *, scopes=(GAME,), layout="cache"):
             components=ComponentSet(store.registry().resolved(scopes)),
             rules=ComposeRules(budget=BudgetRules(limit_tokens=10**6), layout=layout),
             history=history,
-            event=pending("EVENT", name="Pim"),
+            event=event_message("EVENT", name="Pim"),
         )
     )
     return [message.content for message in composed.messages]

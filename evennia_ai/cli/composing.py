@@ -11,13 +11,13 @@ from evennia_ai.engine.execution_request import ExecutionRequest
 from evennia_ai.engine.foreign.documents import MAX_BYTES, decode_text, read_json
 from evennia_ai.engine.history.turn.sending import storable_messages
 from evennia_ai.engine.lorebook.book import names_of
-from evennia_ai.engine.prompt.messages import digest
+from evennia_ai.engine.prompt.messages import messages_sha256
 from evennia_ai.engine.prompt.report import (
     Report,
     explain_lines,
-    message_called,
+    find_message,
+    make_report,
     origins_meant,
-    report_of,
     trace_lines,
 )
 from evennia_ai.formats.scenario import (
@@ -60,7 +60,7 @@ def read_request(path: Path) -> _Composed:
         raise FormatError("request", f"{path}: has more than {MAX_REQUEST_BYTES} bytes")
     request = ExecutionRequest.from_json(content, where=str(path))
     made = request.composed()
-    sha256 = digest(storable_messages(made.prompt.messages))
+    sha256 = messages_sha256(storable_messages(made.prompt.messages))
     return _Composed([ComposedTurn(inputs=request.inputs, made=made)], sha256=sha256)
 
 
@@ -135,13 +135,13 @@ def _explained(turns: Sequence[ComposedTurn], item: str | None) -> list[list[str
 
 
 def _knows(report: Report, item: str, names: Mapping[str, str]) -> bool:
-    is_message = message_called(report, item) is not None
+    is_message = find_message(report, item) is not None
     return is_message or len(origins_meant(report, item, names=names)) == 1
 
 
 def _report(turns: Sequence[ComposedTurn], index: int) -> Report:
     older = turns[index - 1].made.prompt.sent if index else None
-    return report_of(turns[index].made.prompt, older=older)
+    return make_report(turns[index].made.prompt, older=older)
 
 
 def _print_json(

@@ -17,7 +17,13 @@ from rich.table import Table
 from rich.text import Text
 
 from evennia_ai.engine.foreign.documents import Progress, ignore_progress
-from evennia_ai.engine.prompt.report import Report, ReportMessage, broken_words, fates, shares
+from evennia_ai.engine.prompt.report import (
+    Report,
+    ReportMessage,
+    broken_words,
+    final_verdicts,
+    shares,
+)
 from evennia_ai.engine.prompt.trace import Verdict
 from evennia_ai.engine.text.columns import first_line, visible
 
@@ -95,7 +101,7 @@ def _said(message: ReportMessage) -> Text:
 
 
 def _verdicts(report: Report) -> Table:
-    kept, left = fates(report)
+    kept, left = final_verdicts(report)
     table = Table(expand=True, title=f"kept {len(kept)}, left out {len(left)}")
     table.add_column("item", no_wrap=True)
     table.add_column("tokens", justify="right")

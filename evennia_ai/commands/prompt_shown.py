@@ -13,7 +13,7 @@ from typing import Final
 from evennia_ai.commands.base import CommandError, counted
 from evennia_ai.commands.screens import Row, Span, head, width_of
 from evennia_ai.engine.history.turn.manifest import request_in_words
-from evennia_ai.engine.prompt.changes import Change, changes, said_between
+from evennia_ai.engine.prompt.changes import Change, compare_messages, compare_reports
 from evennia_ai.engine.prompt.report import (
     KINDS,
     STAGES,
@@ -21,7 +21,7 @@ from evennia_ai.engine.prompt.report import (
     ReportMessage,
     broken_words,
     calls_in_words,
-    fates,
+    final_verdicts,
     hidden_lines,
     indented,
     number_of,
@@ -53,7 +53,7 @@ def folded(report: Report) -> Iterator[str | Row]:
             yield run_in_words(report, run)
         else:
             yield from _message(report, run[0])
-    kept, left = fates(report)
+    kept, left = final_verdicts(report)
     yield from indented(f"kept {len(kept)}: {_by_kind(kept)}", WIDTH)
     yield from indented(f"left out {len(left)}: {_by_kind(left)}", WIDTH)
     if report.shared_tokens is not None:
@@ -164,7 +164,7 @@ def _history(report: Report) -> Iterator[str | Row]:
 
 def _lore(report: Report) -> Iterator[str | Row]:
     """The entries of lore that are in the prompt: why, at what cost, where and their texts."""
-    active = [verdict for verdict in fates(report)[0] if _kind(verdict.item) == "lore"]
+    active = [verdict for verdict in final_verdicts(report)[0] if _kind(verdict.item) == "lore"]
     if not active:
         yield "No entry of lore is in this prompt."
     for verdict in active:
@@ -176,14 +176,14 @@ def _lore(report: Report) -> Iterator[str | Row]:
                 number = number_of(report, index)
                 text = message.content[part.start : part.end]
                 yield from indented(f"in message {number}: {text}", WIDTH)
-    silent = [verdict for verdict in fates(report)[1] if _kind(verdict.item) == "lore"]
+    silent = [verdict for verdict in final_verdicts(report)[1] if _kind(verdict.item) == "lore"]
     yield f"{counted(len(silent), 'entry', 'entries')} of lore left out."
 
 
 def _left_out(report: Report) -> Iterator[str | Row]:
     """What is not in the prompt, by the reason."""
     reasons: dict[str, list[str]] = {}
-    for verdict in fates(report)[1]:
+    for verdict in final_verdicts(report)[1]:
         reasons.setdefault(f"{STAGES[verdict.stage]}: {verdict.reason}", []).append(verdict.item)
     if not reasons:
         yield "Nothing was left out."
@@ -195,12 +195,12 @@ def _left_out(report: Report) -> Iterator[str | Row]:
 
 def changed(older: Report, newer: Report) -> Iterator[str | Row]:
     """What is different in `newer`: what came, went or reads otherwise, and what was said."""
-    found = changes(older, newer)
+    found = compare_reports(older, newer)
     for change in found:
         yield from _change(change)
     if not found:
         yield "No component, lore, note, memory or block came, went or changed."
-    came, gone = said_between(older, newer)
+    came, gone = compare_messages(older, newer)
     if came:
         yield from indented(f"+ said since: {_listed(came)}", WIDTH)
     if gone:
@@ -238,7 +238,7 @@ PARTS: Final[Mapping[str, Callable[[Report], Iterable[str | Row]]]] = {
     "lore": _lore,
     "left out": _left_out,
 }
-"""What may be asked for of one prompt; `changes` needs the one before it, too."""
+"""What may be asked for of one prompt; `compare_reports` needs the one before it, too."""
 
 CHANGES: Final = "changes"
 

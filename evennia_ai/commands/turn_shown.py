@@ -27,8 +27,8 @@ from evennia_ai.engine.prompt.report import (
     Report,
     ReportMessage,
     explain_lines,
+    find_message,
     hidden_lines,
-    message_called,
     number_of,
     origins_meant,
 )
@@ -134,7 +134,7 @@ def _item(
     report = _report(caller, npc, turn)
     names = names_of(npc.ai.view().books)
     lines = explain_lines(report, item, names=names)
-    index = message_called(report, item)
+    index = find_message(report, item)
     if index is not None:
         message = report.messages[index]
         return [*lines, *_recorded(message, records), *_sources(message, turn, records)]

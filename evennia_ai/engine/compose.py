@@ -1,33 +1,35 @@
-"""The pipeline on one page: Inputs -> Prompt.
+"""The pipeline on one page: from `Inputs` to a `Prompt`.
 
-Pure: no clock, disk, database, random source or setting is read; equal inputs give equal bytes, on
-a busy machine as on an idle one. Work that might not end, such as a pattern's, is bounded by steps.
-Each stage judges everything it saw; the verdicts of the stages are the trace.
+Pure: no clock, disk, database, random source or setting is read. Equal inputs give equal bytes on
+every machine, because slow work, such as matching a pattern, is limited by steps and never by time.
+Each stage returns a verdict on everything it saw. These verdicts are the trace.
 
-    1  notes     each author's note as it goes in                 evennia_ai.engine.prompt.notes
-    2  lore      which entries of the books are active            evennia_ai.engine.lorebook
-    3  recall    which memories the NPC is reminded of            evennia_ai.engine.memory
-    4  expand    texts of components, notes, entries, blocks      evennia_ai.engine.prompt.expansion
-    5  fixed     the event and the tools' messages                evennia_ai.engine.prompt.placement
-    6  budget    what of them and of the history fits             evennia_ai.engine.prompt.budget
-    7  anchors   where anchored notes stand                       evennia_ai.engine.prompt.placement
-    8  place     where each message stands                        evennia_ai.engine.prompt.placement
-    9  shown     which of the memories are in the prompt          evennia_ai.engine.memory.recalling
+    1  show      the history, the event and the tools' messages   evennia_ai.engine.compose
+    2  notes     author's notes that are due                      evennia_ai.engine.prompt.notes
+    3  lore      active entries of the lorebooks                  evennia_ai.engine.lorebook
+    4  recall    memories that fit the moment                     evennia_ai.engine.memory
+    5  expand    texts of components, notes, entries, facts       evennia_ai.engine.prompt.expansion
+    6  fix       messages that are always kept                    evennia_ai.engine.prompt.placement
+    7  budget    texts and history messages that fit              evennia_ai.engine.prompt.budget
+    8  anchor    places of anchored notes                         evennia_ai.engine.prompt.placement
+    9  place     the order of all messages                        evennia_ai.engine.prompt.placement
 
-What stays in the history (`evennia_ai.engine.prompt.blocks`) and where anchored notes stand
-(`evennia_ai.engine.prompt.placement`) is given back with the next turn's inputs.
+SillyTavern puts a prompt together in another way. Where the rules ask for that, some stages hand
+their result to `evennia_ai.engine.prompt.assembly`. The rules `PLAIN` never enter that package.
+
+Texts that stay in the history (`evennia_ai.engine.prompt.persistent_texts`) and anchors go back in
+with the inputs of the next turn.
 """
 
-from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from typing import Final, NamedTuple
 
-from evennia_ai.engine.inputs import NO_HISTORY, ComposeRules, Inputs
+from evennia_ai.engine.inputs import NO_HISTORY, Inputs
 from evennia_ai.engine.lorebook.activation.activation import Activation, activate
 from evennia_ai.engine.lorebook.activation.entry_variables import said_sources, variables_of
 from evennia_ai.engine.lorebook.activation.placed_entries import (
     around_note,
-    lore_pieces,
+    lore_fragments,
     outlet_values,
     outlet_verdicts,
 )
@@ -44,240 +46,222 @@ from evennia_ai.engine.memory.recalling import (
     why_no_place,
 )
 from evennia_ai.engine.memory.scenes import words_said
-from evennia_ai.engine.prompt.assembly import PLAIN
-from evennia_ai.engine.prompt.blocks import blocks_alone, with_filled, with_guidance, without_facts
-from evennia_ai.engine.prompt.budget import BudgetRules
-from evennia_ai.engine.prompt.carried import Store
-from evennia_ai.engine.prompt.compiled import DYNAMIC, Filling
+from evennia_ai.engine.prompt.assembly.examples import split_examples
+from evennia_ai.engine.prompt.assembly.formats import format_lore_messages, format_verdicts
+from evennia_ai.engine.prompt.assembly.history_format import (
+    STAND_IN,
+    format_event,
+    format_history,
+    stand_in_message,
+)
+from evennia_ai.engine.prompt.assembly.merging import RoleTies, squash_system_messages
+from evennia_ai.engine.prompt.assembly.rules import PLAIN
+from evennia_ai.engine.prompt.blocks import (
+    add_guidance,
+    block_fragments,
+    drop_facts,
+    fill_components,
+)
 from evennia_ai.engine.prompt.components import HISTORY_ID
-from evennia_ai.engine.prompt.examples import with_examples_apart
-from evennia_ai.engine.prompt.formats import format_verdicts, lore_joints
+from evennia_ai.engine.prompt.filling import Filling, last_message_values
+from evennia_ai.engine.prompt.fragments import DYNAMIC, Fragment
 from evennia_ai.engine.prompt.history import History
-from evennia_ai.engine.prompt.joining import RoleTies, squashed
+from evennia_ai.engine.prompt.macro_state import MacroStore
 from evennia_ai.engine.prompt.messages import Message
-from evennia_ai.engine.prompt.notes import ExpandedNote, expanded_notes, with_variables
-from evennia_ai.engine.prompt.pieces import Piece
-from evennia_ai.engine.prompt.placement import Slots, Stand, anchored, fixed_stands, place
+from evennia_ai.engine.prompt.notes import ExpandedNote, expand_notes, expand_notes_again
+from evennia_ai.engine.prompt.persistent_texts import fit_unsent, mark_facts_as_staying
+from evennia_ai.engine.prompt.placement import anchor_notes, place, place_fixed
+from evennia_ai.engine.prompt.prefix_rules import SpeechSources, restrict_fragments
 from evennia_ai.engine.prompt.prompt import Prompt
-from evennia_ai.engine.prompt.said_last import said_last
-from evennia_ai.engine.prompt.settled import SaidSources, settle_pieces
-from evennia_ai.engine.prompt.shown_history import STAND_IN, shown_event, shown_history, stand_in
-from evennia_ai.engine.prompt.staying import fit_beside, with_staying_facts
 from evennia_ai.engine.prompt.templates.clock import clock_values
 from evennia_ai.engine.prompt.trace import Verdict, not_expanded
 
 NO_LORE: Final = Activation()
-_PLACES: Final = {
-    "conversation_history": "history",
-    "pending_event": "event",
-    "tool_result": "tools",
-}
 
 
 class Composition(NamedTuple):
-    """A prompt, the activation of lore it was made with, and what was recalled for it."""
+    """A prompt with the lore and the memories that went into it."""
 
     prompt: Prompt
     lore: Activation
     recalled: RecallResult = NOTHING_RECALLED
 
 
-def compose(inputs: Inputs) -> Prompt:
-    """The prompt for `inputs`, with a verdict on everything that was or was not taken.
+class _Conversation(NamedTuple):
+    """The part of the conversation that the prompt may show, with verdicts on the rest."""
 
-    BudgetError: what is required does not fit the limit.
+    history: History
+    event: Message | None
+    tools: tuple[Message, ...]
+    off: list[Verdict]
+
+
+def compose(inputs: Inputs) -> Prompt:
+    """Compose the prompt for `inputs`, with a verdict on everything that was considered.
+
+    Raises:
+        BudgetError: the required texts do not fit the limit.
     """
     return compose_with_lore(inputs).prompt
 
 
 def compose_with_lore(inputs: Inputs) -> Composition:
-    """The same, and the entries of lore that were active in it."""
+    """Compose the prompt and return it with the lore and the memories that went into it.
+
+    Raises:
+        BudgetError: the required texts do not fit the limit.
+    """
     rules, assembly = inputs.rules, inputs.rules.assembly
-    history, event, tools, off = _taking_part(inputs)
+    counter, cut, budget = rules.counter, inputs.cut, rules.budget
+    conversation = _shown_conversation(inputs)  # 1
     if assembly is not PLAIN:
-        history, event = shown_history(history, assembly), shown_event(event, assembly)
-    cut = inputs.cut if assembly.history_cut == "steps" else 0
+        conversation = conversation._replace(
+            history=format_history(conversation.history, assembly),
+            event=format_event(conversation.event, assembly),
+        )
+        by_message = assembly.history_cut == "messages"  # drop only what no longer fits
+        cut = 0 if by_message else cut
+        keep = 100 if by_message else budget.keep_percent
+        budget = replace(budget, keep_percent=keep, pin_examples=assembly.pin_examples)
+    history = conversation.history
     filling = _filling(inputs)
-    said = said_sources(inputs.books)
-    notes, filling = _notes(inputs, history, filling, said)  # 1
-    lore = _lore(inputs, notes, filling)  # 2
-    reminded = _recalled(inputs)  # 3
-    pieces, refused = _expanded(inputs, notes, lore, reminded, filling, said=said)  # 4
-    stands, fixed = fixed_stands(event, tools, counter=rules.counter)  # 5
+    sources = said_sources(inputs.books)
+    notes, filling = expand_notes(  # 2
+        inputs.notes,
+        filling,
+        components=inputs.components,
+        lore=sources,
+        history=history,
+        said=inputs.history.user_messages + (inputs.event is not None),
+        cut=inputs.cut,
+    )
+    lore = _activate_lore(inputs, notes, filling)  # 3
+    memories = _recall_memories(inputs)  # 4
+    made = _expand_texts(inputs, notes, lore, memories, filling, sources=sources)  # 5
+    fragments = [one for one in made if isinstance(one, Fragment)]
+    not_made = [one for one in made if isinstance(one, Verdict)]
+    placed, costs = place_fixed(conversation.event, conversation.tools, counter=counter)  # 6
     if assembly.stand_in:
-        stands, fixed = _with_stand_in(stands, fixed, pieces, history, rules)
-    fitted, standing = fit_beside(  # 6
+        added = stand_in_message(assembly, history, fragments, answers=bool(placed))
+        if added is not None:
+            placed.append((HISTORY_ID + 1, "", added))
+            costs.append((STAND_IN, added.tokens(counter)))
+    fitted, already_sent = fit_unsent(  # 7
         history,
-        pieces,
+        fragments,
         blocks=rules.blocks,
-        rules=rules.budget if assembly is PLAIN else _budget(rules),
-        counter=rules.counter,
-        fixed=fixed,
+        rules=budget,
+        counter=counter,
+        fixed=costs,
         cut=cut,
     )
-    anchors, slots = anchored(  # 7
-        fitted.pieces,
+    anchors, slots = anchor_notes(  # 8
+        fitted.fragments,
         history,
         first=fitted.first,
         cut=cut,
         origins=inputs.notes.anchored,
         before=inputs.anchors,
     )
-    messages = place(  # 8
-        fitted.pieces,
+    ties = None
+    if assembly.ties == "role":
+        ties = RoleTies(note=inputs.notes.first_origin, apart=slots.keys())
+    messages = place(  # 9
+        fitted.fragments,
         history,
         first=fitted.first,
-        fixed=stands,
+        fixed=placed,
         slots=slots,
-        ties=None if assembly is PLAIN else _ties(inputs, slots),
+        ties=ties,
     )
     if rules.blocks != "latest":
-        messages = with_staying_facts(messages)
-    reminded = mark_shown(reminded, fitted.pieces, standing)  # 9
-    formats = () if assembly is PLAIN else tuple(format_verdicts(inputs.components, assembly))
+        messages = mark_facts_as_staying(messages)
+    if assembly.squash:
+        messages = squash_system_messages(messages)
+    memories = mark_shown(memories, fitted.fragments, already_sent)
     prompt = Prompt(
-        messages=squashed(messages) if assembly.squash else messages,
+        messages=messages,
         components=inputs.components,
-        values=_values_read(inputs, filling),
+        # The next prompt compares its values with these to explain why its prefix broke.
+        values=filling.values_named({*inputs.values, "speaker", *inputs.components.compiled.names}),
         dice=rules.dice,
         limit_tokens=rules.budget.limit_tokens,
         layout=rules.layout,
         blocks=rules.blocks,
         assembly=assembly,
-        counter=rules.counter,
+        counter=counter,
         history=history,
         fitted=fitted,
-        fixed=fixed,
+        fixed=costs,
         lore=lore,
-        memories=reminded,
-        earlier=(formats, refused, [*off, *inputs.notes.off, *_of_books(inputs)]),
+        memories=memories,
+        earlier=_earlier_verdicts(inputs, conversation, not_made),
         anchors=anchors,
-        standing=standing,
+        already_sent=already_sent,
     )
-    return Composition(prompt, lore, reminded)
+    return Composition(prompt, lore, memories)
 
 
-def _taking_part(
-    inputs: Inputs,
-) -> tuple[History, Message | None, tuple[Message, ...], list[Verdict]]:
-    """History, event and tools where their component takes part, and verdicts where it does not."""
-    off = [key for key in _PLACES if not inputs.components.is_on(key)]
-    if not off:
-        return inputs.history, inputs.event, inputs.tools, []
-    given = (len(inputs.history) > 0, inputs.event is not None, bool(inputs.tools))
-    told = zip(_PLACES.items(), given, strict=True)
-    return (
-        NO_HISTORY if "conversation_history" in off else inputs.history,
-        None if "pending_event" in off else inputs.event,
-        () if "tool_result" in off else inputs.tools,
-        [
-            not_expanded(item, f"component {key} is disabled")
-            for (key, item), is_given in told
-            if is_given and key in off
-        ],
-    )
-
-
-def _budget(rules: ComposeRules) -> BudgetRules:
-    """What the prompt may cost, how much of the history a cut leaves, what goes in before it."""
-    assembly = rules.assembly
-    keep = 100 if assembly.history_cut == "messages" else rules.budget.keep_percent
-    return replace(rules.budget, keep_percent=keep, pin_examples=assembly.pin_examples)
-
-
-def _with_stand_in(
-    stands: list[Stand],
-    fixed: list[tuple[str, int]],
-    pieces: Sequence[Piece],
-    history: History,
-    rules: ComposeRules,
-) -> tuple[list[Stand], list[tuple[str, int]]]:
-    """The event and the tools, and what ends the history where the character spoke last."""
-    added = stand_in(rules.assembly, history, pieces, answers=bool(stands))
-    if added is None:
-        return stands, fixed
-    stand = (HISTORY_ID + 1, "", added)
-    return [*stands, stand], [*fixed, (STAND_IN, added.tokens(rules.counter))]
-
-
-def _ties(inputs: Inputs, slots: Slots) -> RoleTies | None:
-    """How ties are broken where that goes by role."""
-    if inputs.rules.assembly.ties != "role":
-        return None
-    return RoleTies(note=inputs.notes.first_origin, apart=slots.keys())
-
-
-def _of_books(inputs: Inputs) -> list[Verdict]:
-    """Which books count in the place of newer ones, and which were waited for."""
-    return [
-        Verdict(stage="activate", item=f"book:{book.label}", kept=True, reason=book.told)
-        for book in inputs.books
-        if book.told
-    ]
+def _shown_conversation(inputs: Inputs) -> _Conversation:
+    """Return history, event and tools; leave out each one whose component is disabled."""
+    components, off = inputs.components, []
+    history, event, tools = inputs.history, inputs.event, inputs.tools
+    if not components.is_on("conversation_history"):
+        if len(history):
+            off.append(not_expanded("history", "component conversation_history is disabled"))
+        history = NO_HISTORY
+    if not components.is_on("pending_event"):
+        if event is not None:
+            off.append(not_expanded("event", "component pending_event is disabled"))
+        event = None
+    if not components.is_on("tool_result"):
+        if tools:
+            off.append(not_expanded("tools", "component tool_result is disabled"))
+        tools = ()
+    return _Conversation(history, event, tools, off)
 
 
 def _filling(inputs: Inputs) -> Filling:
-    """The values of templates and who speaks: the event's speaker, else the newest not of ours."""
+    """Return the values that templates may name.
+
+    The speaker is who said the event, else who said the newest message of role user.
+    """
+    rules, char = inputs.rules, inputs.values.get("char")
     speaker = inputs.event.name if inputs.event is not None else None
     if not speaker:
         newest = inputs.history.newest_user()
         speaker = (newest and newest.name) or inputs.values.get("user", "")
-    rules, char = inputs.rules, inputs.values.get("char")
-    alone = {} if char is None else {"charifnotgroup": char, "group": char}
+    # An NPC is a group of one: SillyTavern's group macros give its name.
+    group = {} if char is None else {"charifnotgroup": char, "group": char}
     moment: dict[str, str] = {}
-    if _may_name_moment(inputs):
-        moment = said_last(inputs.history, inputs.event)
+    # These values cost a search of the history and differ each turn: make them only if a text may
+    # name one. Books and formats are not compiled yet, so they always may.
+    if (
+        inputs.books
+        or rules.assembly is not PLAIN
+        or inputs.components.names_moment
+        or inputs.notes.compiled.names_moment
+    ):
+        moment = last_message_values(inputs.history, inputs.event)
         moment |= clock_values(inputs.now) if inputs.now else {}
     return Filling(
         dice=rules.dice,
         counter=rules.counter,
         layout=rules.layout,
-        values={**alone, **moment, **inputs.values, "speaker": speaker},
+        values={**group, **moment, **inputs.values, "speaker": speaker},
         fields=inputs.components.fields,
     )
 
 
-def _may_name_moment(inputs: Inputs) -> bool:
-    """True if a text may name the time or what was said last; books and formats always may."""
-    return (
-        bool(inputs.books)
-        or inputs.rules.assembly is not PLAIN
-        or inputs.components.names_moment
-        or inputs.notes.compiled.names_moment
-    )
-
-
-def _values_read(inputs: Inputs, filling: Filling) -> Mapping[str, str]:
-    """The values that were given, and of the others those that some component names."""
-    values, read = filling.all_values, inputs.components.compiled.names
-    shown = {*inputs.values, "speaker", *read}
-    return {name: value for name, value in values.items() if name in shown}
-
-
-def _notes(
-    inputs: Inputs, history: History, filling: Filling, lore: SaidSources
-) -> tuple[list[ExpandedNote], Filling]:
-    said = inputs.history.user_messages + (inputs.event is not None)
-    return expanded_notes(
-        inputs.notes,
-        filling,
-        components=inputs.components,
-        lore=lore,
-        history=history,
-        said=said,
-        cut=inputs.cut,
-    )
-
-
-def _lore(inputs: Inputs, notes: Sequence[ExpandedNote], filling: Filling) -> Activation:
-    """The entries that are active; without books nothing is activated and nothing forgotten."""
+def _activate_lore(inputs: Inputs, notes: list[ExpandedNote], filling: Filling) -> Activation:
+    """Return the active entries. Without books the timers stay as they were."""
     if not inputs.books:
         return NO_LORE if inputs.lore_state is NO_STATE else Activation(after=inputs.lore_state)
     rules = inputs.rules
     scanned = tuple(
         one.made.message.content
         for one in notes
-        if one.note.scanned and isinstance(one.made, Piece)
+        if one.note.scanned and isinstance(one.made, Fragment)
     )
     return activate(
         inputs.books,
@@ -285,8 +269,9 @@ def _lore(inputs: Inputs, notes: Sequence[ExpandedNote], filling: Filling) -> Ac
         rules=rules.lore,
         limit_tokens=rules.budget.limit_tokens,
         counter=rules.counter,
-        work=filling.carried.left_for_lore,
-        values=filling.values_for("system"),  # a text may stand in a message of that role
+        work=filling.state.left_for_lore,
+        # The strictest role: an entry may be placed in a message of role system.
+        values=filling.values_for("system"),
         dice=rules.dice,
         state=inputs.lore_state,
         clock=inputs.clock,
@@ -294,8 +279,8 @@ def _lore(inputs: Inputs, notes: Sequence[ExpandedNote], filling: Filling) -> Ac
     )
 
 
-def _recalled(inputs: Inputs) -> RecallResult:
-    """The memories that the NPC is reminded of."""
+def _recall_memories(inputs: Inputs) -> RecallResult:
+    """Return the memories that fit the moment, and a reason if there is no place for any."""
     if not inputs.memories:
         return NOTHING_RECALLED
     if problem := why_no_place(inputs.components):
@@ -317,65 +302,78 @@ def _recalled(inputs: Inputs) -> RecallResult:
     )
 
 
-def _expanded(
+def _expand_texts(
     inputs: Inputs,
-    notes: Sequence[ExpandedNote],
+    notes: list[ExpandedNote],
     lore: Activation,
-    reminded: RecallResult,
+    memories: RecallResult,
     filling: Filling,
     *,
-    said: SaidSources,
-) -> tuple[list[Piece], list[Verdict]]:
-    """The texts of all that may stand in the prompt, and the verdicts on what gives none."""
-    components, counter, entries = inputs.components, filling.counter, lore.entries
-    assembly = inputs.rules.assembly
-    if outlets := outlet_values(entries) if entries else {}:
+    sources: SpeechSources,
+) -> list[Fragment | Verdict]:
+    """Return a fragment for each text that the prompt may hold, or a verdict without one.
+
+    The order matters: each text reads the variables that the texts before it set.
+    """
+    components, entries = inputs.components, lore.entries
+    assembly, layout, counter = inputs.rules.assembly, filling.layout, filling.counter
+    outlets = outlet_values(entries) if entries else {}
+    if outlets:
         filling = filling.with_values(outlets)
     if entries:
-        values = filling.values_for("system")
-        carried = filling.carried._replace(work_of_lore=lore.work)
-        carried = variables_of(entries, inputs.books, carried, values=values, dice=filling.dice)
-        filling = replace(filling, carried=carried)
+        state = variables_of(
+            entries,
+            inputs.books,
+            filling.state._replace(work_of_lore=lore.work),
+            values=filling.values_for("system"),
+            dice=filling.dice,
+        )
+        filling = replace(filling, state=state)
     expanded = components.compiled.expand(filling)
-    store = Store(expanded.left)
-    notes = with_variables(notes, inputs.notes, filling, store, components=components, lore=said)
-    unsettled = components.unsettled(said).members
-    made = settle_pieces(expanded.made, unsettled, layout=filling.layout, counter=counter)
+    store = MacroStore(expanded.left)
+    again = expand_notes_again(
+        notes, inputs.notes, filling, store, components=components, lore=sources
+    )
+    dependences = components.dependences(sources).members
+    made = restrict_fragments(expanded.made, dependences, layout=layout, counter=counter)
     if inputs.guidance:
-        made = with_guidance(made, inputs.guidance, components=components, counter=counter)
-    made = insert_memories(made, reminded.kept, components=components, filling=filling, store=store)
-    made = with_filled(made, inputs.blocks, components=components, filling=filling, store=store)
+        made = add_guidance(made, inputs.guidance, components=components, counter=counter)
+    made = insert_memories(made, memories.kept, components=components, filling=filling, store=store)
+    made = fill_components(made, inputs.blocks, components=components, filling=filling, store=store)
     if entries:
-        joints = components.joints
-        keeps_blank = PRESET_FLAGS[inputs.rules.lore.rules].blank_notes_stay
+        places = components.lore_messages
+        if assembly.lore_format:
+            places = format_lore_messages(places, assembly, filling, store)
         made += around_note(
-            notes,
+            again,
             entries,
             components=components,
-            keeps_blank=keeps_blank,
-            layout=filling.layout,
+            keeps_blank=PRESET_FLAGS[inputs.rules.lore.rules].blank_notes_stay,
+            layout=layout,
             counter=counter,
         )
-        made += lore_pieces(
-            entries,
-            components=components,
-            joints=lore_joints(joints, assembly, filling, store)
-            if assembly.lore_format
-            else joints,
-            layout=filling.layout,
-            counter=counter,
+        made += lore_fragments(
+            entries, components=components, shared_messages=places, layout=layout, counter=counter
         )
         made += outlet_verdicts(entries, components=components) if outlets else ()
     else:
-        made += [one.made for one in notes]
-    if assembly is not PLAIN and assembly.examples == "messages":
-        made = with_examples_apart(
-            made, assembly, components=components, filling=filling, store=store
-        )
-    made += blocks_alone(inputs.blocks, counter=counter)
-    if not components.is_on(DYNAMIC.key):
-        made = without_facts(made)
-    pieces = [one for one in made if isinstance(one, Piece)]
-    if len(pieces) == len(made):
-        return pieces, []
-    return pieces, [one for one in made if isinstance(one, Verdict)]
+        made += [one.made for one in again]
+    if assembly.examples == "messages":
+        made = split_examples(made, assembly, components=components, filling=filling, store=store)
+    made += block_fragments(inputs.blocks, counter=counter)
+    return made if components.is_on(DYNAMIC.key) else drop_facts(made)
+
+
+def _earlier_verdicts(
+    inputs: Inputs, conversation: _Conversation, not_made: list[Verdict]
+) -> tuple[list[Verdict], ...]:
+    """Return the verdicts of the stages before the budget, without those of lore and memories."""
+    formats: list[Verdict] = []
+    if inputs.rules.assembly is not PLAIN:
+        formats = list(format_verdicts(inputs.components, inputs.rules.assembly))
+    books = [
+        Verdict(stage="activate", item=f"book:{book.label}", kept=True, reason=book.told)
+        for book in inputs.books
+        if book.told  # why an older version of the book counts, or that the turn waited for it
+    ]
+    return formats, not_made, [*conversation.off, *inputs.notes.off, *books]

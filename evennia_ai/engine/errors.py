@@ -1,11 +1,11 @@
-"""Every error this package raises on purpose.
+"""The errors that this package raises on purpose.
 
-A message says what is wrong, where, what was wanted and what to do; the facts are attributes
-too. A class exists only where a caller would catch it alone. Authors' mistakes met during a turn
-(a bad template, an entry that cannot be evaluated) are verdicts, not exceptions.
+A message says what is wrong, where, and what to do. The facts of the message are attributes too.
+There is a class only where a caller catches it by itself. Mistakes of authors that a turn meets (a
+bad template, an entry that cannot be evaluated) are verdicts, not exceptions.
 
-Between a finished prompt and a reply, a caller that only wants to go on catches `ModelError`; the
-classes below it differ in what the caller should do. No message ever holds a key.
+A caller that asks a model and only wants to go on catches `ModelError`. Its subclasses differ in
+what the caller should do. No message ever holds a key.
 """
 
 from collections.abc import Mapping, Sequence
@@ -14,11 +14,11 @@ from typing import Final
 
 
 class EvenniaAIError(Exception):
-    """Base of all errors of evennia_ai."""
+    """The base of all errors of evennia_ai."""
 
 
 class ComponentValueError(EvenniaAIError):
-    """A field of a prompt component has a value it cannot have."""
+    """A component field with a value that it cannot have."""
 
     def __init__(self, field: str, value: object, wanted: str) -> None:
         self.field = field
@@ -27,12 +27,12 @@ class ComponentValueError(EvenniaAIError):
         super().__init__(self.in_words(field))
 
     def in_words(self, called: str) -> str:
-        """The message for those who know the field by this name."""
+        """Return the message with this name for the field."""
         return f"{called} {_shown(self.value)} is not allowed: it must be {self.wanted}"
 
 
 class UnknownComponentError(EvenniaAIError):
-    """No component has this key or id."""
+    """A key or an ID that no component has."""
 
     def __init__(self, wanted: object, known: Sequence[str] = (), *, where: str = "") -> None:
         self.wanted = wanted
@@ -43,7 +43,7 @@ class UnknownComponentError(EvenniaAIError):
 
 
 class DuplicateComponentError(EvenniaAIError):
-    """Two components of one scope want the same key or the same registry ID."""
+    """A key or a registry ID that another component of the same scope has."""
 
     def __init__(self, field: str, value: object, taken_by: str) -> None:
         self.field = field
@@ -52,13 +52,13 @@ class DuplicateComponentError(EvenniaAIError):
         super().__init__(self.in_words(field))
 
     def in_words(self, called: str) -> str:
-        """The message for those who know the field by this name."""
+        """Return the message with this name for the field."""
         taken = f"is already taken by component '{self.taken_by}'; choose another"
         return f"{called} {_shown(self.value)} {taken}"
 
 
 class StaticComponentError(EvenniaAIError):
-    """A static component would be removed, renumbered or renamed."""
+    """An attempt to remove, renumber or rename a static component."""
 
     def __init__(self, key: str, action: str) -> None:
         self.key = key
@@ -70,7 +70,7 @@ class StaticComponentError(EvenniaAIError):
 
 
 class EditConflictError(EvenniaAIError):
-    """Somebody else changed the thing since the editor looked at it."""
+    """A change of another person after the editor loaded the text. Nothing was saved."""
 
     def __init__(self, what: str, seen: int, current: int, changed_by: str) -> None:
         self.what = what
@@ -84,7 +84,7 @@ class EditConflictError(EvenniaAIError):
 
 
 class NotPermittedError(EvenniaAIError):
-    """Somebody may not do what they asked for; nothing was changed."""
+    """A change that a person has no right to make. Nothing was changed."""
 
     def __init__(self, doing: str, why: str) -> None:
         self.doing = doing
@@ -93,7 +93,7 @@ class NotPermittedError(EvenniaAIError):
 
 
 class TemplateError(EvenniaAIError):
-    """A template cannot be compiled or rendered."""
+    """A template that cannot be compiled or rendered."""
 
     def __init__(self, problem: str, *, line: int | None = None) -> None:
         self.problem = problem
@@ -102,33 +102,37 @@ class TemplateError(EvenniaAIError):
 
 
 class BudgetError(EvenniaAIError):
-    """What is required does not fit; names every required piece and its tokens."""
+    """A limit that is too small for the required texts. It names each of them with its tokens."""
 
     def __init__(self, limit_tokens: int, required: Sequence[tuple[str, int]]) -> None:
         self.limit_tokens = limit_tokens
         self.required = tuple(required)
         total = sum(tokens for _, tokens in required)
-        pieces = ", ".join(f"{origin} {tokens}" for origin, tokens in required)
+        texts = ", ".join(f"{origin} {tokens}" for origin, tokens in required)
         super().__init__(
-            f"the required pieces need {total} tokens and the limit is {limit_tokens}: {pieces};"
+            f"the required texts need {total} tokens and the limit is {limit_tokens}: {texts};"
             " shorten one, make one not required, or raise the limit"
         )
 
 
 class ContextError(EvenniaAIError):
-    """A context (profile) or its layering is wrong."""
+    """A context that is wrong, or a layer that gives more than its base."""
 
 
 class FormatError(EvenniaAIError):
-    """Foreign data (scenario, card, book) cannot be read; `kind` is one word, the text one line.
-
-    Where a member of an entry is wrong, `path` are the steps from the entry down to it and
-    `problem` is what is wrong with it, for those who did not write the file.
-    """
+    """Foreign data that cannot be read: a scenario, a card, a book."""
 
     def __init__(
         self, kind: str, message: str, *, path: Sequence[str | int] = (), problem: str = ""
     ) -> None:
+        """Describe what is wrong.
+
+        Args:
+            kind: The kind of data, in one word.
+            message: The problem and its place, on one line.
+            path: The steps from an entry of the data down to the wrong member, if there is one.
+            problem: What is wrong with that member, for a person who did not write the file.
+        """
         self.kind = kind
         self.message = message
         self.path = tuple(path)
@@ -137,7 +141,7 @@ class FormatError(EvenniaAIError):
 
 
 class NotYetError(FormatError):
-    """The data asks for something this version does not do yet; it is refused, never ignored."""
+    """Data that asks for a feature this version does not have. It is refused, never ignored."""
 
     def __init__(self, what: str, where: str) -> None:
         self.what = what
@@ -146,17 +150,17 @@ class NotYetError(FormatError):
 
 
 def _shown(value: object) -> str:
-    """`value` for a message: quoted text, cut to a length that fits a line."""
+    """Return `value` as quoted text, cut to a length that fits a line."""
     text = repr(value)
     return text if len(text) <= 60 else text[:57] + "..."
 
 
 MAX_CHARACTERS: Final = 1_000
-"""Of what went wrong; a server may answer with a whole page."""
+"""The longest part of a foreign error message: a server may answer with a whole page."""
 
 
 def on_one_line(error: BaseException) -> str:
-    """What went wrong, on one short line of letters that are seen, whoever wrote it."""
+    """Return the message of an error as one short line of printable characters."""
     return _short_line(str(error))
 
 
@@ -166,7 +170,7 @@ def _short_line(text: str) -> str:
 
 
 class EndpointError(EvenniaAIError):
-    """An endpoint is configured with a value it cannot have."""
+    """An endpoint that is configured with a value it cannot have."""
 
     def __init__(self, endpoint: str, field: str, problem: str) -> None:
         self.endpoint = endpoint
@@ -175,20 +179,20 @@ class EndpointError(EvenniaAIError):
 
 
 class Fault(StrEnum):
-    """Who is to blame where a call gives no usable reply; it decides what is done next."""
+    """The cause of a failed call. It decides what is done next."""
 
     TEMPORARY = "temporary"
     """The server is away, overloaded or broken."""
     ACCOUNT = "account"
-    """The address, the key, the credit or the model's name, whatever is asked."""
+    """The address, the key, the credit or the model's name is wrong, for every request."""
     PROMPT = "prompt"
-    """This request: its roles, its tools, one of its fields."""
+    """The request is wrong: its roles, its tools, or one of its fields."""
     TOO_LONG = "too_long"
-    """The prompt and the reply together are more than the model takes."""
+    """Prompt and reply together are longer than the model's window."""
     POLICY = "policy"
-    """The provider or the model does not want to say this."""
+    """The provider or the model refuses the subject."""
     MALFORMED = "malformed"
-    """What came is no reply."""
+    """The answer is not a reply."""
 
     @property
     def is_worth_a_retry(self) -> bool:
@@ -197,7 +201,7 @@ class Fault(StrEnum):
 
     @property
     def is_asked_elsewhere(self) -> bool:
-        """True if the next profile of the role is asked."""
+        """True if the next profile of the role should be asked."""
         return self not in (Fault.PROMPT, Fault.POLICY)
 
     @property
@@ -207,22 +211,26 @@ class Fault(StrEnum):
 
 
 class ModelError(EvenniaAIError):
-    """A model gave no usable reply; `endpoint` is the name of the one that was asked.
-
-    `was_sent` is false where nothing left this process: it was refused here. `fault` is None where
-    a person or this program stopped the call.
-    """
+    """A failed call of a model."""
 
     fault: Fault | None = None
+    """The cause, None if a person or this program stopped the call."""
 
     def __init__(self, endpoint: str, message: str, *, was_sent: bool = True) -> None:
+        """Describe the failure.
+
+        Args:
+            endpoint: The name of the model that was asked.
+            message: What happened and what to do.
+            was_sent: False if this process refused the request itself.
+        """
         self.endpoint = endpoint
         self.was_sent = was_sent
         super().__init__(_short_line(f"model '{endpoint}' {message}"))
 
 
 class ModelTimeout(ModelError):  # noqa: N818 - reads as what happened, like TimeoutError's peers
-    """No complete reply came in time."""
+    """A reply that was not complete in time."""
 
     fault = Fault.TEMPORARY
 
@@ -244,10 +252,10 @@ class ModelTimeout(ModelError):  # noqa: N818 - reads as what happened, like Tim
 
 
 class ModelUnavailable(ModelError):  # noqa: N818
-    """The server cannot be reached, is overloaded or broken; later may be better.
+    """A server that cannot be reached, is overloaded or broken. It may be better later.
 
-    `retry_in_seconds` is set where the server said when, or where nothing was sent because the
-    circuit breaker is open.
+    `retry_in_seconds` is set if the server said when to come back. It is also set if the open
+    circuit breaker kept the request from being sent.
     """
 
     fault = Fault.TEMPORARY
@@ -267,13 +275,7 @@ class ModelUnavailable(ModelError):  # noqa: N818
 
 
 class ModelRefused(ModelError):  # noqa: N818
-    """The server understood the request and turned it down: the same request is no use.
-
-    `status` is None where the server named none. `window_tokens` is how many tokens of prompt and
-    reply the server says it takes, `counted_tokens` how many it counted; None where it named none.
-    `refused` are the fields that it refuses by name, each with the field to send instead or "".
-    `wants_past_thoughts` says that earlier calls of tools lack a field of their own turn.
-    """
+    """A request that the server understood and refused. Sending it again is useless."""
 
     def __init__(
         self,
@@ -288,6 +290,19 @@ class ModelRefused(ModelError):  # noqa: N818
         refused: Mapping[str, str] | None = None,
         wants_past_thoughts: bool = False,
     ) -> None:
+        """Describe the refusal.
+
+        Args:
+            endpoint: The name of the model that was asked.
+            status: The HTTP status, None without one.
+            reason: The server's reason.
+            fault: The cause.
+            advice: What a person should check.
+            window_tokens: The longest prompt and reply that the server takes, if it said so.
+            counted_tokens: The length of this request by the server's count, if it said so.
+            refused: Fields that the server refuses, each with the field to send instead or "".
+            wants_past_thoughts: True if earlier tool calls lack the thoughts of their turn.
+        """
         self.status = status
         self.fault = fault
         self.advice = advice
@@ -300,10 +315,7 @@ class ModelRefused(ModelError):  # noqa: N818
 
 
 class ModelRubbish(ModelError):  # noqa: N818
-    """The server answered with something that is not a reply.
-
-    `too_much` says that the reply was given up because of its size.
-    """
+    """An answer that is not a reply. `too_much` is true if it was given up because of its size."""
 
     def __init__(
         self,
@@ -320,7 +332,7 @@ class ModelRubbish(ModelError):  # noqa: N818
 
 
 class AppendOnlyError(EvenniaAIError):
-    """A record would be changed or removed."""
+    """An attempt to change or remove a record."""
 
     def __init__(self, action: str) -> None:
         self.action = action
@@ -330,11 +342,11 @@ class AppendOnlyError(EvenniaAIError):
 
 
 class ReplayError(EvenniaAIError):
-    """A turn cannot be rebuilt from its manifest and the records."""
+    """A turn that cannot be rebuilt from its manifest and the records."""
 
 
 class CompactionRulesError(EvenniaAIError):
-    """A rule of compaction has a value it cannot have."""
+    """A compaction rule with a value that it cannot have."""
 
     def __init__(self, rule: str, value: object, wanted: str) -> None:
         self.rule = rule
@@ -344,7 +356,7 @@ class CompactionRulesError(EvenniaAIError):
 
 
 class ThrashError(EvenniaAIError):
-    """A history that was just compacted is due again at once."""
+    """A history that has to be compacted again at once."""
 
     def __init__(self, history_tokens: int, other_tokens: int, limit_tokens: int) -> None:
         self.history_tokens = history_tokens
@@ -352,13 +364,13 @@ class ThrashError(EvenniaAIError):
         self.limit_tokens = limit_tokens
         super().__init__(
             f"the history was compacted to {history_tokens} tokens and is due again at once:"
-            f" with {other_tokens} of other pieces the limit of {limit_tokens} is nearly reached;"
+            f" with {other_tokens} of other texts the limit of {limit_tokens} is nearly reached;"
             " raise the limit, shorten the components or keep fewer messages"
         )
 
 
 class RefusalReason(StrEnum):
-    """Why a summary is not accepted."""
+    """The reason why a summary is not accepted."""
 
     EMPTY = "empty"
     TOO_LONG = "too_long"
@@ -369,7 +381,7 @@ class RefusalReason(StrEnum):
 
 
 class SummaryRefused(EvenniaAIError):  # noqa: N818 - a verdict on a text, not a fault of ours
-    """A summary is not fit to be committed; the history stays as it is."""
+    """A summary that is not fit to be committed. The history stays as it is."""
 
     def __init__(self, reason: RefusalReason, detail: str) -> None:
         self.reason = reason
@@ -378,7 +390,7 @@ class SummaryRefused(EvenniaAIError):  # noqa: N818 - a verdict on a text, not a
 
 
 class TranscriptTooLongError(EvenniaAIError):
-    """What is to be summarised does not fit into one request."""
+    """A text to summarise that does not fit into one request."""
 
     def __init__(self, texts: int, tokens: int, most_tokens: int) -> None:
         self.texts = texts
@@ -391,11 +403,11 @@ class TranscriptTooLongError(EvenniaAIError):
 
 
 class StoreError(EvenniaAIError):
-    """The database did not do what was asked; nothing was written."""
+    """A failure of the database. Nothing was written."""
 
 
 class HistoryConflictError(StoreError):
-    """Another writer appended to the conversation first; nothing was written."""
+    """A conversation to which another writer appended first. Nothing was written."""
 
     def __init__(self, conversation: str) -> None:
         self.conversation = conversation
@@ -406,7 +418,7 @@ class HistoryConflictError(StoreError):
 
 
 class StaleError(StoreError):
-    """What was worked out beside the game is about something that has changed since."""
+    """The result of a job whose subject has changed since."""
 
     def __init__(self, changed: str) -> None:
         self.changed = changed
@@ -414,15 +426,15 @@ class StaleError(StoreError):
 
 
 class TurnClosedError(StoreError):
-    """The turn was already finished, failed or interrupted."""
+    """A turn that was already finished, failed or interrupted."""
 
 
 class PageConflictError(EditConflictError):
-    """A page has another revision than the one that was edited; nothing was written."""
+    """A page that changed after the editor loaded it. Nothing was written."""
 
 
 class NotStoredError(StoreError):
-    """There is no card, lorebook, knowledge base, page, revision or turn of this name or number."""
+    """A name or a number that the store does not have."""
 
     def __init__(self, what: str, wanted: object, known: Sequence[str] = ()) -> None:
         self.what = what

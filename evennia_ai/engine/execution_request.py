@@ -1,10 +1,9 @@
-"""The execution request: what was decided about a turn, before it is composed and asked.
+"""The execution request: one turn as a value, ready to be composed and sent to a model.
 
-The game makes one of what it gathered, and composes and asks from it alone. As JSON it can be
-sent to a process without the game, where it gives the same prompt: composing from it needs no
-Django, Evennia or Twisted, and no database. What is told of knowledge bases is made by the game and
-travels in the metadata; who composes takes it as it is. The records behind the messages stay in the
-game, and so does committing: a worker composes, and asks.
+The game makes a request from what it gathered. Composing it needs no Django, Evennia or Twisted and
+no database, so another process can do it: the request travels there as JSON and gives the same
+prompt. The game writes the text about knowledge bases beforehand and sends it in the metadata.
+Records stay in the game, and only the game commits: a worker composes and asks.
 """
 
 from collections.abc import Sequence
@@ -24,52 +23,55 @@ from evennia_ai.engine.prompt.tokens import ESTIMATE, TokenCounter
 
 KIND: Final = "request"
 VERSION: Final = 1
-"""The version of the JSON; what reads it knows this one alone."""
+"""The version of the JSON. A program reads only its own version."""
 
-_ANEW: Final = "write the request anew with ai/request in the game"
+_WRITE_AGAIN: Final = "write the request again with ai/request in the game"
 
 KB_META_PROMPT: Final = "kb_meta_prompt"
-"""The key of the block about knowledge bases, and the name of its field."""
+"""The key of the block about knowledge bases, and of its field in the metadata."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ExecutionRequest:
-    """A turn of an NPC that is to be composed and asked.
-
-    `kb_meta_prompt` is always what the block of that key among the inputs says, "" without one.
-    """
+    """One turn of an NPC, before it is composed and sent to a model."""
 
     inputs: Inputs
     """Everything the prompt depends on."""
     npc_ref: str
     """The database id of the NPC that answers."""
     conversation: int
-    """The id of the conversation it answers in."""
+    """The id of the conversation."""
     event: str
-    """The id of the record that it answers."""
+    """The id of the record that the NPC answers."""
     tools: tuple[ToolSpec, ...] = ()
-    """What its model may call, sorted by name."""
+    """The tools that the model may call, sorted by name."""
     kb_meta_prompt: str = ""
-    """What is told of the knowledge bases that the NPC may search, "" for nothing."""
+    """The text about the knowledge bases that the NPC may search, "" for none.
+
+    It always equals the text of the block `KB_META_PROMPT` among the inputs."""
 
     def __post_init__(self) -> None:
-        told = kb_meta_prompt_of(self.inputs)
-        if self.kb_meta_prompt != told:
+        if self.kb_meta_prompt != kb_meta_prompt_of(self.inputs):
             raise FormatError(
                 KIND,
-                f"{KB_META_PROMPT}: its text is not that of the block {KB_META_PROMPT} among the"
+                f"{KB_META_PROMPT}: its text differs from the block {KB_META_PROMPT} among the"
                 " inputs; make the request with `execution_request`, or give both the same text",
             )
 
     def composed(self) -> Composition:
-        """The prompt, the lore that was active in it and the memories that were recalled.
+        """Compose the prompt and return it with its lore and memories.
 
-        BudgetError: what is required does not fit the limit.
+        Raises:
+            BudgetError: the required texts do not fit the limit.
         """
         return compose_with_lore(self.inputs)
 
     def after(self, messages: Sequence[Message]) -> "ExecutionRequest":
-        """The request that goes on after `messages`: calls of tools and what came of them."""
+        """Return the request of the next round, in which `messages` follow the tools' messages.
+
+        Args:
+            messages: The model's calls of tools and their results.
+        """
         inputs = replace(self.inputs, tools=(*self.inputs.tools, *messages))
         return replace(self, inputs=inputs)
 
@@ -77,7 +79,7 @@ class ExecutionRequest:
         """Return the request as JSON, for `from_json`.
 
         Raises:
-            FormatError: It holds something that cannot be written.
+            FormatError: it holds a value that JSON cannot hold.
         """
         sent = _Sent.model_construct(
             version=VERSION,
@@ -109,37 +111,37 @@ class ExecutionRequest:
 
         Args:
             text: The JSON, as text or as UTF-8.
-            where: What errors call it, such as the name of its file.
-            counters: The token counters that are known here.
+            where: A name for the request in error messages, such as its file.
+            counters: The token counters that this process has.
 
         Raises:
-            FormatError: It is no JSON, has another version, or has a key or a value that a request
-                cannot have. The error names the first of them.
+            FormatError: the text is not JSON, has another version, or has a key or a value that a
+                request cannot have. The error names the first of them.
         """
         try:
             _check_version(_Versioned.model_validate_json(text).version, where=where)
             sent = _Sent.model_validate_json(text, context={"counters": counters})
         except ValidationError as error:
             problem = to_format_error(error, kind=KIND, where="").message.lstrip(".: ")
-            raise FormatError(KIND, f"{where}: {problem}; {_ANEW}") from error
+            raise FormatError(KIND, f"{where}: {problem}; {_WRITE_AGAIN}") from error
         except FormatError:
             raise
         except EvenniaAIError as error:  # a value that its own class refuses
-            raise FormatError(KIND, f"{where}: {error}; {_ANEW}") from error
-        told = sent.metadata.kb_meta_prompt
-        if told and not _has_place(sent.inputs):
+            raise FormatError(KIND, f"{where}: {error}; {_WRITE_AGAIN}") from error
+        meta_prompt = sent.metadata.kb_meta_prompt
+        if meta_prompt and not _has_place(sent.inputs):
             raise FormatError(
                 KIND,
                 f"{where}: metadata.{KB_META_PROMPT}: there is a text, and inputs.blocks has no"
                 f" block {KB_META_PROMPT} where it would go; add the block, or leave the text out",
             )
         return cls(
-            inputs=_with_kb_meta_prompt(sent.inputs, told),
+            inputs=_with_kb_meta_prompt(sent.inputs, meta_prompt),
             npc_ref=sent.metadata.npc_ref,
             conversation=sent.metadata.conversation,
             event=sent.metadata.event,
             tools=sent.tools,
-            kb_meta_prompt=told,
+            kb_meta_prompt=meta_prompt,
         )
 
 
@@ -151,7 +153,7 @@ def execution_request(
     event: str,
     tools: Sequence[ToolSpec] = (),
 ) -> ExecutionRequest:
-    """The request for these inputs."""
+    """Return the request for these inputs."""
     return ExecutionRequest(
         inputs=inputs,
         npc_ref=npc_ref,
@@ -163,7 +165,7 @@ def execution_request(
 
 
 def kb_meta_prompt_of(inputs: Inputs) -> str:
-    """What the inputs tell of knowledge bases, "" for nothing."""
+    """Return the text about knowledge bases among the inputs, "" if there is none."""
     for block in inputs.blocks:
         if block.key == KB_META_PROMPT:
             return block.text
@@ -172,7 +174,7 @@ def kb_meta_prompt_of(inputs: Inputs) -> str:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class _Metadata:
-    """What is sent beside the inputs; a sender that knows no bases leaves their field out."""
+    """The fields next to the inputs. A sender without knowledge bases leaves their field out."""
 
     npc_ref: str
     conversation: int
@@ -181,15 +183,16 @@ class _Metadata:
 
 
 class _Versioned(BaseModel):
-    """The version of a request, read before all else: other keys may belong to another version."""
+    """The version of a request. It is read first: another version may have other keys."""
 
     version: Any = None
 
 
 class _Sent(BaseModel):
-    """A request as it is sent.
+    """A request in the form that is sent.
 
-    The dataclasses inside share this configuration: nothing is converted, unknown keys are refused.
+    The dataclasses inside share this configuration: pydantic converts nothing and refuses unknown
+    keys.
     """
 
     model_config = ConfigDict(
@@ -204,10 +207,10 @@ class _Sent(BaseModel):
 
 def _check_version(version: object, *, where: str) -> None:
     if version != VERSION or isinstance(version, bool):
-        told = "has no version" if version is None else f"has version {version!r}"
+        found = "has no version" if version is None else f"has version {version!r}"
         raise FormatError(
             KIND,
-            f"{where}: {told}, and this program reads version {VERSION}; use the same release of"
+            f"{where}: {found}, and this program reads version {VERSION}; use the same release of"
             " evennia_ai that wrote it",
         )
 
@@ -217,7 +220,7 @@ def _has_place(inputs: Inputs) -> bool:
 
 
 def _with_kb_meta_prompt(inputs: Inputs, text: str) -> Inputs:
-    """The inputs with this text in the block about knowledge bases, where they have one."""
+    """Return the inputs with this text in the block about knowledge bases, if they have it."""
     if not _has_place(inputs):
         return inputs
     blocks = tuple(

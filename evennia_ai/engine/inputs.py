@@ -1,4 +1,4 @@
-"""Inputs: everything one prompt depends on, as values."""
+"""Everything that one prompt depends on, as values."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
@@ -11,18 +11,18 @@ from evennia_ai.engine.lorebook.entry import SourceName
 from evennia_ai.engine.lorebook.rules import ActivationRules
 from evennia_ai.engine.memory.memories import Memory
 from evennia_ai.engine.memory.recalling import Moment, RecallRules
-from evennia_ai.engine.prompt.assembly import PLAIN, AssemblyRules
+from evennia_ai.engine.prompt.assembly.rules import PLAIN, AssemblyRules
 from evennia_ai.engine.prompt.blocks import DynamicBlock
 from evennia_ai.engine.prompt.budget import BudgetRules
-from evennia_ai.engine.prompt.compiled import Layout
 from evennia_ai.engine.prompt.dice import Dice
 from evennia_ai.engine.prompt.expansion import ComponentSet
+from evennia_ai.engine.prompt.fragments import Layout
 from evennia_ai.engine.prompt.history import History
 from evennia_ai.engine.prompt.memo import typed_frozen
 from evennia_ai.engine.prompt.messages import Message
 from evennia_ai.engine.prompt.notes import Notes
+from evennia_ai.engine.prompt.persistent_texts import BlocksMode
 from evennia_ai.engine.prompt.placement import Anchors
-from evennia_ai.engine.prompt.staying import BlocksMode
 from evennia_ai.engine.prompt.tokens import ESTIMATE, TokenCounter
 
 NO_HISTORY: Final = History()
@@ -33,16 +33,17 @@ NOW: Final = Moment()
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ComposeRules:
-    """How to compose."""
+    """The rules of a prompt: its budget, its layout, and the rules of each stage."""
 
     budget: BudgetRules
     layout: Layout = "cache"
     blocks: BlocksMode = "latest"
-    """Whether the facts of a request stay in the history."""
+    """Which facts stay in the history."""
 
     counter: TokenCounter = ESTIMATE
+    """Counts tokens."""
     assembly: AssemblyRules = PLAIN
-    """How the texts are put together."""
+    """How texts become messages: this engine's way, or SillyTavern's."""
 
     lore: ActivationRules = field(default_factory=ActivationRules)
     memory: RecallRules = field(default_factory=RecallRules)
@@ -51,42 +52,48 @@ class ComposeRules:
 
 @typed_frozen
 class Inputs:
-    """What `compose` makes one prompt of; equal inputs give equal bytes."""
+    """The inputs of one prompt. Equal inputs give equal bytes."""
 
     components: ComponentSet
     rules: ComposeRules
     history: History = NO_HISTORY
     event: Message | None = None
+    """The message that the NPC answers."""
     tools: tuple[Message, ...] = ()
-    """The messages of this turn's own tool calls and results."""
+    """The messages of this turn's tool calls and their results."""
 
     notes: Notes = NO_NOTES
     books: tuple[Lorebook, ...] = ()
     blocks: tuple[DynamicBlock, ...] = ()
+    """The facts of the moment."""
     values: Mapping[str, str] = field(default_factory=dict)
-    """What templates may name."""
+    """The values that templates may name."""
 
     cut: int = 0
-    """The index the history was last cut at; `anchors` are where anchored notes stood then."""
+    """The absolute index at which the prompt before cut the history."""
     anchors: Anchors = field(default_factory=dict)
+    """The places of anchored notes in the prompt before."""
     lore_state: LoreState = NO_STATE
-    """What the turn before left of lore; its timers count `clock`, its conditions ask `facts`."""
+    """What the turn before left of lore: its timers and active entries."""
 
     now: str = ""
-    """The time of the game, ISO 8601 with the offset of its zone; "" if there is no clock."""
+    """The time of the game, in ISO 8601 with the offset of its zone; "" if there is no clock."""
 
     clock: Clock = START
+    """The turn and message numbers that lore timers count."""
     facts: Facts = field(default_factory=dict)
+    """The facts that conditions of lore entries read."""
 
     sources: Mapping[SourceName, str] = field(default_factory=dict)
-    """What entries of lore may have scanned beside the conversation."""
+    """Texts besides the conversation in which entries of lore may look for their keys."""
 
     memories: tuple[Memory, ...] = ()
+    """The memories that the NPC may be reminded of."""
     moment: Moment = NOW
-    """When it is, and with whom the NPC speaks: what it may be reminded of are the `memories`."""
+    """When the turn happens and with whom the NPC speaks."""
 
     near: tuple[tuple[int, float], ...] = ()
-    """The ids of memories whose meaning is known, each with how near it lies to the event."""
+    """Ids of memories with the similarity of their meaning to the event, as far as it is known."""
 
     guidance: str = ""
-    """What is told of the client the conversation was opened from, "" for nothing."""
+    """Text for an NPC about the client that opened the conversation; "" for none."""

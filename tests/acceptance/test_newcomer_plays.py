@@ -14,7 +14,7 @@ import pytest
 from evennia_ai.cli.game import SETTINGS
 from evennia_ai.engine.history.records import Record, RecordKind, canonical_json
 from evennia_ai.engine.history.turn.sending import Handle, sent_messages
-from evennia_ai.engine.prompt.messages import digest
+from evennia_ai.engine.prompt.messages import messages_sha256
 from server.evennia_process import is_running, recorded_ports
 from server.newcomer import play, read_demo
 from server.ports import HOST
@@ -182,7 +182,7 @@ def _forge_a_turn(own):
         Handle(record=_record(own, one[0]), block=one[1], injected=one[2])
         for one in manifest["messages"]
     ]
-    manifest["sha256"] = digest(sent_messages(handles))
+    manifest["sha256"] = messages_sha256(sent_messages(handles))
     own.execute(
         "UPDATE evennia_ai_turn SET manifest = ?, prompt_sha256 = ?"
         " WHERE npc_ref = ? AND number = ?",

@@ -118,7 +118,7 @@ def test_paths_count_from_the_scenarios_folder(call, write) -> None:
         ("card: /", "cannot be read: Is a directory"),
         (
             "components: [{content: x, required: true}]\nsettings: {context_tokens: 513}",
-            "the required pieces need",
+            "the required texts need",
         ),
     ],
 )

@@ -51,7 +51,7 @@ def test_each_line_is_answered_in_its_order(call) -> None:
         (
             b'{"event": {"content": "hi"}, "settings": {"context_tokens": 1, "reply_tokens": 0}}',
             "budget",
-            "the required pieces need",
+            "the required texts need",
         ),
     ],
 )

@@ -12,7 +12,7 @@ from evennia_ai.engine.history.records import NewRecord, RecordKind
 from evennia_ai.engine.history.turn.replay import replay
 from evennia_ai.engine.history.turn.sending import storable_messages
 from evennia_ai.engine.memory.memories import OF_NPC, Memory
-from evennia_ai.engine.prompt.messages import ToolCall, digest
+from evennia_ai.engine.prompt.messages import ToolCall, messages_sha256
 from evennia_ai.npc import npc_settings
 from evennia_ai.npc.mind import emergency
 from evennia_ai.npc.views.recomposing import PastReader, composed_again
@@ -151,7 +151,7 @@ def test_every_turn_of_a_branch_can_be_replayed_and_composed_again(stage, talked
         records = record_rows.records(turn.manifest.sent_ids)
         assert replay(turn.manifest, records).is_same
         made = composed_again(turn, PastReader())
-        assert digest(storable_messages(made.messages)) == turn.manifest.sha256
+        assert messages_sha256(storable_messages(made.messages)) == turn.manifest.sha256
 
 
 def test_what_a_branch_sent_is_explained_like_a_turn(stage, talked):

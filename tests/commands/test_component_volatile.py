@@ -6,7 +6,7 @@ from evennia_ai.store.authored.components import registry
 from tests.commands.stage import component, one_line
 
 TOLD = "It differs from turn to turn and stands before the history"
-REFUSED = "stands before the history, which begins alike in every turn"
+REFUSED = "is placed before the history, which must begin alike in every turn"
 
 
 @pytest.mark.req("S0-03", "S0-28")

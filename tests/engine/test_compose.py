@@ -41,7 +41,7 @@ def blocks(prompt: Prompt) -> set[str]:
         ("tool_result", "tool", "tools"),
     ],
 )
-def test_a_disabled_place_leaves_out_what_stands_there_and_says_so(
+def test_disabled_place_leaves_out_its_texts_with_a_verdict(
     key: str, block: str, item: str
 ) -> None:
     result = replace(a_tool_pair(1)[1], block="tool", memo={})
@@ -59,7 +59,7 @@ def test_a_disabled_place_leaves_out_what_stands_there_and_says_so(
     assert ("expand", False, f"component {key} is disabled") in verdicts_of(prompt, item)
 
 
-def test_a_volatile_text_has_no_other_place_than_the_dynamic_message() -> None:
+def test_volatile_text_is_left_out_without_the_dynamic_message() -> None:
     off = a_component("", id=5500, key="dynamic_context", enabled=False)
     tide = a_component("Low tide.", id=1301, key="tide", volatile=True)
     prompt = the_prompt([off, tide])
@@ -101,7 +101,7 @@ def coin_lore(content: str = "Lore.", **extensions: object) -> Lorebook:
     return a_book(an_entry(f"@@depth 0\n{content}", extensions=extensions))
 
 
-def test_what_lore_remembers_goes_in_with_a_turn_and_comes_out_of_it() -> None:
+def test_lore_state_is_returned_for_the_next_turn() -> None:
     books = (coin_lore(sticky=2),)
     coin = [said("user", "a coin")]
     first = compose_with_lore(the_inputs(history=coin, books=books, clock=Clock(turns=1)))
@@ -116,7 +116,7 @@ def test_what_lore_remembers_goes_in_with_a_turn_and_comes_out_of_it() -> None:
         assert ("Lore." in texts(compose(later))) == there
 
 
-def test_without_books_nothing_is_forgotten() -> None:
+def test_lore_state_is_kept_without_books() -> None:
     state = LoreState(sticky={"book#0": Spell(1, 9)})
     assert compose_with_lore(the_inputs(lore_state=state)).lore.after is state
     assert compose_with_lore(the_inputs()).lore.after is NO_STATE
@@ -135,7 +135,7 @@ def test_composing_is_without_effects_however_often_it_is_done() -> None:
         assert other.lore.after == first.lore.after
 
 
-def test_facts_open_and_shut_entries() -> None:
+def test_facts_decide_conditions_of_entries() -> None:
     books = (coin_lore(evennia_ai={"zones": ["harbour"]}),)
     for zones, there in ((("harbour",), True), (("hill",), False), ((), False)):
         facts = {"room.zones": zones} if zones else {}
@@ -160,15 +160,13 @@ def test_sources_are_scanned_for_entries_that_ask_for_them() -> None:
         (AuthorsNote(content="A {{nothing}}.", scanned=True), False),
     ],
 )
-def test_a_note_wakes_lore_where_it_is_scanned_and_as_it_goes_in(
-    note: AuthorsNote, there: bool
-) -> None:
+def test_scanned_note_activates_lore_with_its_expanded_text(note: AuthorsNote, there: bool) -> None:
     prompt = the_prompt(notes=[note], books=(coin_lore(),), event="hm", values={"thing": "coin"})
     assert ("Lore." in texts(prompt)) == there
 
 
 @pytest.mark.req("S3-09")
-def test_a_note_that_is_off_is_left_out_and_says_so() -> None:
+def test_note_that_is_off_is_left_out_with_a_verdict() -> None:
     off = AuthorsNote(content="Hush.", key="scene", off="off: note/on Oren/scene turns it on")
     prompt = the_prompt(notes=[off, AuthorsNote(content="Aye.", key="note")])
     (said_of_it,) = (one for one in prompt.verdicts if one.item == "note:scene")
@@ -185,7 +183,7 @@ def test_lore_is_activated_before_history_is_cut_to_the_budget() -> None:
     assert "Lore." in texts(tight)
 
 
-def test_what_was_active_and_had_no_room_in_the_prompt_says_so_in_the_budget() -> None:
+def test_active_entry_without_room_has_a_verdict_of_the_budget() -> None:
     book = a_book(an_entry(f"@@depth 0\n{'word ' * 30}"), token_budget=999)
     prompt = the_prompt(history=[said("user", "a coin")], books=(book,), limit=30)
     told = verdicts_of(prompt, "lore:book#0")

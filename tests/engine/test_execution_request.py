@@ -102,8 +102,8 @@ def test_a_text_about_bases_without_a_place_for_it_is_refused():
     )
 
 
-def test_a_field_that_says_other_than_its_block_is_refused():
-    with pytest.raises(FormatError, match="is not that of the block"):
+def test_request_is_refused_when_its_meta_prompt_differs_from_the_block():
+    with pytest.raises(FormatError, match="differs from the block"):
         replace(with_kb(), kb_meta_prompt="Another.")
 
 
@@ -161,7 +161,7 @@ def test_a_history_keeps_what_was_left_behind_before_it():
     assert [getattr(back.history, n) for n in kept] == [30, 12, 9, 2, 34]
 
 
-def test_what_json_has_no_words_for_comes_back():
+def test_values_keep_their_types_and_signs_in_json():
     facts = {"tide": float("inf"), "depth": 2.5, "lit": True, "tags": ("a", "b"), "at": 3}
     request = a_request(facts=facts, values={"char": "Oren \u2028 \x00"})
     back = ExecutionRequest.from_json(request.to_json())
@@ -190,7 +190,7 @@ def test_a_request_that_names_no_version_is_refused():
     assert "the request: has no version, and this program reads version 1" in refused(data)
 
 
-ANEW = "; write the request anew with ai/request in the game"
+WRITE_AGAIN = "; write the request again with ai/request in the game"
 
 
 LISTED = ("inputs", "components", "listed")
@@ -229,7 +229,7 @@ def test_the_first_wrong_value_is_named_with_its_place(path, value, problem):
     told = refused(data, where="oren.json")
     assert told.startswith("oren.json: ")
     assert problem in told
-    assert told.endswith(ANEW)
+    assert told.endswith(WRITE_AGAIN)
 
 
 @pytest.mark.parametrize(
@@ -242,7 +242,7 @@ def test_the_first_wrong_value_is_named_with_its_place(path, value, problem):
         ("[" * 10_000, "Invalid JSON: recursion limit exceeded"),
     ],
 )
-def test_what_is_no_request_is_refused(text, problem):
+def test_text_that_is_no_request_is_refused(text, problem):
     with pytest.raises(FormatError) as caught:
         ExecutionRequest.from_json(text)
     assert str(caught.value).startswith(f"the request: {problem}")
@@ -254,7 +254,7 @@ def test_a_component_that_its_own_class_refuses_is_an_error_of_the_request():
     listed[0]["scope"] = {"kind": "faction", "ref": "1"}
     told = refused(data)
     assert told.startswith("the request: scope ")
-    assert told.endswith(ANEW)
+    assert told.endswith(WRITE_AGAIN)
 
 
 def test_a_counter_that_is_not_known_where_it_is_read_is_named():
@@ -267,13 +267,13 @@ def test_a_counter_that_is_not_known_where_it_is_read_is_named():
 
 
 @pytest.mark.parametrize("value", [object(), "half a pair \ud800"])
-def test_what_cannot_be_written_is_an_error(value):
+def test_request_that_cannot_be_written_is_an_error(value):
     request = a_request(values={"char": value})
     with pytest.raises(FormatError, match="the request cannot be written: "):
         request.to_json()
 
 
-def test_how_near_memories_lie_gives_the_same_prompt():
+def test_similarity_of_memories_gives_the_same_prompt():
     memories = tuple(a_memory(f"Fact {number}.", id=number) for number in (1, 2))
     request = a_request(memories=memories, near=((1, 0.25), (2, 0.75)))
     back = received(sent(request))

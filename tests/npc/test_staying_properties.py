@@ -13,7 +13,7 @@ from evennia_ai.engine.history.turn.replay import replay
 from evennia_ai.engine.lorebook.book import BOOK_MODES
 from evennia_ai.engine.prompt.components import GAME
 from evennia_ai.engine.prompt.notes import NOTE_MODES
-from evennia_ai.engine.prompt.staying import BLOCKS_MODES
+from evennia_ai.engine.prompt.persistent_texts import BLOCKS_MODES
 from evennia_ai.npc.views.recomposing import PastReader, composed_again
 from evennia_ai.store.authored.lorebooks import attach, save_book
 from evennia_ai.store.authored.notes import set_note

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from evennia_ai.engine.prompt.report import fates, report_of, trace_lines
+from evennia_ai.engine.prompt.report import final_verdicts, make_report, trace_lines
 from evennia_ai.formats.scenario import composed_turns, read_scenario, result_of
 from evennia_ai.web.site.column import column_of, rows
 from tests.formats.scenario.test_golden_cases import CASES
@@ -21,7 +21,7 @@ def faces_of(name):
     from django.template.loader import render_to_string
 
     turns = list(composed_turns(read_scenario(CASES[name]["given"], folder=FOLDER)))
-    report = report_of(turns[-1].made.prompt)
+    report = make_report(turns[-1].made.prompt)
     told = json.loads(json.dumps(column_of(report)))
     shown = {**told, "rows": list(rows(told["messages"], everything=True)), "movable": {}}
     page = "".join(
@@ -38,7 +38,7 @@ def test_there_are_forty_of_them():
 @pytest.mark.parametrize("name", GOLDEN)
 def test_every_face_names_the_same_origins_and_numbers(db, name):
     report, told, page, printed = faces_of(name)
-    kept, left = fates(report)
+    kept, left = final_verdicts(report)
     # What stands in the prompt, message by message.
     origins = [part["origin"] for one in told["messages"] for part in one["parts"]]
     assert origins == [

@@ -12,7 +12,7 @@ from evennia_ai.commands.folder import new_file, shown_path
 from evennia_ai.engine.errors import EvenniaAIError
 from evennia_ai.engine.execution_request import execution_request
 from evennia_ai.engine.history.turn.sending import storable_messages
-from evennia_ai.engine.prompt.messages import digest
+from evennia_ai.engine.prompt.messages import messages_sha256
 from evennia_ai.npc.mind.viewers import seer_for
 from evennia_ai.npc.senses.presence import NPC
 from evennia_ai.npc.views.looking import past_of
@@ -48,7 +48,7 @@ def request_written(caller: Any, npc: NPC, turn: StoredTurn) -> str:
             tools=sent.tools,
         )
         content = request.to_json().encode()
-        composed = digest(storable_messages(request.composed().prompt.messages))
+        composed = messages_sha256(storable_messages(request.composed().prompt.messages))
     except EvenniaAIError as error:
         problem = f"Turn {turn.number} cannot be composed again: {error}."
         raise CommandError(f"{problem} {_NOTHING}") from error

@@ -168,7 +168,7 @@ class CmdComponent(ComponentFields):
             raise unknown from None
         seer = seer_for(self.caller, npc.ai.ref)
         made, report = foreseen(seer, npc.ai.foreseen(None, self.caller))
-        self.show(column(npc, report, pieces=made.prompt.pieces))
+        self.show(column(npc, report, pieces=made.prompt.fragments))
 
     def create(self) -> None:
         registry = store.registry()

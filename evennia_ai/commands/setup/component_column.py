@@ -18,7 +18,7 @@ from evennia_ai.engine.prompt.components import (
     PromptComponent,
     depth_in_words,
 )
-from evennia_ai.engine.prompt.pieces import Claim, Piece
+from evennia_ai.engine.prompt.fragments import Claim, Fragment
 from evennia_ai.engine.prompt.report import Report, hidden_lines
 from evennia_ai.engine.text.columns import WIDTH, clipped, columns, padded
 from evennia_ai.formats.cards.components import FIELDS
@@ -40,7 +40,7 @@ _CARD_FIELDS: Final[Mapping[str, str]] = {
 }
 
 
-def column(npc: NPC, report: Report, *, pieces: Iterable[Piece]) -> Iterator[str | Row]:
+def column(npc: NPC, report: Report, *, pieces: Iterable[Fragment]) -> Iterator[str | Row]:
     """The pieces of `report`, which is what `npc` would send now, each with what changes it.
 
     `pieces` are those of the prompt: what stands in the history does so at the depth they ask for.

@@ -10,7 +10,6 @@ from evennia_ai.commands.base import FIELD_WORDS, CommandError, day_and_time, re
 from evennia_ai.engine.actors import Actor
 from evennia_ai.engine.memory.recalling import MEMORIES_KEY, MEMORIES_NAME
 from evennia_ai.engine.prompt.blocks import FILLED, GUIDANCE_KEY
-from evennia_ai.engine.prompt.compiled import CompiledComponent
 from evennia_ai.engine.prompt.components import (
     GAME,
     HISTORY_ID,
@@ -20,6 +19,7 @@ from evennia_ai.engine.prompt.components import (
     depth_in_words,
 )
 from evennia_ai.engine.prompt.contexts import PromptContext
+from evennia_ai.engine.prompt.expansion import CompiledComponent
 from evennia_ai.engine.prompt.registry import ComponentRegistry
 from evennia_ai.engine.prompt.templates.template import compile_template
 from evennia_ai.engine.prompt.templates.value_names import KNOWN_NAMES
@@ -105,7 +105,7 @@ def remarks(component: PromptComponent) -> str:
 
 def unsettled_in_words(component: PromptComponent) -> str:
     """A sentence about a text before the history that differs from turn to turn; "" for others."""
-    if not CompiledComponent(component).unsettles("cache"):
+    if not CompiledComponent(component).rolls_before_history("cache"):
         return ""
     return (
         " It differs from turn to turn and stands before the history, so from there on nothing is"

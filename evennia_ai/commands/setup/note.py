@@ -23,7 +23,7 @@ from evennia_ai.engine.prompt.components import (
 )
 from evennia_ai.engine.prompt.messages import TEXT_ROLES
 from evennia_ai.engine.prompt.notes import NOTE_MODES
-from evennia_ai.engine.prompt.settled import unsettled_sentence
+from evennia_ai.engine.prompt.prefix_rules import describe_dependence
 from evennia_ai.engine.text.columns import WIDTH, clipped, hanging, visible, wrapped
 from evennia_ai.engine.text.differences import diff_members
 from evennia_ai.npc.senses.presence import NPC
@@ -299,7 +299,7 @@ def _place_typed(typed: str) -> str:
 
 def _remark(note: StoredNote) -> str:
     """Return a sentence about a note beside a component that cannot stay there; "" for others."""
-    sentence = unsettled_sentence(note.content, trust="builder") if note.place else ""
+    sentence = describe_dependence(note.content, trust="builder") if note.place else ""
     return f" Its text {sentence}." if sentence else ""
 
 

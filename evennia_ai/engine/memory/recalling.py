@@ -27,14 +27,14 @@ from evennia_ai.engine.memory.relevance import (
     RelevanceWeights,
     score_relevance,
 )
-from evennia_ai.engine.prompt.blocks import as_data
-from evennia_ai.engine.prompt.carried import Store
-from evennia_ai.engine.prompt.compiled import CompiledComponent, Filling
-from evennia_ai.engine.prompt.expansion import ComponentSet
+from evennia_ai.engine.prompt.blocks import mark_as_data
+from evennia_ai.engine.prompt.expansion import CompiledComponent, ComponentSet
+from evennia_ai.engine.prompt.filling import Filling
+from evennia_ai.engine.prompt.fragments import Fragment, make_fragment, without_origin
+from evennia_ai.engine.prompt.macro_state import MacroStore
 from evennia_ai.engine.prompt.messages import Part
-from evennia_ai.engine.prompt.pieces import Piece, make_piece, without_origin
-from evennia_ai.engine.prompt.settled import FILLED_IN, settle_piece
-from evennia_ai.engine.prompt.staying import Standing
+from evennia_ai.engine.prompt.persistent_texts import AlreadySent
+from evennia_ai.engine.prompt.prefix_rules import FILLED_IN, restrict_fragment
 from evennia_ai.engine.prompt.tokens import TokenCounter
 from evennia_ai.engine.prompt.trace import Verdict, not_expanded
 
@@ -319,57 +319,59 @@ def why_no_place(components: ComponentSet) -> str:
 
 
 def insert_memories(
-    made: Sequence[Piece | Verdict],
+    made: Sequence[Fragment | Verdict],
     memories: Sequence[Memory],
     *,
     components: ComponentSet,
     filling: Filling,
-    store: Store,
-) -> list[Piece | Verdict]:
-    """Return the component pieces with the memories inserted at their component."""
+    store: MacroStore,
+) -> list[Fragment | Verdict]:
+    """Return the component fragments with the memories inserted at their component."""
     if not memories and not components.needs(MEMORIES_KEY, MEMORIES_NAME):
         return [*made]
     place = components.place_of(MEMORIES_KEY)
     claim = place.claim(filling.layout)
     text = "\n".join(map(memory_line, memories))
-    data = as_data(text, claim)
+    data = mark_as_data(text, claim)
     if not memories:
-        piece: Piece | Verdict = not_expanded(_ORIGIN, "nothing is remembered here")
+        fragment: Fragment | Verdict = not_expanded(_ORIGIN, "nothing is remembered here")
     elif _is_framed(place):
-        piece = place.expand_into(filling.with_values({MEMORIES_NAME: data}), store)
+        fragment = place.expand_into(filling.with_values({MEMORIES_NAME: data}), store)
     else:
-        piece = make_piece(f"{HEADING}\n{data}", claim, counter=filling.counter)
-    if isinstance(piece, Piece):
-        piece = settle_piece(piece, FILLED_IN, layout=filling.layout, counter=filling.counter)
-    if isinstance(piece, Piece):
-        piece = _mark_parts(piece, memories, text)
-    return [*without_origin(made, _ORIGIN), piece]
+        fragment = make_fragment(f"{HEADING}\n{data}", claim, counter=filling.counter)
+    if isinstance(fragment, Fragment):
+        fragment = restrict_fragment(
+            fragment, FILLED_IN, layout=filling.layout, counter=filling.counter
+        )
+    if isinstance(fragment, Fragment):
+        fragment = _mark_parts(fragment, memories, text)
+    return [*without_origin(made, _ORIGIN), fragment]
 
 
 def mark_shown(
-    recalled: RecallResult, pieces: Iterable[Piece], standing: Iterable[Standing]
+    recalled: RecallResult, fragments: Iterable[Fragment], already_sent: Iterable[AlreadySent]
 ) -> RecallResult:
-    """Return the result with `is_shown` set by the pieces that found a place."""
+    """Return the result with `is_shown` set by the fragments that found a place."""
     if recalled is NOTHING_RECALLED:
         return NOTHING_RECALLED
-    placed = chain(pieces, *(one.pieces for one in standing))
-    return replace(recalled, is_shown=any(piece.claim.origin == _ORIGIN for piece in placed))
+    placed = chain(fragments, *(one.fragments for one in already_sent))
+    return replace(recalled, is_shown=any(fragment.claim.origin == _ORIGIN for fragment in placed))
 
 
 def _is_framed(place: CompiledComponent) -> bool:
     return bool(place.component.content.strip())
 
 
-def _mark_parts(piece: Piece, memories: Sequence[Memory], text: str) -> Piece:
-    """Return the piece with one message part for each memory, for the trace.
+def _mark_parts(fragment: Fragment, memories: Sequence[Memory], text: str) -> Fragment:
+    """Return the fragment with one message part for each memory, for the trace.
 
     A builder's template may have changed the text of the memories. Then no part is marked.
     """
-    content = piece.message.content
+    content = fragment.message.content
     at = content.find(text)
     if at < 0:
-        return piece
-    revision = piece.claim.revision
+        return fragment
+    revision = fragment.claim.revision
     parts = [Part(origin=_ORIGIN, start=0, end=at, revision=revision)]
     for memory in memories:
         end = at + len(memory_line(memory))
@@ -378,4 +380,4 @@ def _mark_parts(piece: Piece, memories: Sequence[Memory], text: str) -> Piece:
     # The last memory has no line feed after it.
     parts.append(Part(origin=_ORIGIN, start=at - 1, end=len(content), revision=revision))
     filled = tuple(part for part in parts if part.start < part.end)
-    return piece._replace(message=replace(piece.message, joined=filled))
+    return fragment._replace(message=replace(fragment.message, joined=filled))

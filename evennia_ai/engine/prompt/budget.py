@@ -1,10 +1,12 @@
-"""The budget: which pieces and how much of the history are kept.
+"""The budget: which fragments and which part of the history fit into a prompt.
 
-Admission goes by `Tier` (`prompt.pieces`: required, reserved, flexible with constants, matched
-lore), inside a tier by priority; a piece that does not fit is skipped and the next is tried.
-History fills the rest from the newest; dialogue examples yield before any history does, block by
-block from the last. When history is full it is cut to a share of its room and the cut is
-remembered, so that prompts keep their prefix for a while.
+Fragments are admitted by `Tier` (required, reserved, flexible with constant lore, matched lore),
+inside a tier by priority. If one does not fit, it is skipped and the next one is tried. The history
+fills the rest from the newest message back. Dialogue examples give way before any history does,
+block by block from the last.
+
+A full history is cut to a share of its room, and the cut is remembered. So the next prompts keep
+their prefix for a while, instead of losing a message at each turn.
 """
 
 import re
@@ -13,86 +15,87 @@ from dataclasses import dataclass, field, replace
 from typing import Final, NamedTuple
 
 from evennia_ai.engine.errors import BudgetError
-from evennia_ai.engine.prompt.history import History
-from evennia_ai.engine.prompt.pieces import (
-    Joint,
-    Piece,
+from evennia_ai.engine.prompt.fragments import (
+    Fragment,
+    SharedMessage,
     Tier,
     block_tokens,
     leading_blocks,
-    make_piece,
+    make_fragment,
 )
+from evennia_ai.engine.prompt.history import History
 from evennia_ai.engine.prompt.tokens import TokenCounter
 from evennia_ai.engine.prompt.trace import Called, Verdict
 
 HISTORY_KEY: Final = "conversation_history"
-# To what examples give way.
-_TO_THE_HISTORY: Final = "the history"
-_TO_THE_REST: Final = "everything else"
+# The texts for which examples make room, in words.
+_FOR_HISTORY: Final = "the history"
+_FOR_THE_REST: Final = "everything else"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Reserve:
-    """Room kept for one component: at least `min_tokens` of it survive, never over `max_tokens`.
+    """The room that is kept for one component.
 
-    For `conversation_history`: what flexible pieces may not take from it, and its largest share.
+    For `conversation_history` it is the room that flexible fragments may not take.
     """
 
     min_tokens: int = 0
+    """The text keeps at least this many tokens."""
     max_tokens: int | None = None
+    """The text is cut to at most this many tokens."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class BudgetRules:
-    """What a prompt may cost: `limit_tokens` is the context without the reply's reserve.
-
-    `keep_percent` is the share of its room that history is cut to when it is full; 100 keeps as
-    much as fits and moves the cut at every turn.
-    """
+    """The limits of a prompt."""
 
     limit_tokens: int
+    """The context window of the model without the reserve for the reply."""
     keep_percent: int = 60
+    """The share of its room to which a full history is cut. 100 keeps everything that fits, so the
+    cut moves at every turn."""
     pin_examples: bool = False
-    """Dialogue examples go in before the history does, and yield to everything else."""
+    """Dialogue examples go in before the history and give way to everything else."""
     reserves: Mapping[str, Reserve] = field(default_factory=dict)
+    """The reserves by the keys of components."""
 
 
 class Fitted(NamedTuple):
-    """What is kept: `pieces` in no particular order, the history from the index `first` on.
+    """The texts and the part of the history that are kept."""
 
-    `judged` holds a verdict for each piece where one did not fit; None says that all did.
-    """
-
-    pieces: Sequence[Piece]
+    fragments: Sequence[Fragment]
+    """The kept fragments, in no particular order."""
     first: int
+    """The absolute index of the first kept history message."""
     tokens: int
     framing_tokens: int
     history_tokens: int
     judged: Sequence[Verdict] | None
+    """A verdict for each fragment, or None if all fit."""
 
     def verdicts(self, history: History, *, called: Called) -> list[Verdict]:
-        """One verdict for each piece and one for the history as a range, cut before a message."""
-        pieces = [p.fits() for p in self.pieces] if self.judged is None else [*self.judged]
-        return [*pieces, _history_verdict(history, self.first, self.history_tokens, called)]
+        """Return a verdict for each fragment and one for the history."""
+        fragments = [p.fits() for p in self.fragments] if self.judged is None else [*self.judged]
+        return [*fragments, _history_verdict(history, self.first, self.history_tokens, called)]
 
 
 @dataclass(slots=True)
 class _Admitted:
-    """Pieces admitted so far, the tokens spent, and verdicts as soon as one did not fit.
+    """The fragments admitted so far."""
 
-    `opened` are the messages that admitted pieces share, by key; the first piece of one pays for
-    what a message costs, and for what stands around them in it. `opening` is what all paid so.
-    """
-
-    kept: list[Piece]
+    kept: list[Fragment]
     tokens: int
-    opened: dict[str, Joint]
+    opened: dict[str, SharedMessage]
+    """The messages that admitted fragments share, by key."""
     opening: int
+    """The cost of these messages. The first fragment in a message pays for it."""
     judged: list[Verdict] | None = None
+    """The verdicts, as soon as one fragment did not fit."""
 
 
 def fit(
-    pieces: Sequence[Piece],
+    fragments: Sequence[Fragment],
     history: History,
     *,
     rules: BudgetRules,
@@ -100,157 +103,178 @@ def fit(
     fixed: Sequence[tuple[str, int]] = (),
     cut: int = 0,
 ) -> Fitted:
-    """What of `pieces` and `history` fits.
+    """Fit fragments and history into the limit.
 
-    `fixed` are the event and tool messages with their tokens, always kept; `cut` is the index the
-    history was cut at before. BudgetError: what is required does not fit.
+    Args:
+        fragments: The texts that want to be in the prompt.
+        history: The messages that the prompt may show.
+        rules: The limits.
+        counter: Counts tokens.
+        fixed: The event and the tools' messages with their tokens. They are always kept.
+        cut: The absolute index at which the prompt before cut the history.
+
+    Raises:
+        BudgetError: the required texts do not fit.
     """
     spent = counter.per_prompt + sum(tokens for _, tokens in fixed)
-    steady = [piece for piece in pieces if piece.claim.tier is not Tier.YIELDING]
+    steady = [fragment for fragment in fragments if fragment.claim.tier is not Tier.YIELDING]
     admitted = _admit(steady, spent, rules=rules, counter=counter, fixed=fixed)
-    yielding: list[Piece] = []
-    if len(steady) < len(pieces):
-        yielding = [piece for piece in pieces if piece.claim.tier is Tier.YIELDING]
+    yielding: list[Fragment] = []
+    if len(steady) < len(fragments):
+        yielding = [fragment for fragment in fragments if fragment.claim.tier is Tier.YIELDING]
     if yielding and rules.pin_examples:
         held = rules.reserves.get(HISTORY_KEY, Reserve()).min_tokens
         room = rules.limit_tokens - admitted.tokens - held
-        _admit_yielding(yielding, admitted, room, to=_TO_THE_REST, counter=counter)
+        _admit_yielding(yielding, admitted, room, to=_FOR_THE_REST, counter=counter)
     room = rules.limit_tokens - admitted.tokens
     floor = max(cut, history.earlier)
-    first, history_tokens = _cut(history, room, floor, rules=rules, counter=counter)
+    first, history_tokens = _cut_history(history, room, floor, rules=rules, counter=counter)
     if yielding and not rules.pin_examples:
         left = 0 if first > floor else room - history_tokens
-        _admit_yielding(yielding, admitted, left, to=_TO_THE_HISTORY, counter=counter)
+        _admit_yielding(yielding, admitted, left, to=_FOR_HISTORY, counter=counter)
     framing = counter.per_prompt + admitted.opening
     total = admitted.tokens + history_tokens
     return Fitted(admitted.kept, first, total, framing, history_tokens, admitted.judged)
 
 
-def _joints(pieces: Sequence[Piece]) -> dict[str, Joint]:
-    """The messages that pieces share, by their keys."""
+def _shared_messages(fragments: Sequence[Fragment]) -> dict[str, SharedMessage]:
+    """Return the messages that fragments share, by their keys."""
     return {
-        piece.claim.joint.key: piece.claim.joint
-        for piece in pieces
-        if piece.claim.joint is not None
+        fragment.claim.shared.key: fragment.claim.shared
+        for fragment in fragments
+        if fragment.claim.shared is not None
     }
 
 
-def _costs_of(joints: Mapping[str, Joint], counter: TokenCounter) -> int:
-    """What messages cost beside the pieces that share them."""
-    around = (joint for joint in joints.values() if joint.head or joint.tail)
-    texts = sum(counter.recall(joint.head) + counter.recall(joint.tail) for joint in around)
-    return len(joints) * counter.per_message + texts
+def _cost_of_messages(shared_messages: Mapping[str, SharedMessage], counter: TokenCounter) -> int:
+    """Return the cost of shared messages without the fragments in them."""
+    around = (shared for shared in shared_messages.values() if shared.head or shared.tail)
+    texts = sum(counter.recall(shared.head) + counter.recall(shared.tail) for shared in around)
+    return len(shared_messages) * counter.per_message + texts
 
 
 def _admit(
-    pieces: Sequence[Piece],
+    fragments: Sequence[Fragment],
     spent: int,
     *,
     rules: BudgetRules,
     counter: TokenCounter,
     fixed: Sequence[tuple[str, int]],
 ) -> _Admitted:
-    opened = _joints(pieces)
-    opening = _costs_of(opened, counter) if opened else 0
-    total = spent + opening + sum(piece.tokens for piece in pieces)
+    """Admit the fragments that are not dialogue examples."""
+    opened = _shared_messages(fragments)
+    opening = _cost_of_messages(opened, counter) if opened else 0
+    total = spent + opening + sum(fragment.tokens for fragment in fragments)
     if total <= rules.limit_tokens and not rules.reserves:
-        return _Admitted(list(pieces), total, opened, opening)
-    ranked = sorted(pieces, key=lambda piece: _rank(piece, rules.reserves))
+        return _Admitted(list(fragments), total, opened, opening)
+    ranked = sorted(fragments, key=lambda fragment: _rank(fragment, rules.reserves))
     _check_required(ranked, rules.limit_tokens, fixed, counter)
     admitted = _Admitted([], spent, {}, 0)
     admitted.judged = [
-        _admit_one(piece, admitted, rules=rules, counter=counter) for piece in ranked
+        _admit_one(fragment, admitted, rules=rules, counter=counter) for fragment in ranked
     ]
     return admitted
 
 
-def _rank(piece: Piece, reserves: Mapping[str, Reserve]) -> tuple[int, float, int, str]:
-    tier = piece.claim.tier
-    if piece.claim.key in reserves and tier is not Tier.REQUIRED:
+def _rank(fragment: Fragment, reserves: Mapping[str, Reserve]) -> tuple[int, float, int, str]:
+    """Return the place of a fragment in the order of admission."""
+    tier = fragment.claim.tier
+    if fragment.claim.key in reserves and tier is not Tier.REQUIRED:
         tier = Tier.RESERVED
-    return tier, -piece.claim.priority, piece.claim.id, piece.claim.origin
+    return tier, -fragment.claim.priority, fragment.claim.id, fragment.claim.origin
 
 
 def _check_required(
-    ranked: Sequence[Piece], limit: int, fixed: Sequence[tuple[str, int]], counter: TokenCounter
+    ranked: Sequence[Fragment], limit: int, fixed: Sequence[tuple[str, int]], counter: TokenCounter
 ) -> None:
-    required = [piece for piece in ranked if piece.claim.tier is Tier.REQUIRED]
-    framing = counter.per_prompt + _costs_of(_joints(required), counter)
+    """Check that the required fragments fit.
+
+    Raises:
+        BudgetError: they do not.
+    """
+    required = [fragment for fragment in ranked if fragment.claim.tier is Tier.REQUIRED]
+    framing = counter.per_prompt + _cost_of_messages(_shared_messages(required), counter)
     costs = [("framing", framing), *((p.claim.origin, p.tokens) for p in required), *fixed]
     if sum(tokens for _, tokens in costs) > limit:
         raise BudgetError(limit, costs)
 
 
-def _opening(piece: Piece, admitted: _Admitted, counter: TokenCounter) -> int:
-    """What the piece pays for the message it shares, as the first one in it."""
-    joint = piece.claim.joint
-    if joint is None or joint.key in admitted.opened:
+def _opening_cost(fragment: Fragment, admitted: _Admitted, counter: TokenCounter) -> int:
+    """Return the cost of the message that a fragment is the first one in."""
+    shared = fragment.claim.shared
+    if shared is None or shared.key in admitted.opened:
         return 0
-    return _costs_of({joint.key: joint}, counter)
+    return _cost_of_messages({shared.key: shared}, counter)
 
 
-def _take(piece: Piece, admitted: _Admitted, opening: int) -> None:
-    admitted.kept.append(piece)
-    admitted.tokens += piece.tokens + opening
+def _keep(fragment: Fragment, admitted: _Admitted, opening: int) -> None:
+    """Admit a fragment with the cost of opening its message."""
+    admitted.kept.append(fragment)
+    admitted.tokens += fragment.tokens + opening
     admitted.opening += opening
-    admitted.opened |= _joints((piece,))
+    admitted.opened |= _shared_messages((fragment,))
 
 
 def _admit_one(
-    piece: Piece, admitted: _Admitted, *, rules: BudgetRules, counter: TokenCounter
+    fragment: Fragment, admitted: _Admitted, *, rules: BudgetRules, counter: TokenCounter
 ) -> Verdict:
-    """Keep, shorten or skip one piece; `admitted` is this stage's own running result."""
-    opening = _opening(piece, admitted, counter)
-    reserve = rules.reserves.get(piece.claim.key)
+    """Keep, shorten or skip one fragment and return the verdict on it."""
+    opening = _opening_cost(fragment, admitted, counter)
+    reserve = rules.reserves.get(fragment.claim.key)
     room = rules.limit_tokens - admitted.tokens - opening
-    if reserve is None and piece.claim.tier is not Tier.REQUIRED:
+    if reserve is None and fragment.claim.tier is not Tier.REQUIRED:
         room -= rules.reserves.get(HISTORY_KEY, Reserve()).min_tokens
-    wanted = piece
-    if reserve is not None and piece.claim.tier is not Tier.REQUIRED:
-        wanted = _shortened(piece, reserve, room, counter)
+    wanted = fragment
+    if reserve is not None and fragment.claim.tier is not Tier.REQUIRED:
+        wanted = _shorten(fragment, reserve, room, counter)
     if wanted.tokens > room:
-        return _dropped(piece, room)
-    _take(wanted, admitted, opening)
+        return _refuse(fragment, room)
+    _keep(wanted, admitted, opening)
     fits = wanted.fits()
     return replace(fits, reason=f"{fits.reason}, {room} were left")
 
 
-def _dropped(piece: Piece, room: int) -> Verdict:
+def _refuse(fragment: Fragment, room: int) -> Verdict:
+    """Return the verdict on a fragment that does not fit."""
     return Verdict(
         stage="budget",
-        item=piece.claim.origin,
+        item=fragment.claim.origin,
         kept=False,
-        reason=f"does not fit: needs {piece.tokens} tokens, {max(room, 0)} were left",
-        tokens=piece.tokens,
+        reason=f"does not fit: needs {fragment.tokens} tokens, {max(room, 0)} were left",
+        tokens=fragment.tokens,
     )
 
 
-def _shortened(piece: Piece, reserve: Reserve, room: int, counter: TokenCounter) -> Piece:
-    """The piece cut at a word to its largest size, or to the room while its least size fits."""
-    largest = reserve.max_tokens if reserve.max_tokens is not None else piece.tokens
+def _shorten(fragment: Fragment, reserve: Reserve, room: int, counter: TokenCounter) -> Fragment:
+    """Return the fragment cut at a word to its largest size or to the room.
+
+    It stays whole if the room is less than its least size: then it does not fit at all.
+    """
+    largest = reserve.max_tokens if reserve.max_tokens is not None else fragment.tokens
     target = min(largest, room)
-    if piece.tokens <= target or target < reserve.min_tokens:
-        return piece
-    words = re.findall(r"\s*\S+", piece.message.content)
+    if fragment.tokens <= target or target < reserve.min_tokens:
+        return fragment
+    words = re.findall(r"\s*\S+", fragment.message.content)
     low, high = 0, len(words)
     while low < high:
         middle = (low + high + 1) // 2
-        if _with_text(piece, "".join(words[:middle]), counter).tokens <= target:
+        if _replace_text(fragment, "".join(words[:middle]), counter).tokens <= target:
             low = middle
         else:
             high = middle - 1
-    return _with_text(piece, "".join(words[:low]), counter) if low else piece
+    return _replace_text(fragment, "".join(words[:low]), counter) if low else fragment
 
 
-def _with_text(piece: Piece, text: str, counter: TokenCounter) -> Piece:
-    note = f"cut to its share ({piece.tokens} tokens whole)"
-    return make_piece(text, piece.claim, counter=counter, note=note, cause=piece.cause)
+def _replace_text(fragment: Fragment, text: str, counter: TokenCounter) -> Fragment:
+    """Return the fragment with a shorter text, and a note about it."""
+    note = f"cut to its share ({fragment.tokens} tokens whole)"
+    return make_fragment(text, fragment.claim, counter=counter, note=note, cause=fragment.cause)
 
 
-def _cut(
+def _cut_history(
     history: History, room: int, floor: int, *, rules: BudgetRules, counter: TokenCounter
 ) -> tuple[int, int]:
-    """Index of the first kept message and the tokens of all kept."""
+    """Return the index of the first kept message and the tokens of all kept ones."""
     if not len(history):
         return history.stop, 0
     held = rules.reserves.get(HISTORY_KEY)
@@ -260,6 +284,7 @@ def _cut(
     if first == floor:
         return first, tokens
     if rules.keep_percent < 100:
+        # Cut more than needed now, so that the next turns need no cut and keep their prefix.
         share = room * rules.keep_percent // 100
         first, tokens = history.fitting(share, counter=counter, floor=floor)
     whole = history.whole_pairs(first)
@@ -269,43 +294,52 @@ def _cut(
 
 
 def _admit_yielding(
-    yielding: Sequence[Piece], admitted: _Admitted, room: int, *, to: str, counter: TokenCounter
+    yielding: Sequence[Fragment], admitted: _Admitted, room: int, *, to: str, counter: TokenCounter
 ) -> None:
-    """Dialogue examples: only what fits in the room that is left `to` them by something."""
+    """Admit the blocks of dialogue examples that fit. `to` names the texts that left the room."""
     steady = [*admitted.kept]
-    answers: list[tuple[Piece, Verdict | None]] = []  # each piece, and what of it gave way
-    for piece in sorted(yielding, key=lambda p: (-p.claim.priority, p.rank)):
-        opening = _opening(piece, admitted, counter)
-        kept = leading_blocks(piece, room - opening, counter=counter)
+    answers: list[tuple[Fragment, Verdict | None]] = []  # the verdict if blocks gave way
+    for fragment in sorted(yielding, key=lambda p: (-p.claim.priority, p.rank)):
+        opening = _opening_cost(fragment, admitted, counter)
+        kept = leading_blocks(fragment, room - opening, counter=counter)
         gave_way = None
-        if kept is not piece:
-            gave_way = _gave_way(piece, kept, room, opening=opening, to=to, counter=counter)
-        answers.append((piece, gave_way))
+        if kept is not fragment:
+            gave_way = _verdict_on_yielding(
+                fragment, kept, room, opening=opening, to=to, counter=counter
+            )
+        answers.append((fragment, gave_way))
         if kept is not None:
             room -= kept.tokens + opening
-            _take(kept, admitted, opening)
+            _keep(kept, admitted, opening)
     if admitted.judged is None and all(gave_way is None for _, gave_way in answers):
         return
     judged = [p.fits() for p in steady] if admitted.judged is None else admitted.judged
-    admitted.judged = [*judged, *(gave_way or piece.fits() for piece, gave_way in answers)]
+    admitted.judged = [*judged, *(gave_way or fragment.fits() for fragment, gave_way in answers)]
 
 
-def _gave_way(
-    piece: Piece, kept: Piece | None, room: int, *, opening: int, to: str, counter: TokenCounter
+def _verdict_on_yielding(
+    fragment: Fragment,
+    kept: Fragment | None,
+    room: int,
+    *,
+    opening: int,
+    to: str,
+    counter: TokenCounter,
 ) -> Verdict:
-    """The verdict on a piece that yields and is `kept` in part or not at all, with the reason."""
+    """Return the verdict on a fragment of which only the part `kept` stays, or nothing."""
     stay = 0 if kept is None else kept.blocks
-    needed = opening + block_tokens(piece, stay + 1, counter=counter)
+    needed = opening + block_tokens(fragment, stay + 1, counter=counter)
     short = f"{needed} tokens, {room} were left"
     if kept is None:
-        needs = "needs" if piece.blocks == 1 else f"the first of {piece.blocks} blocks needs"
-        return replace(_dropped(piece, room), reason=f"gives way to {to}: {needs} {short}")
-    partly = f"kept {stay} of {piece.blocks} blocks, the rest gives way to {to}"
+        needs = "needs" if fragment.blocks == 1 else f"the first of {fragment.blocks} blocks needs"
+        return replace(_refuse(fragment, room), reason=f"gives way to {to}: {needs} {short}")
+    partly = f"kept {stay} of {fragment.blocks} blocks, the rest gives way to {to}"
     note = f"; {kept.note}" if kept.note else ""
     return replace(kept.fits(), reason=f"{partly}: {stay + 1} need {short}{note}")
 
 
 def _history_verdict(history: History, first: int, tokens: int, called: Called) -> Verdict:
+    """Return the verdict on the history as one range."""
     kept, whole = history.stop - first, history.stop
     if not whole:
         reason = "no messages"

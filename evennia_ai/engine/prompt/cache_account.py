@@ -1,10 +1,13 @@
-"""The cache account: where a provider may cache, what of the last prompt's cache is lost, and why.
+"""The cache account: where a provider may cache a prompt, and why it reuses no more of the last
+one.
 
-Caches are strict prefixes: the first message that differs loses everything after it. At most four
-breakpoints are used, as many as providers take, never on a message that moves at the next turn.
-Every break has a reason from a closed list: something that moves by its nature, a step that was
-taken to make room, an edit. What has none of them is `undeclared`, which is a fault of the engine
-or of whoever made the history.
+Caches are strict prefixes: the first message that differs loses everything after it. A prompt has
+at most four breakpoints, as many as providers take, and none after a message that moves in the next
+turn.
+
+Every break has a reason from a closed list: a text that moves by its nature, a step that made room,
+an edit. A break without any of these is `undeclared`. That is a fault of the engine, or of the code
+that made the history.
 """
 
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
@@ -12,10 +15,9 @@ from dataclasses import dataclass, field
 from itertools import islice, zip_longest
 from typing import Final, Literal, NamedTuple, get_args
 
-from evennia_ai.engine.prompt.compiled import CompiledComponent
 from evennia_ai.engine.prompt.dice import Dice
-from evennia_ai.engine.prompt.expansion import ComponentSet
-from evennia_ai.engine.prompt.messages import OF_LORE, Message, Part, costs, part_of
+from evennia_ai.engine.prompt.expansion import CompiledComponent, ComponentSet
+from evennia_ai.engine.prompt.messages import OF_LORE, Message, Part, message_tokens, part_of
 from evennia_ai.engine.prompt.placement import Anchors
 from evennia_ai.engine.prompt.templates.value_names import OUTLET
 from evennia_ai.engine.prompt.tokens import TokenCounter
@@ -38,7 +40,7 @@ Reason = Literal[
     "undeclared",
 ]
 REASONS: Final[tuple[Reason, ...]] = get_args(Reason)
-# What each reason says about the piece that broke the prefix.
+# The words for each reason. "It" is the text that broke the prefix.
 MEANINGS: Final[Mapping[Reason, str]] = {
     "append": "the whole prompt before is a prefix",
     "dynamic": "the facts of that turn were for that turn alone",
@@ -60,40 +62,39 @@ MEANINGS: Final[Mapping[Reason, str]] = {
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Sent:
-    """A prompt as the account of the next one asks for it.
-
-    `controlled_from` is the segment that a builder's control began last, as far as it is known.
-    `settings` is what all prompts have in common until somebody sets it otherwise; `tight` says
-    that not everything fitted; `revisions` are those of what has no part of its own in a message
-    (a card, a book), by origin.
-    """
+    """A sent prompt, as far as the account of the next one needs it."""
 
     messages: Sequence[Message]
     cut: int = 0
     segment: int = 0
     controlled_from: int = 0
+    """The segment that a builder's control began last, as far as it is known."""
     anchors: Anchors = field(default_factory=dict)
     settings: tuple[str | int, ...] = ()
+    """The settings that all prompts share until a builder changes them."""
     values: Mapping[str, str] = field(default_factory=dict)
     dice: Dice | None = None
     tight: bool = False
+    """True if not everything fitted."""
     revisions: Mapping[str, str] = field(default_factory=dict)
+    """The revisions of sources without a part in a message (a card, a book), by origin."""
 
 
 class Break(NamedTuple):
-    """Why the prefix ends where it does, and the origin of the piece that ended it."""
+    """The reason why a prefix ends, and the origin of the text that ended it."""
 
     reason: Reason
     origin: str | None
 
 
 class _Pair(NamedTuple):
-    """Two prompts that differ, first in the message `at`, and the components of the newer one."""
+    """Two prompts that first differ in the message `at`."""
 
     older: Sent
     newer: Sent
     at: int
     components: ComponentSet
+    """The components of the newer prompt."""
 
     @property
     def old(self) -> Message | None:
@@ -105,9 +106,13 @@ class _Pair(NamedTuple):
 
 
 def first_break(older: Sent, newer: Sent, *, at: int, components: ComponentSet) -> Break:
-    """Why `newer` shares no more than its first `at` messages with `older`.
+    """Return why a prompt shares only its first messages with an older one.
 
-    `components` are those of the newer prompt: their templates say what a text depends on.
+    Args:
+        older: The older prompt.
+        newer: The newer prompt.
+        at: The number of messages that they share.
+        components: The components of the newer prompt. Their templates say what a text depends on.
     """
     if at == len(older.messages):
         return Break("append", None)
@@ -120,35 +125,39 @@ def first_break(older: Sent, newer: Sent, *, at: int, components: ComponentSet) 
         return Break("control" if is_control else "compaction", "history")
     if _is_trimmed(pair):
         return Break("step_trim", "history")
-    return _of_what_moves(pair) or _of_the_history(pair) or _of_a_text(pair, origin)
+    return _break_by_moving(pair) or _break_in_history(pair) or _break_by_text(pair, origin)
 
 
 def _is_trimmed(pair: _Pair) -> bool:
-    """Whether the cut moved, and what differs first is in the history: other messages begin it."""
+    """True if the cut moved and the first difference is in the history."""
     if pair.older.cut == pair.newer.cut:
         return False
     begins = next((i for i, m in enumerate(pair.older.messages) if m.block == "history"), None)
     return begins is not None and begins <= pair.at
 
 
-def _of_what_moves(pair: _Pair) -> Break | None:
-    """Facts of one turn, anchors, injections by depth, and what stands behind the history."""
+def _break_by_moving(pair: _Pair) -> Break | None:
+    """Return the break if the first difference is a text that moves or changes by its nature.
+
+    These are the facts of one turn, anchored notes, texts injected by depth, and texts after the
+    history.
+    """
     for message in (pair.old, pair.new):
-        if message is None or message.stays or _holds(pair, message):
+        if message is None or message.stays or _kept_its_place(pair, message):
             continue
         first = message.parts[0].origin
         if message.block == "dynamic":
             return Break("dynamic", first)
         if message.injected:
-            return _of_an_injection(pair, message)
+            return _break_by_injection(pair, message)
         if message.block == "ordered" and any(
-            _stands_behind(sent, first) for sent in (pair.older, pair.newer)
+            _is_after_history(sent, first) for sent in (pair.older, pair.newer)
         ):
             return Break("moving", first)
     return None
 
 
-def _of_an_injection(pair: _Pair, message: Message) -> Break:
+def _break_by_injection(pair: _Pair, message: Message) -> Break:
     if moved := next(_moved_anchors(pair, message.origins), None):
         return Break("re_anchored", moved)
     origin = message.parts[0].origin
@@ -156,15 +165,15 @@ def _of_an_injection(pair: _Pair, message: Message) -> Break:
     return Break("moving" if is_in_both or not origin.startswith(OF_LORE) else "lore", origin)
 
 
-def _holds(pair: _Pair, message: Message) -> bool:
-    """Whether it is an anchored note that stands where it stood: something else came before it."""
+def _kept_its_place(pair: _Pair, message: Message) -> bool:
+    """True if a message is an anchored note that kept its place: another text came before it."""
     origins = message.origins
     is_anchored = any(origin in pair.newer.anchors for origin in origins)
     return is_anchored and next(_moved_anchors(pair, origins), None) is None
 
 
 def _moved_anchors(pair: _Pair, origins: Iterable[str]) -> Iterator[str]:
-    """Those of these origins that are anchored notes which now stand elsewhere, or no longer."""
+    """Yield the origins of anchored notes that moved or left."""
     before, now = pair.older.anchors, pair.newer.anchors
     return (origin for origin in origins if before.get(origin) != now.get(origin))
 
@@ -172,36 +181,36 @@ def _moved_anchors(pair: _Pair, origins: Iterable[str]) -> Iterator[str]:
 _NOT_AHEAD: Final = frozenset({"history", "dynamic"})
 
 
-def _stands_behind(sent: Sent, origin: str) -> bool:
-    """Whether this piece stands behind the history; in front of none it cannot be told."""
+def _is_after_history(sent: Sent, origin: str) -> bool:
+    """True if a text is placed after the history. Without a history it cannot be known."""
     messages = sent.messages
     begins = next((at for at, one in enumerate(messages) if one.block in _NOT_AHEAD), len(messages))
-    # What somebody said has a record and no parts; no piece is of its origin.
+    # A message that was said has a record and no parts, so it is no text of a component.
     behind = [one for one in messages[begins + 1 :] if one.joined or one.record is None]
     return any(origin in message.origins for message in behind)
 
 
-def _of_the_history(pair: _Pair) -> Break | None:
-    """What was said: messages come between others, and none of them ever goes or changes."""
+def _break_in_history(pair: _Pair) -> Break | None:
+    """Return the break if messages came between others. What was said never changes or goes."""
     old, new = pair.old, pair.new
-    assert old is not None  # the older prompt goes on where they differ
+    assert old is not None  # the older prompt has more messages than both share
     if old.block == "ordered" or (new is not None and new.block == "ordered"):
         return None
     if not pair.components.is_on("conversation_history"):
         return Break("revision", "component:conversation_history")
-    # A note that says what stands next to it does not differ where it stood.
+    # An anchored note may have moved away although the message next to it is the same.
     if moved := next(_moved_anchors(pair, [*pair.older.anchors, *pair.newer.anchors]), None):
         return Break("re_anchored", moved)
     origin = (new or old).parts[0].origin
     if old.block in ("event", "tool") or (old.stays and old.block != "history"):
         return Break("order", origin)
     later = pair.newer.messages[pair.at :]
-    is_there = _stands_before(pair, old) or any(_is_same(old, message) for message in later)
+    is_there = _moved_ahead(pair, old) or any(_is_same(old, message) for message in later)
     return Break("order" if is_there else "undeclared", origin)
 
 
-def _stands_before(pair: _Pair, old: Message) -> bool:
-    """Whether it stands ahead now, where another text stood that reads the same."""
+def _moved_ahead(pair: _Pair, old: Message) -> bool:
+    """True if a persistent text moved ahead, to the place of another text with the same words."""
     ahead = zip(pair.older.messages, pair.newer.messages, strict=False)
     shared = islice(ahead, pair.at)
     return bool(old.of) and any(now.of == old.of != was.of for was, now in shared)
@@ -213,8 +222,8 @@ def _is_same(one: Message, other: Message) -> bool:
     return one.wire() == other.wire()
 
 
-def _of_a_text(pair: _Pair, origin: str | None) -> Break:
-    """A text that stands before the history and is another one, or there no longer."""
+def _break_by_text(pair: _Pair, origin: str | None) -> Break:
+    """Return the break for a text before the history that changed or is gone."""
     assert origin is not None
     before = part_of(pair.older.messages, origin)
     now = part_of(pair.newer.messages, origin)
@@ -233,7 +242,7 @@ def _of_a_text(pair: _Pair, origin: str | None) -> Break:
 
 
 def _setter(pair: _Pair, reader: CompiledComponent) -> str:
-    """Which text before it sets a variable that this one reads; itself where none is known."""
+    """Return the earlier text that sets a variable of this one, or this one if none is known."""
     uses = reader.template.uses if reader.template is not None else None
     setter = reader.origin
     for member in pair.components.compiled.members:
@@ -259,7 +268,7 @@ def _lore_reason(pair: _Pair, before: Part | None, now: Part | None) -> Reason:
 def _component_reason(
     pair: _Pair, compiled: CompiledComponent, before: Part | None, now: Part | None
 ) -> Reason:
-    """Why a component's text is another one than in the prompt before."""
+    """Return why a component has another text than in the prompt before."""
     if compiled.component.volatile:
         return "dynamic"
     if pair.older.tight or pair.newer.tight:
@@ -278,7 +287,7 @@ def _component_reason(
 
 
 def _first_origin(pair: _Pair) -> str | None:
-    """The origin of the first stretch that differs: of one that went, came, or changed."""
+    """Return the origin of the first stretch that differs: one that went, came, or changed."""
     old, new = pair.old, pair.new
     at_their_ids = [m for m in (old, new) if m is not None and m.block == "ordered"]
     if len(at_their_ids) == 1:  # the head of one prompt is longer
@@ -296,16 +305,15 @@ def _first_origin(pair: _Pair) -> str | None:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class CacheAccount:
-    """What two prompts of one conversation share.
-
-    `broken_by` is the origin of the first piece that differs, None where the older prompt is
-    wholly a prefix of the newer one; `reason` is why, None where that is not known.
-    """
+    """The common start of two prompts of one conversation."""
 
     shared_messages: int
     shared_tokens: int
     broken_by: str | None
+    """The origin of the first text that differs, None if the older prompt is a prefix of the newer
+    one."""
     reason: Reason | None = None
+    """The reason, None if it is not known."""
 
 
 def breakpoints(
@@ -314,17 +322,21 @@ def breakpoints(
     anchored: Collection[str] = (),
     behind: Collection[str] = (),
 ) -> tuple[int, ...]:
-    """Indexes of messages after which a provider may cache, in order.
+    """Return the indexes of messages after which a provider may cache, in order.
 
-    The end of what stands before the history; the message before the first anchored note, for the
-    day it moves; the message before the deepest injection that floats, because that moves with
-    every turn, or else the last history message, and the newest text that stays right after it.
-    `anchored` are the origins of notes that do not float, `behind` those of what stands at an ID
-    behind the history.
+    There is one at the end of the head, which is everything before the history. There is one before
+    the first anchored note, for the day it moves. The last one is before the deepest floating
+    injection, because that moves with every turn. Without such an injection, the last ones are the
+    last history message and the newest persistent text right after it.
+
+    Args:
+        messages: The messages of the prompt.
+        anchored: The origins of anchored notes.
+        behind: The origins of texts whose ID is after the history.
     """
     history = [i for i, message in enumerate(messages) if message.block == "history"]
     head = history[0] if history else _end_of_head(messages, behind)
-    fixed = [i for i in history if _is_of(messages[i], anchored)] if anchored else []
+    fixed = [i for i in history if _has_origin(messages[i], anchored)] if anchored else []
     spots = [head - 1]
     moving = next((i for i in history if i not in fixed and _floats(messages[i])), None)
     if fixed and (moving is None or fixed[0] < moving):
@@ -345,9 +357,9 @@ def account(
     counter: TokenCounter,
     components: ComponentSet,
 ) -> CacheAccount:
-    """How much of the older prompt's prefix the newer one still has, and what broke it.
+    """Return how much of the older prompt's start the newer one still has, and what ended it.
 
-    Of bare messages nobody can tell why they differ.
+    For bare messages the reason is not known.
     """
     sent = older if isinstance(older, Sent) else Sent(messages=older)
     shared = 0
@@ -358,13 +370,13 @@ def account(
     found = first_break(sent, newer, at=shared, components=components)
     return CacheAccount(
         shared_messages=shared,
-        shared_tokens=sum(costs(newer.messages[:shared], counter)),
+        shared_tokens=sum(message_tokens(newer.messages[:shared], counter)),
         broken_by=found.origin,
         reason=found.reason if sent is older or found.reason == "append" else None,
     )
 
 
-def _is_of(message: Message, origins: Collection[str]) -> bool:
+def _has_origin(message: Message, origins: Collection[str]) -> bool:
     return message.injected and any(part.origin in origins for part in message.parts)
 
 
@@ -373,14 +385,14 @@ def _floats(message: Message) -> bool:
 
 
 def _last_staying(messages: Sequence[Message], at: int) -> int:
-    """Index of the last of the texts that stay right after the message `at`, or `at` itself."""
+    """Return the index of the last persistent text right after the message `at`, or `at` itself."""
     while at + 1 < len(messages) and messages[at + 1].stays:
         at += 1
     return at
 
 
 def _end_of_head(messages: Sequence[Message], behind: Collection[str]) -> int:
-    """Index of the first message that would stand behind a history, where there is none."""
+    """Return the index of the first message that would be after a history, if there were one."""
     for index, message in enumerate(messages):
         if message.block != "ordered" or message.parts[0].origin in behind:
             return index

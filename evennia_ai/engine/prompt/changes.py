@@ -1,40 +1,40 @@
-"""Changes: what is different in one prompt from the one before it, item by item.
+"""Changes: the differences between a prompt and the one before it, item by item.
 
-Items are the origins that reports know: components, entries of lore, notes, memories, blocks. What
-was said in between is told by its messages. All of it is read from two reports.
+Items are the origins in reports: components, lore entries, notes, memories, blocks. What was said
+in between is reported as numbers of messages. Everything is read from two reports.
 """
 
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from typing import Final, Literal
 
-from evennia_ai.engine.prompt.report import Report, fates, number_of
+from evennia_ai.engine.prompt.report import Report, final_verdicts, number_of
 from evennia_ai.engine.text.differences import diff_texts
 
 How = Literal["came", "went", "changed"]
 MOST_LINES: Final = 40
-"""Lines of one item's text or diff; of more it says how many."""
+"""The most lines of one item's text or differences. The rest is only counted."""
 
-# What was said is told by its messages; framing is ours and follows from the rest.
+# `compare_messages` reports what was said, and framing follows from the rest.
 _NO_ITEMS: Final = frozenset({"history", "event", "framing", "tool"})
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Change:
-    """One item that came, went or reads otherwise."""
+    """One item that came, went or has another text."""
 
     item: str
     how: How
     why: str
-    """The reason of the newer prompt's verdict, "" where it has none."""
+    """The reason of the newer prompt's verdict, "" without one."""
     lines: tuple[str, ...]
-    """The text of what came, or what is different sentence by sentence."""
+    """The new text, or the differences sentence by sentence."""
 
 
-def changes(older: Report, newer: Report) -> list[Change]:
-    """What came, what reads otherwise and what went, each in the order of its prompt."""
+def compare_reports(older: Report, newer: Report) -> list[Change]:
+    """Return the items that came, changed and went, each in the order of its prompt."""
     before, now = _texts(older), _texts(newer)
-    kept, left = fates(newer)
+    kept, left = final_verdicts(newer)
     reasons = {one.item: one.cause or one.reason for one in (*kept, *left)}
     found: list[Change] = []
     for item, text in now.items():
@@ -48,8 +48,8 @@ def changes(older: Report, newer: Report) -> list[Change]:
     return found
 
 
-def said_between(older: Report, newer: Report) -> tuple[list[str], list[str]]:
-    """The numbers of the conversation's messages that came, and of those no longer shown."""
+def compare_messages(older: Report, newer: Report) -> tuple[list[str], list[str]]:
+    """Return the numbers of conversation messages that are new, and of those no longer shown."""
     before, now = _said(older), _said(newer)
     came = [number for number in now if number not in before]
     return came, [number for number in before if number not in now]
@@ -60,22 +60,22 @@ def _change(item: str, how: How, reasons: Mapping[str, str], lines: tuple[str, .
 
 
 def _texts(report: Report) -> dict[str, str]:
-    """The text of each item that counted; "" where it stands in that of another."""
-    pieces: dict[str, list[str]] = {}
+    """Return the text of each item that counted, "" if it is part of another item's text."""
+    fragments: dict[str, list[str]] = {}
     for message in report.messages:
         for part in message.parts:
-            pieces.setdefault(part.origin, []).append(message.content[part.start : part.end])
-    for verdict in fates(report)[0]:
-        pieces.setdefault(verdict.item, [])
+            fragments.setdefault(part.origin, []).append(message.content[part.start : part.end])
+    for verdict in final_verdicts(report)[0]:
+        fragments.setdefault(verdict.item, [])
     return {
         origin: "\n".join(texts)
-        for origin, texts in pieces.items()
+        for origin, texts in fragments.items()
         if origin.partition(":")[0] not in _NO_ITEMS
     }
 
 
 def _said(report: Report) -> dict[str, None]:
-    """The numbers of what was said; the event that is answered is said, too."""
+    """Return the numbers of messages that were said, with the event that is answered."""
     return {
         number_of(report, index): None
         for index, message in enumerate(report.messages)

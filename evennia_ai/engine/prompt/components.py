@@ -1,12 +1,12 @@
-"""PromptComponent: one text of the prompt with its place, and the table of static components.
+"""Components: texts of the prompt with their places, and the table of static components.
 
-A component's registry ID is its position. Static components stand at fixed IDs from the first
-migration on; custom ones take the free IDs between. The engine's own pluggable components (card
-fields, lore around them) take IDs that are multiples of 10.
+A component's registry ID is its position. Static components have fixed IDs from the first migration
+on; a builder's components take free IDs between them. The engine's own pluggable components (card
+fields and the lore around them) take IDs that are multiples of 10.
 
-Grants say what text that came from outside may do beyond standing in the history as a user's.
-Without one such text stays inside the history, clamped to it, in the role user, and what has no
-depth of its own stands at the top. A builder gives each grant by name; nothing gives one by itself.
+A grant says what text from outside may do. Without one, such text is placed only inside the
+history, in the role user; at its top if it has no depth. A builder gives each grant by its name.
+Nothing else ever gives one.
 """
 
 from collections.abc import Mapping
@@ -32,7 +32,7 @@ MAX_DEPTH: Final = 10**9
 MAX_CONTENT: Final = 200_000
 DEFAULT_ORDER: Final = 100
 CONTAINED_PRIORITY: Final = 50
-"""Below the 100 of a game's own texts, which text that nobody vouches for does not crowd out."""
+"""Lower than the 100 of a game's own texts, so that contained text cannot crowd them out."""
 
 _Key = Annotated[
     str,
@@ -44,28 +44,32 @@ Order = Annotated[int, Field(ge=-(10**9), le=10**9)]
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Scope:
-    """Where something applies: the whole game, a zone tag, a room, an NPC, ...
+    """The range in which something applies: the game, a zone, a room, an NPC, ...
 
-    `ref` names which one: "" for the game, the tag of a zone or a faction, the database id of a
-    room, an NPC, a player's character or a conversation. Factions and players have lorebooks, no
-    components; conversations have knowledge bases alone.
+    Factions and players have lorebooks but no components. Conversations only have knowledge bases.
     """
 
     kind: Literal["game", "zone", "room", "npc", "faction", "player", "conversation"] = "game"
     ref: str = ""
+    """The one that is meant: "" for the game, the tag of a zone or a faction, the database id of a
+    room, an NPC, a player's character or a conversation."""
 
     def __str__(self) -> str:
         return self.kind if self.kind == "game" else f"{self.kind}:{self.ref}"
 
 
 GAME: Final = Scope()
-# The scopes of components, from wide to narrow: the narrowest that has a key wins.
+# The scopes of components, from wide to narrow. The narrowest one with a key wins.
 SCOPE_RANK: Final[Mapping[str, int]] = MappingProxyType({"game": 0, "zone": 1, "room": 2, "npc": 3})
 
 
 @typed_frozen
 class PromptComponent:
-    """One text of the prompt; ComponentValueError names the first field that cannot be so."""
+    """One text of the prompt with its place.
+
+    Raises:
+        ComponentValueError: a field has a value that it cannot have. The error names the first one.
+    """
 
     id: Annotated[int, Field(ge=0, le=MAX_ID)]
     key: _Key
@@ -76,17 +80,17 @@ class PromptComponent:
     enabled: bool = True
     is_static: bool = False
     injection_depth: Annotated[int, Field(ge=0, le=MAX_DEPTH)] = 0
-    """N > 0 stands in the history with N messages after it; 0 is a normal component, unless
-    `placement` is "history": then 0 is after the newest message (Card V3, `@@depth 0`)."""
+    """N > 0: the text is in the history, with N messages after it. 0: a normal component, unless
+    `placement` is "history". Then it is after the newest message (Card V3, `@@depth 0`)."""
     injection_order: Order = DEFAULT_ORDER
     """Breaks ties at one depth, low first."""
     depth_counts: DepthCounts = "messages"
     placement: Placement = "ordered"
     volatile: bool = False
-    """Whether it tells facts that change from request to request."""
+    """True if the text changes from request to request."""
     trust: Trust = "builder"
     priority: Order = 100
-    """Decides survival under the budget, high survives; it is not the order."""
+    """Decides which texts survive a small budget: high ones. It does not change the order."""
     required: bool = False
     scope: Scope = GAME
     revision: int = 0
@@ -104,14 +108,14 @@ class PromptComponent:
 
     @property
     def is_contained(self) -> bool:
-        """Whether nobody vouches for its text: it may stand in the history, as a user's, alone."""
+        """True if nobody vouches for its text: it may only be in the history, as a user's."""
         if self.trust == "player":
             return True
         stands_there = self.placement == "history" and self.role == "user"
         return self.trust == "imported" and stands_there and self.priority <= CONTAINED_PRIORITY
 
     def changed(self, **fields: Any) -> "PromptComponent":
-        """A copy with `fields` replaced and checked.
+        """Return a copy with these fields replaced and checked.
 
         `injection_depth=0` without a placement makes it a normal component again.
         """
@@ -124,14 +128,14 @@ _values, _are_allowed = field_checker(PromptComponent)
 
 
 def depth_in_words(depth: int | None) -> str:
-    """A depth by the word that sets it, the same on every screen; None is no depth at all."""
+    """Return a depth as the word that sets it, for every screen. None is "normal"."""
     if depth is None:
         return "normal"
     return {0: "bottom", MAX_DEPTH: "top"}.get(depth, str(depth))
 
 
 def is_plain_int(value: object) -> bool:
-    """Whether `value` is an integer and not a boolean, which Python takes for one."""
+    """True if `value` is an integer and not a boolean, which Python counts as one."""
     return isinstance(value, int) and not isinstance(value, bool)
 
 
@@ -153,7 +157,7 @@ STATIC_COMPONENTS: Final[tuple[PromptComponent, ...]] = (
         "What the NPC knows of the people present.",
         volatile=True,
     ),
-    # What players said comes back in these two, and must never be the system's word.
+    # These two repeat what players said, which must never become the system's words.
     _static(
         2000,
         "semantic_memories",
@@ -188,11 +192,11 @@ STATIC_COMPONENTS: Final[tuple[PromptComponent, ...]] = (
     _static(TOOL_ID, "tool_result", "Tool result", "Results of tools in this turn.", role="tool"),
 )
 PLACES: Final = frozenset({HISTORY_ID, DYNAMIC_ID, EVENT_ID, TOOL_ID})
-"""The static components that are places: others stand in them, and they stay where they are."""
+"""The static components that are only places: other texts go there, and they cannot be moved."""
 
 STATIC_IDS: Final[Mapping[str, int]] = MappingProxyType({c.key: c.id for c in STATIC_COMPONENTS})
 
-# The engine's own pluggable components: card fields and the lore around them, in their order.
+# The engine's pluggable components in their order: card fields and the lore around them.
 PLUGGABLE_IDS: Final[Mapping[str, int]] = MappingProxyType(
     {
         "card_system_prompt": 10,
@@ -216,7 +220,7 @@ Grants = frozenset[Grant]
 NO_GRANTS: Final[Grants] = frozenset()
 ALL_GRANTS: Final[Grants] = frozenset(get_args(Grant))
 
-# What each one allows, in the order in which they are told.
+# The effect of each grant, in the order for screens.
 ALLOWS: Final[dict[Grant, str]] = {
     "fields": (
         "its description, personality, scenario and examples stand before the history, and the NPC"
@@ -232,5 +236,5 @@ ALLOWS: Final[dict[Grant, str]] = {
 
 
 def in_order(grants: Grants) -> tuple[Grant, ...]:
-    """The grants in the order in which they are told."""
+    """Return the grants in the order for screens."""
     return tuple(grant for grant in ALLOWS if grant in grants)

@@ -1,9 +1,9 @@
-"""PromptContext: which components take part in which kind of event.
+"""Contexts: the components that take part in a kind of event.
 
 The built-in contexts are conversation, whisper and autonomous; `context_for` picks one. A context
-names components that are off in it, component IDs, overrides and a token budget. Layers are put
-over each other (game, NPC, moment) and may only restrict: switch components off, lower the budget,
-narrow the tools. The depth of a component is injected in the same way in every context.
+names components that are off, component IDs, overrides and a token budget. Layers go over it (game,
+NPC, moment) and may only restrict: switch components off, lower the budget, narrow the tools. The
+depth of a component means the same in every context.
 """
 
 from collections.abc import Iterable, Mapping, Sequence
@@ -16,34 +16,34 @@ from evennia_ai.engine.prompt.components import PromptComponent
 
 T = TypeVar("T")
 
-# Fields of a component a context may override.
+# Fields of a component that a context may override.
 OVERRIDABLE: Final = frozenset(
     {"content", "role", "injection_depth", "injection_order", "priority", "required"}
 )
-# A layer over a base may change these only: nothing that gives a text more weight.
+# Fields that a layer may override: none that gives a text more weight.
 _RESTRICTING: Final = frozenset({"content"})
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class PromptContext:
-    """One profile.
-
-    `events` are the kinds of event it serves, empty for all; where `is_private` it serves those of
-    conversations in private alone. `off` are keys of components that are left out; `enabled_ids`
-    None means every component; `limit_tokens` None leaves the budget as it is; `tools` None offers
-    every tool.
-    """
+    """The components, overrides and limits for some kinds of event."""
 
     name: str
     description: str = ""
     events: frozenset[str] = frozenset()
+    """The kinds of event that it serves, empty for all."""
     is_private: bool = False
+    """True if it only serves private conversations."""
     off: frozenset[str] = frozenset()
+    """The keys of components that are left out."""
     enabled_ids: frozenset[int] | None = None
+    """The IDs of the components that take part, None for every component."""
     overrides: Mapping[str, Mapping[str, Any]] = field(default_factory=dict)
     reserves: Mapping[str, Reserve] = field(default_factory=dict)
     limit_tokens: int | None = None
+    """The budget, None for the one of the game."""
     tools: frozenset[str] | None = None
+    """The tools that are offered, None for every tool."""
 
     def __post_init__(self) -> None:
         for key, fields in self.overrides.items():
@@ -55,10 +55,10 @@ class PromptContext:
                 )
 
     def restricted(self, layer: "PromptContext") -> "PromptContext":
-        """This context with `layer` on top, which can take away and never add.
+        """Return this context with a layer over it.
 
-        ContextError: the layer overrides a field that would give a component more weight, or
-        reserves room for one.
+        Raises:
+            ContextError: the layer gives a component more weight, or reserves room for one.
         """
         if layer.reserves:
             raise ContextError(
@@ -83,15 +83,15 @@ class PromptContext:
         )
 
     def serves(self, event: str, *, private: bool) -> bool:
-        """Whether it is the one for an event of this kind, in private or not."""
+        """True if it is for events of this kind, in private or not."""
         return (private or not self.is_private) and (not self.events or event in self.events)
 
     def applied(self, components: Iterable[PromptComponent]) -> tuple[PromptComponent, ...]:
-        """The components as this context wants them; those left out are disabled."""
+        """Return the components as this context wants them. Those left out are disabled."""
         return tuple(self._applied(component) for component in components)
 
     def budget(self, limit_tokens: int) -> BudgetRules:
-        """The rules of a prompt of at most `limit_tokens`; the context may ask for fewer."""
+        """Return the budget for at most `limit_tokens`. The context may ask for fewer."""
         lower = _lower(self.limit_tokens, limit_tokens)
         assert lower is not None  # one of the two is a number
         return BudgetRules(limit_tokens=lower, reserves=self.reserves)
@@ -119,13 +119,17 @@ CONVERSATION: Final = PromptContext(
     description="Somebody speaks or does something before everybody.",
 )
 BUILT_IN: Final = (AUTONOMOUS, WHISPER, CONVERSATION)
-"""In the order in which they are asked: the last one serves what none before it does."""
+"""In the order in which they are tried. The last one serves every event."""
 
 
 def context_for(
     event: str, contexts: Sequence[PromptContext] = BUILT_IN, *, private: bool = False
 ) -> PromptContext:
-    """The first context that serves this kind of event; ContextError if none does."""
+    """Return the first context that serves this kind of event.
+
+    Raises:
+        ContextError: none does.
+    """
     for context in contexts:
         if context.serves(event, private=private):
             return context
@@ -147,6 +151,6 @@ def _lower(first: int | None, second: int | None) -> int | None:
 def _overlaid(
     base: Mapping[str, Mapping[str, Any]], layer: Mapping[str, Mapping[str, Any]]
 ) -> Mapping[str, Mapping[str, Any]]:
-    """The base's overrides with the layer's texts over them."""
+    """Return the base's overrides, with the layer's texts over them."""
     keys = dict.fromkeys((*base, *layer))
     return {key: {**base.get(key, {}), **layer.get(key, {})} for key in keys}

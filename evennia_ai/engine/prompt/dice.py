@@ -1,4 +1,4 @@
-"""Chance without a random source: every roll is a function of a seed and of what is rolled for."""
+"""Dice without a random source: every roll is a function of a seed and of its purpose."""
 
 from dataclasses import dataclass
 from hashlib import blake2b, shake_128
@@ -6,45 +6,43 @@ from hashlib import blake2b, shake_128
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Dice:
-    """The dice of one turn.
-
-    `turn` seeds what may differ from turn to turn, `conversation` what stays the same for the
-    whole conversation. A preview that is given the turn's seed sees the turn's very rolls.
-    """
+    """The dice of one turn. A preview with the turn's seed has exactly the turn's rolls."""
 
     turn: str
+    """The seed of rolls that may differ from turn to turn."""
     conversation: str
+    """The seed of rolls that stay the same for the whole conversation."""
 
     def roll(self, *what: object) -> float:
-        """A number in [0, 1) for this turn and `what`."""
+        """Return a number in [0, 1) for this turn and this purpose."""
         return fraction(self.turn, *what)
 
     def rolls(self, count: int, *what: object) -> list[float]:
-        """Return `count` numbers in [0, 1) for this turn and `what`; all cost one hash."""
+        """Return `count` numbers in [0, 1) for this turn and this purpose. All cost one hash."""
         return fractions(count, self.turn, *what)
 
     def pick(self, *what: object) -> float:
-        """A number in [0, 1) for this conversation and `what`."""
+        """Return a number in [0, 1) for this conversation and this purpose."""
         return fraction(self.conversation, *what)
 
 
 def fraction(*what: object) -> float:
-    """A number in [0, 1), evenly spread, that depends on `what` alone."""
+    """Return a number in [0, 1), evenly spread, that depends only on `what`."""
     digest = blake2b(_hashed(what), digest_size=_BYTES).digest()
     return int.from_bytes(digest, "big") / _RANGE
 
 
 def fractions(count: int, *what: object) -> list[float]:
-    """Return `count` numbers in [0, 1), evenly spread, that depend on `what` alone."""
+    """Return `count` numbers in [0, 1), evenly spread, that depend only on `what`."""
     drawn = shake_128(_hashed(what)).digest(_BYTES * count)
     starts = range(0, len(drawn), _BYTES)
     return [int.from_bytes(drawn[at : at + _BYTES], "big") / _RANGE for at in starts]
 
 
 def seed_of(text: str) -> str:
-    """Return a short name of a text, to roll for.
+    """Return a short hash of a text, as the purpose of its rolls.
 
-    A text may hold thousands of dice. Each of them hashes this name and not the text.
+    A text may hold thousands of dice. Each of them hashes this and not the whole text.
     """
     return blake2b(text.encode("utf-8", "surrogatepass"), digest_size=16).hexdigest()
 

@@ -1,12 +1,13 @@
-"""Expansion: components become pieces, or verdicts that say why not.
+"""Expansion: components become fragments, or verdicts that say why they give no text.
 
-A component that is asked again with the same values gives the same piece, with its message, its
-tokens and its verdict: a turn renders and counts only what changed.
+A turn renders and counts only what changed: a component that is asked again with the same values
+gives the same fragment object, with its message, its tokens and its verdict.
 
-Variables go from one component to the next in the order of the list, ID and then key, also through
-those that stand in the history and those that give no text. What a component did to them is kept
-with what it gave: while all it reads is as it was, neither is done again. The work of its macros
-goes the same way: all texts share what one turn may do (`templates.work`).
+Variables go from one component to the next in the order of the list (ID, then key). They also go
+through components that are placed in the history and through those that give no text. The effect of
+a component on variables is kept with its fragment. As long as everything that it reads is the same,
+neither is made again. The work of macros goes the same way: all texts of a turn share one limit
+(`evennia_ai.engine.prompt.templates.work`).
 """
 
 from collections.abc import Collection, Iterable, Mapping, Sequence
@@ -14,35 +15,423 @@ from dataclasses import dataclass
 from functools import lru_cache
 from typing import Final, Literal, NamedTuple
 
+from evennia_ai.engine.errors import TemplateError
 from evennia_ai.engine.foreign.fields import plain_form
-from evennia_ai.engine.prompt.carried import (
-    Carried,
-    Changed,
-    Effect,
-    Store,
-)
-from evennia_ai.engine.prompt.compiled import DISABLED, CompiledComponent, Fields, Filling, Layout
 from evennia_ai.engine.prompt.components import (
+    HISTORY_ID,
     PLUGGABLE_IDS,
     STATIC_COMPONENTS,
     PromptComponent,
 )
 from evennia_ai.engine.prompt.dice import Dice
-from evennia_ai.engine.prompt.pieces import Joint, Piece
-from evennia_ai.engine.prompt.settled import SaidSources, UnsettledComponents, unsettled_components
+from evennia_ai.engine.prompt.filling import Fields, Filling
+from evennia_ai.engine.prompt.fragments import (
+    DYNAMIC,
+    Claim,
+    Fragment,
+    Layout,
+    SharedMessage,
+    Tier,
+    block_breaks,
+    make_fragment,
+)
+from evennia_ai.engine.prompt.macro_state import (
+    NO_EFFECT,
+    ChangedVariables,
+    Effect,
+    MacroState,
+    MacroStore,
+    describe_variables,
+)
+from evennia_ai.engine.prompt.prefix_rules import (
+    Dependence,
+    SpeechSources,
+    field_dependences,
+    template_dependence,
+)
+from evennia_ai.engine.prompt.templates.template import Template, Uses, compile_template
 from evennia_ai.engine.prompt.templates.value_names import OF_THE_MOMENT
+from evennia_ai.engine.prompt.templates.variables import Found
+from evennia_ai.engine.prompt.templates.work import COUNTED_A_UNIT
 from evennia_ai.engine.prompt.tokens import TokenCounter
 from evennia_ai.engine.prompt.trace import Verdict, not_expanded
 
-# Components that stand for a place: several texts share their message.
-_LORE_JOINTS = ("world_info_before", "world_info_after")
+# The budget leaves out blocks of these components before any history message.
+_YIELDING = frozenset({"dialogue_examples"})
+
+
+DISABLED: Final = "disabled"
+"""The reason in the verdict on a component that its author switched off."""
+_ERROR: Final = "template error: "
+
+
+class CompiledComponent:
+    """A component with its template compiled."""
+
+    __slots__ = ("_claims", "_disabled", "_problem", "_stays", "component", "origin", "template")
+
+    def __init__(
+        self,
+        component: PromptComponent,
+        *,
+        origin: str = "",
+        stays: str = "",
+        disabled: str = DISABLED,
+    ) -> None:
+        """Compile the text of a component.
+
+        Args:
+            component: The component.
+            origin: Its name in the trace, `component:<key>` by default.
+            stays: The kind of persistent text that it is, "" if it does not persist.
+            disabled: The reason in its verdict if it is switched off.
+        """
+        self.component = component
+        self._disabled = disabled
+        self.origin = origin or f"component:{component.key}"
+        self._stays = stays
+        self._claims: dict[Layout, Claim] = {}
+        self.template: Template | None = None
+        self._problem: TemplateError | None = None
+        try:
+            self.template = compile_template(component.content, trust=component.trust)
+        except TemplateError as error:
+            self._problem = error
+
+    @property
+    def has_macros(self) -> bool:
+        """True if its text has anything to fill in."""
+        return self.component.enabled and self.template is not None and self.template.reads
+
+    @property
+    def has_variables(self) -> bool:
+        """True if its text reads or sets variables."""
+        return self.has_macros and self.template is not None and self.template.uses.has_variables
+
+    def reads_any_of(self, changed: ChangedVariables) -> bool:
+        """True if its text may read a variable that changed."""
+        uses = self.template.uses if self.template else Uses()
+        contained = self.component.is_contained
+        return changed.concerns(uses.reads, reads_any=uses.computes_names, contained=contained)
+
+    def claim(self, layout: Layout) -> Claim:
+        """Return the place, role and survival that its text asks for in this layout."""
+        known = self._claims.get(layout)
+        if known is not None:
+            return known
+        component = self.component
+        tier = Tier.YIELDING if component.key in _YIELDING else Tier.FLEXIBLE
+        made = self._claims[layout] = Claim(
+            origin=self.origin,
+            id=component.id,
+            key=component.key,
+            role=component.role,
+            depth=component.injection_depth if component.placement == "history" else None,
+            depth_counts=component.depth_counts,
+            order=component.injection_order,
+            shared=DYNAMIC if self._moves_behind_history(layout) else None,
+            tier=Tier.REQUIRED if component.required else tier,
+            priority=component.priority,
+            revision=component.revision,
+            stays=self._stays,
+        )
+        return made
+
+    def _moves_behind_history(self, layout: Layout) -> bool:
+        """True if the component leaves its ID for the dynamic message, to keep the prefix."""
+        one = self.component
+        is_volatile = one.volatile and one.placement == "ordered"
+        return is_volatile and layout == "cache" and one.id < HISTORY_ID
+
+    def rolls_before_history(self, layout: Layout) -> bool:
+        """True if its dice fall again in each turn and it is placed before the history.
+
+        Texts that depend on what is said are never placed there, but dice may be: they only cost
+        the cache (`evennia_ai.engine.prompt.prefix_rules`).
+        """
+        one = self.component
+        is_before = one.placement == "ordered" and one.id < HISTORY_ID
+        rolls = self.template is not None and self.template.uses.rolls_each_turn
+        return one.enabled and is_before and rolls and not self._moves_behind_history(layout)
+
+    def expand_into(self, filling: Filling, store: MacroStore) -> Fragment | Verdict:
+        """Expand the text and store its variables and its work.
+
+        Returns:
+            The fragment, or the verdict that says why there is none.
+        """
+        made, effect = self.expand(filling, store.now)
+        store.take(effect)
+        return made
+
+    def expand(self, filling: Filling, state: MacroState) -> tuple[Fragment | Verdict, Effect]:
+        """Expand the text.
+
+        Args:
+            filling: The values and rules of the turn.
+            state: The variables that earlier texts set, and the work that they did.
+
+        Returns:
+            The fragment, or the verdict that says why there is none; and what the text set and
+            spent.
+        """
+        template, contained = self.template, self.component.is_contained
+        if not self.component.enabled:
+            return not_expanded(self.origin, self._disabled), NO_EFFECT
+        if template is None:
+            return not_expanded(self.origin, f"{_ERROR}{self._problem}"), NO_EFFECT
+        claim = self.claim(filling.layout)
+        values = filling.values_for(claim.spoken_as, contained=claim.depth is not None)
+        if not template.reads:
+            return self._fragment(template, template.source, claim, filling, values), NO_EFFECT
+        meter = state.meter(contained=contained)
+        variables = state.variables(meter, contained=contained)
+        changed: Found = {}
+        try:
+            text = template.render(
+                values,
+                filling.dice,
+                meter=meter,
+                variables=variables,
+                # Any text may read a variable of the game's own texts, so what goes into it must
+                # be fit for a message of role system.
+                kept=values if contained else filling.values_for("system"),
+            )
+            meter.pay(len(text) // COUNTED_A_UNIT)
+        except TemplateError as error:
+            made: Fragment | Verdict = not_expanded(self.origin, f"{_ERROR}{error}")
+        else:
+            changed = variables.changed
+            note = describe_variables(variables)
+            made = self._fragment(template, text, claim, filling, values, note=note)
+        return made, Effect(changed, meter.spent, contained, meter.ran_out)
+
+    def _fragment(
+        self,
+        template: Template,
+        text: str,
+        claim: Claim,
+        filling: Filling,
+        values: Mapping[str, str],
+        *,
+        note: str = "",
+    ) -> Fragment | Verdict:
+        """Return the fragment of an expanded text, or the verdict on an empty one."""
+        if unknown := template.unknown(values):
+            left = f"left as written: {', '.join(unknown)}"
+            note = f"{note}; {left}" if note else left
+        if not text.strip():
+            return not_expanded(self.origin, f"empty; {note}" if note else "empty")
+        breaks: tuple[int, ...] = ()
+        if claim.tier is Tier.YIELDING:
+            filled_in = (values[name] for name in template.names if name in values)
+            breaks = block_breaks(text, filled_in=filled_in)
+        return make_fragment(text, claim, counter=filling.counter, note=note, breaks=breaks)
+
+
+_NOT_FILLED_IN: Final = not_expanded("", "not filled in yet")
+
+
+class _Walk(NamedTuple):
+    """The fragments and effects of the members with macros, by index, from one pass over them."""
+
+    before: MacroState
+    """The state before the first member."""
+    made: Mapping[int, Fragment | Verdict]
+    effects: Mapping[int, Effect]
+    left: MacroState
+    """The state after the last member."""
+    ran_out: bool
+    """True if a text ended because no work was left."""
+
+
+class _Last(NamedTuple):
+    """The result of the last call and the values it was made for. Nothing in it ever changes."""
+
+    counter: TokenCounter
+    layout: Layout
+    dice: Dice
+    seen: list[str | None]
+    """The values of the names that the members read."""
+    made: list[Fragment | Verdict]
+    walk: _Walk
+
+
+class Expanded(NamedTuple):
+    """The fragment or verdict of each component of a list, and the state after the last one."""
+
+    made: Sequence[Fragment | Verdict]
+    left: MacroState
+
+
+class CompiledComponents:
+    """Compiled components that keep what they gave last."""
+
+    __slots__ = (
+        "_filled_in",
+        "_last",
+        "_readers",
+        "_rollers",
+        "members",
+        "names",
+        "names_moment",
+    )
+
+    def __init__(self, members: Iterable[CompiledComponent]) -> None:
+        self.members = tuple(members)
+        self._readers = _readers(self.members)
+        self._rollers = [i for i, m in enumerate(self.members) if m.template and m.template.rolls]
+        self.names = tuple(self._readers)
+        """The values that some member's text names."""
+        self.names_moment = not OF_THE_MOMENT.isdisjoint(self._readers)
+        """True if some member's text names what was said last, or the time."""
+        self._filled_in = [i for i, member in enumerate(self.members) if member.has_macros]
+        self._last: _Last | None = None
+
+    def expand(self, filling: Filling) -> Expanded:
+        """Expand each member with these values.
+
+        Only members that name a changed value, read a changed variable or roll dice are rendered
+        again.
+        """
+        last, values = self._last, filling.all_values
+        seen = [values.get(name) for name in self.names]
+        if last is None or (last.counter, last.layout) != (filling.counter, filling.layout):
+            made: list[Fragment | Verdict] = [
+                _NOT_FILLED_IN if member.has_macros else member.expand(filling, filling.state)[0]
+                for member in self.members
+            ]
+            walk = self._expand_in_order(filling)
+        else:
+            made = last.made.copy()
+            outdated = self._outdated(last, seen, filling.dice)
+            walk = self._expand_outdated(last.walk, outdated, filling)
+        for i, one in walk.made.items() if last is None or walk is not last.walk else ():
+            made[i] = one
+        self._last = _Last(filling.counter, filling.layout, filling.dice, seen, made, walk)
+        return Expanded(made, walk.left)
+
+    def _expand_outdated(self, last: _Walk, outdated: set[int], filling: Filling) -> _Walk:
+        """Return a new pass, in which only members that may give another text are expanded."""
+        if not outdated and last.before == filling.state:
+            return last
+        again = None if last.ran_out else self._expand_in_order(filling, last, outdated)
+        # When work runs out, the first texts still get it. Only a pass over all members shows
+        # which ones these are.
+        return self._expand_in_order(filling) if again is None or again.ran_out else again
+
+    def _expand_in_order(
+        self, filling: Filling, last: _Walk | None = None, outdated: Collection[int] = ()
+    ) -> _Walk:
+        """Expand the members with macros one after the other.
+
+        With a `last` pass, only outdated members and readers of changed variables are expanded.
+        """
+        store, changed = MacroStore(filling.state), ChangedVariables()
+        made = {} if last is None else {**last.made}
+        effects = {} if last is None else {**last.effects}
+        if last is not None:
+            changed.since(last.before, filling.state)
+        for i in self._filled_in:
+            before = effects.get(i)
+            if (
+                before is None
+                or i in outdated
+                or (changed and self.members[i].reads_any_of(changed))
+            ):
+                made[i], effects[i] = self.members[i].expand(filling, store.now)
+                if before is not None:
+                    changed.note(before, effects[i])
+            elif changed:
+                changed.again(before)
+            store.take(effects[i])
+        ran_out = store.ran_out or store.is_too_much
+        return _Walk(filling.state, made, effects, store.now, ran_out)
+
+    def keys_reading(self, name: str) -> tuple[str, ...]:
+        """Return the keys of the enabled components whose texts name a value."""
+        members = (self.members[index].component for index in self._readers.get(name, ()))
+        return tuple(component.key for component in members if component.enabled)
+
+    def reads(self, name: str) -> bool:
+        """True if some member's text names a value."""
+        return name in self._readers
+
+    def _outdated(self, last: _Last, seen: list[str | None], dice: Dice) -> set[int]:
+        """Return the indexes of members that name a changed value or roll dice."""
+        outdated = set(self._rollers) if self._rollers and last.dice != dice else set()
+        if last.seen != seen:
+            for name, old, new in zip(self.names, last.seen, seen, strict=True):
+                if old != new:
+                    outdated.update(self._readers[name])
+        return outdated
+
+
+def _readers(members: Iterable[CompiledComponent]) -> dict[str, list[int]]:
+    """Return the indexes of the members that name each value."""
+    readers: dict[str, list[int]] = {}
+    for index, component in enumerate(members):
+        for name in component.template.names if component.template else ():
+            readers.setdefault(name, []).append(index)
+    return readers
+
+
+class ComponentDependences(NamedTuple):
+    """The components that depend on what is said, by index, and what notes after them inherit."""
+
+    members: Mapping[int, Dependence]
+    said: SpeechSources
+    """The outlets and variables whose values depend on what is said."""
+    fields: Mapping[str, Dependence]
+    """The fields of the card that depend on what is said."""
+
+
+def component_dependences(
+    members: Iterable[CompiledComponent], fields: Fields, lore: SpeechSources
+) -> ComponentDependences:
+    """Return the components that depend on what is said.
+
+    A component that depends on what is said passes this on to each variable that it sets.
+
+    Args:
+        members: The components in the order of the prompt.
+        fields: The fields of the card.
+        lore: The outlets and variables of lore that depend on what is said.
+    """
+    found: dict[int, Dependence] = {}
+    said, of_fields = lore, field_dependences(fields)
+    for index, member in enumerate(members):
+        if not member.component.enabled or member.template is None:
+            continue
+        why = template_dependence(member.template, said, fields=of_fields)
+        if why is None:
+            continue
+        found[index] = why
+        uses = member.template.uses
+        # Contained texts pass variables only to other contained texts, inside the history.
+        if not member.component.is_contained and (uses.sets or uses.computes_names):
+            inherited = Dependence(f"component {member.component.key} {why.reason}", why.repeats)
+            own = SpeechSources(
+                variables=dict.fromkeys(uses.sets, inherited),
+                any_variable=inherited if uses.computes_names else None,
+            )
+            said = said.merged(own)
+    return ComponentDependences(found, said, of_fields)
+
+
+# Places of lore. Several entries share the message of each.
+_LORE_PLACES = ("world_info_before", "world_info_after")
+
+
 Side = Literal["before", "after"]
+
+
 _BESIDE: Final[Mapping[Side, str]] = {"before": "!", "after": "~"}
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class _Listed:
-    """A set of components as it is written, with what its context switches off."""
+    """The written form of a set of components, with the keys that its context switches off."""
 
     listed: tuple[PromptComponent, ...] = ()
     context: str = ""
@@ -50,15 +439,22 @@ class _Listed:
 
 
 class ComponentSet:
-    """All components of one view, compiled: what a turn is composed from.
+    """The compiled components of one NPC in one context.
 
-    Made once for each registry snapshot, NPC and context, shared by its turns. `off` are the keys
-    that the context called `context` switches off.
+    It is made once for each registry snapshot, NPC and context, and all turns share it.
     """
 
     __slots__ = (
-        *("_listed", "_next_to", "_off", "_unsettled", "compiled", "context", "fields", "joints"),
-        *("names_moment", "off"),
+        "_dependences",
+        "_listed",
+        "_next_to",
+        "_off",
+        "compiled",
+        "context",
+        "fields",
+        "lore_messages",
+        "names_moment",
+        "off",
     )
 
     def __init__(
@@ -68,10 +464,19 @@ class ComponentSet:
         context: str = "",
         off: frozenset[str] = frozenset(),
     ) -> None:
+        """Compile the components.
+
+        Args:
+            components: The components, in any order.
+            context: The name of the context.
+            off: The keys of components that the context switches off.
+        """
         self.context, self.off = context, off
         listed = sorted(components, key=lambda c: (c.id, c.key))
         self._off = off.union(c.key for c in listed if not c.enabled)
-        self.joints = {key: _lore_joint(key, listed) for key in _LORE_JOINTS}
+        self.lore_messages: Mapping[str, SharedMessage] = {
+            key: _lore_message(key, listed) for key in _LORE_PLACES
+        }
         self.compiled = CompiledComponents(
             CompiledComponent(component, disabled=self.why_off(component.key))
             for component in listed
@@ -81,16 +486,16 @@ class ComponentSet:
             {m.component.key: (m.component, m.template) for m in self.compiled.members}
         )
         self.names_moment = self.compiled.names_moment or self.fields.names_moment
-        """Whether any text names what was said last or the time, one of a field among them."""
-        self._next_to: dict[tuple[str, Side], Joint | None] = {}
-        self._unsettled: tuple[SaidSources, UnsettledComponents] | None = None
+        """True if some text, or a field that it may name, names what was said last or the time."""
+        self._next_to: dict[tuple[str, Side], SharedMessage | None] = {}
+        self._dependences: tuple[SpeechSources, ComponentDependences] | None = None
 
-    def unsettled(self, lore: SaidSources) -> UnsettledComponents:
-        """Return which components depend on what is said; `lore` are the sources in their books."""
-        known = self._unsettled
+    def dependences(self, lore: SpeechSources) -> ComponentDependences:
+        """Return the components that depend on what is said, given the sources in their books."""
+        known = self._dependences
         if known is None or known[0] != lore:
-            found = unsettled_components(self.compiled.members, self.fields, lore)
-            known = self._unsettled = (lore, found)
+            found = component_dependences(self.compiled.members, self.fields, lore)
+            known = self._dependences = (lore, found)
         return known[1]
 
     __get_pydantic_core_schema__ = plain_form(
@@ -103,31 +508,31 @@ class ComponentSet:
         made=lambda it: ComponentSet(it.listed, context=it.context, off=frozenset(it.off)),
     )
 
-    def next_to(self, key: str, *, side: Side) -> Joint | None:
-        """Where texts stand right before or after the component `key`.
+    def next_to(self, key: str, *, side: Side) -> SharedMessage | None:
+        """Return the message right before or after the component `key`, for lore and notes.
 
-        None where there is no such component, or it stands in the history by its depth. The
-        card's own places are there without a component, too.
+        None if there is no such component, or if it is placed in the history. The places of a card
+        exist even without a component.
         """
         if (key, side) not in self._next_to:
             self._next_to[key, side] = self._beside(key, side)
         return self._next_to[key, side]
 
-    def reading(self, name: str) -> tuple[str, ...]:
-        """The keys of the components whose texts name a value."""
-        return self.compiled.reading(name)
+    def keys_reading(self, name: str) -> tuple[str, ...]:
+        """Return the keys of the enabled components whose texts name a value."""
+        return self.compiled.keys_reading(name)
 
     def needs(self, key: str, name: str) -> bool:
-        """Whether the text of the component `key` stands or falls with a value."""
-        return self.compiled.reads(name) and key in self.compiled.reading(name)
+        """True if the component `key` gives no text without this value."""
+        return self.compiled.reads(name) and key in self.compiled.keys_reading(name)
 
-    def _beside(self, key: str, side: Side) -> Joint | None:
+    def _beside(self, key: str, side: Side) -> SharedMessage | None:
         component = self._listed.get(key)
         if component is None and key not in PLUGGABLE_IDS:
             return None
         if component is not None and component.placement == "history":
             return None
-        return Joint(
+        return SharedMessage(
             key=f"{_BESIDE[side]}{key}",  # sorts before or after the component at the same ID
             id=component.id if component else PLUGGABLE_IDS[key],
             role=component.role if component else "system",
@@ -136,164 +541,32 @@ class ComponentSet:
             name=f"the message right {side} {key}",
         )
 
-    def find(self, key: str) -> "CompiledComponent | None":
-        """The component of this key."""
+    def find(self, key: str) -> CompiledComponent | None:
+        """Return the component of this key, None if there is none."""
         return next((one for one in self.compiled.members if one.component.key == key), None)
 
-    def place_of(self, key: str) -> "CompiledComponent":
-        """The component of this static key, as it is by default where there is none."""
+    def place_of(self, key: str) -> CompiledComponent:
+        """Return the component of this static key, in its default form if there is none."""
         return self.find(key) or _static(key)
 
     def why_off(self, key: str) -> str:
-        """Why a component of this key is left out, where it is."""
+        """Return the reason in the verdict on a component of this key that is switched off."""
         return f"off in the context {self.context}" if key in self.off else DISABLED
 
     def is_on(self, key: str) -> bool:
-        """Whether the place named `key` takes part; a component that is not there does."""
+        """True unless the component `key` is switched off. A missing component counts as on."""
         return key not in self._off
 
 
-class Expanded(NamedTuple):
-    """What each member of a list gave, in their order, and the variables that it leaves set."""
-
-    made: Sequence[Piece | Verdict]
-    left: Carried
-
-
-class CompiledComponents:
-    """Compiled components that remember what they gave last."""
-
-    __slots__ = (
-        "_filled_in",
-        "_last",
-        "_readers",
-        "_rollers",
-        "members",
-        "names",
-        "names_moment",
-    )
-
-    def __init__(self, members: Iterable["CompiledComponent"]) -> None:
-        self.members = tuple(members)
-        self._readers = _readers(self.members)
-        self._rollers = [i for i, m in enumerate(self.members) if m.template and m.template.rolls]
-        self.names = tuple(self._readers)
-        """Of the values that any member's text names."""
-        self.names_moment = not OF_THE_MOMENT.isdisjoint(self._readers)
-        """Whether any member's text names what was said last, or the time."""
-        self._filled_in = [i for i, member in enumerate(self.members) if member.has_macros]
-        self._last: _Last | None = None
-
-    def expand(self, filling: Filling) -> Expanded:
-        """What each member gives for these values.
-
-        Only members that read a value or a variable which changed since the last call, or that
-        roll dice, are asked again.
-        """
-        last, values = self._last, filling.all_values
-        seen = [values.get(name) for name in self.names]
-        if last is None or (last.counter, last.layout) != (filling.counter, filling.layout):
-            made: list[Piece | Verdict] = [
-                _NOT_FILLED_IN if member.has_macros else member.expand(filling, filling.carried)[0]
-                for member in self.members
-            ]
-            walk = self._walked(filling)
-        else:
-            made = last.made.copy()
-            outdated = self._outdated(last, seen, filling.dice)
-            walk = self._walked_again(last.walk, outdated, filling)
-        for i, one in walk.made.items() if last is None or walk is not last.walk else ():
-            made[i] = one
-        self._last = _Last(filling.counter, filling.layout, filling.dice, seen, made, walk)
-        return Expanded(made, walk.left)
-
-    def _walked_again(self, last: "_Walk", outdated: set[int], filling: Filling) -> "_Walk":
-        """What the members with macros give, when they gave `last` the last time."""
-        if not outdated and last.before == filling.carried:
-            return last
-        again = None if last.ran_out else self._walked(filling, last, outdated)
-        # Where work runs out, who comes first does it: that is known of a whole walk alone.
-        return self._walked(filling) if again is None or again.ran_out else again
-
-    def _walked(
-        self, filling: Filling, last: "_Walk | None" = None, outdated: Collection[int] = ()
-    ) -> "_Walk":
-        """The members with macros, expanded one after the other where that is needed."""
-        store, changed = Store(filling.carried), Changed()
-        made = {} if last is None else {**last.made}
-        effects = {} if last is None else {**last.effects}
-        if last is not None:
-            changed.since(last.before, filling.carried)
-        for i in self._filled_in:
-            before = effects.get(i)
-            if before is None or i in outdated or (changed and self.members[i].reads_one(changed)):
-                made[i], effects[i] = self.members[i].expand(filling, store.now)
-                if before is not None:
-                    changed.note(before, effects[i])
-            elif changed:
-                changed.again(before)
-            store.take(effects[i])
-        ran_out = store.ran_out or store.is_too_much
-        return _Walk(filling.carried, made, effects, store.now, ran_out)
-
-    def reading(self, name: str) -> tuple[str, ...]:
-        """The keys of the enabled members whose texts name a value."""
-        members = (self.members[index].component for index in self._readers.get(name, ()))
-        return tuple(component.key for component in members if component.enabled)
-
-    def reads(self, name: str) -> bool:
-        """Whether any member's text names a value."""
-        return name in self._readers
-
-    def _outdated(self, last: "_Last", seen: list[str | None], dice: Dice) -> set[int]:
-        outdated = set(self._rollers) if self._rollers and last.dice != dice else set()
-        if last.seen != seen:
-            for name, old, new in zip(self.names, last.seen, seen, strict=True):
-                if old != new:
-                    outdated.update(self._readers[name])
-        return outdated
-
-
-_NOT_FILLED_IN: Final = not_expanded("", "not filled in yet")
-
-
-class _Walk(NamedTuple):
-    """What the members with macros gave, by their index, and what each did."""
-
-    before: Carried
-    made: Mapping[int, Piece | Verdict]
-    effects: Mapping[int, Effect]
-    left: Carried
-    ran_out: bool
-
-
-class _Last(NamedTuple):
-    """What was given last, and for what; nothing of it is changed afterwards."""
-
-    counter: TokenCounter
-    layout: Layout
-    dice: Dice
-    seen: list[str | None]
-    made: list[Piece | Verdict]
-    walk: _Walk
-
-
-def _readers(members: Iterable["CompiledComponent"]) -> dict[str, list[int]]:
-    """Name of a value -> indexes of the members that read it."""
-    readers: dict[str, list[int]] = {}
-    for index, component in enumerate(members):
-        for name in component.template.names if component.template else ():
-            readers.setdefault(name, []).append(index)
-    return readers
-
-
-def _lore_joint(key: str, components: Iterable[PromptComponent]) -> Joint:
-    """Where lore of this position stands: at the component of that key, if a builder made one."""
+def _lore_message(key: str, components: Iterable[PromptComponent]) -> SharedMessage:
+    """Return the message of a place of lore: at its component, if a builder made one."""
     placed = next((c for c in components if c.key == key), None)
     if placed is None:
-        return Joint(key=key, id=PLUGGABLE_IDS[key], role="system", block="ordered", separator="\n")
+        return SharedMessage(
+            key=key, id=PLUGGABLE_IDS[key], role="system", block="ordered", separator="\n"
+        )
     is_inside = placed.placement == "history"
-    return Joint(
+    return SharedMessage(
         key=key,
         id=placed.id,
         role=placed.role,

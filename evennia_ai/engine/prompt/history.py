@@ -1,7 +1,7 @@
 """The conversation as a prompt sees it: an immutable view of an append-only list of messages.
 
-Views share one list, so a turn costs what is new: appending copies nothing, and the sums of tokens
-are kept beside the messages they belong to, per counter, from the oldest one ever needed.
+Views share one list, so a turn costs only what is new: appending copies nothing. Sums of tokens are
+kept per counter next to the messages, from the oldest message that was ever needed.
 """
 
 from bisect import bisect_left
@@ -17,7 +17,7 @@ from evennia_ai.engine.prompt.tokens import TokenCounter
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class _Window:
-    """A history as it is written: its messages, and how many were left behind before them."""
+    """The written form of a history: its messages, and how many came before them."""
 
     messages: tuple[Message, ...] = ()
     earlier: int = 0
@@ -27,13 +27,11 @@ class _Window:
 
 
 class History:
-    """Messages of one conversation, oldest first.
+    """The messages of one conversation, oldest first.
 
-    Indexes are absolute: `earlier` messages were left behind before the first one here, and index
-    `earlier` is the first, so a recorded cut keeps its meaning when the window moves;
-    `earlier_users` of those left behind were of role user and `earlier_replies` were replies.
-    `segment` is the part of the conversation it shows; a compaction begins another one, whose
-    indexes have nothing to do with those before. Not for several threads at once.
+    Indexes are absolute: `earlier` messages came before the first one here, whose index is
+    `earlier`. So a recorded cut keeps its meaning when the window moves. A history is not safe to
+    use from several threads at once.
     """
 
     __slots__ = ("_log", "earlier", "earlier_replies", "earlier_users", "segment", "stop")
@@ -47,6 +45,16 @@ class History:
         earlier_replies: int = 0,
         segment: int = 0,
     ) -> None:
+        """Begin a history.
+
+        Args:
+            messages: The messages, oldest first.
+            earlier: The number of messages before the first one.
+            earlier_users: How many of those were of role user.
+            earlier_replies: How many of those were replies.
+            segment: The part of the conversation that this is. A compaction begins another one,
+                whose indexes have nothing to do with those before.
+        """
         self._log = _Log(messages, earlier)
         self.earlier = earlier
         self.earlier_users = earlier_users
@@ -61,10 +69,10 @@ class History:
     )
 
     def appended(self, *messages: Message) -> "History":
-        """This history and `messages` after it; this one stays as it is."""
+        """Return this history with `messages` after it. This one stays as it is."""
         view = object.__new__(History)
         log = self._log
-        if len(log.messages) != len(self):  # somebody else went on from here: part ways
+        if len(log.messages) != len(self):  # another view appended first: copy the list
             log = _Log(self, self.earlier)
         log.append(messages)
         view._log, view.earlier, view.earlier_users = log, self.earlier, self.earlier_users
@@ -79,51 +87,55 @@ class History:
         return iter(self._log.messages[: len(self)])
 
     def __getitem__(self, index: int) -> Message:
-        """The message at the absolute `index`."""
+        """Return the message at an absolute index."""
         if not self.earlier <= index < self.stop:
             raise IndexError(index)
         return self._log.messages[index - self.earlier]
 
     @property
     def memo(self) -> Memo:
-        """What was worked out for this conversation and stays right as it goes on."""
+        """Values computed for this conversation that stay right as it goes on."""
         return self._log.memo
 
     @property
     def is_plain(self) -> bool:
-        """Whether all of it is what people said: no bookkeeping, no tools."""
+        """True if all of it is what people said, without bookkeeping and tools."""
         return self._log.is_plain
 
     @property
     def has_staying(self) -> bool:
-        """Whether texts stay in it, or in what was said after it."""
+        """True if the conversation has persistent texts, here or after this view."""
         return bool(self._log.staying)
 
     def newest_from(self, count: int) -> int:
-        """Index from which on the newest `count` conversation messages stand."""
+        """Return the index at which the newest `count` conversation messages start."""
         if self._log.is_plain or not self._log.bookkeeping:
             return max(self.earlier, self.stop - count)
         return self._counted_slot(count, self.earlier)
 
     @property
     def user_messages(self) -> int:
-        """How many messages of role user were said, those left behind among them."""
+        """The number of messages of role user, with those before this window."""
         return self.earlier_users + bisect_left(self._log.users, self.stop)
 
     @property
     def replies(self) -> int:
-        """How many replies there were, those left behind among them."""
+        """The number of replies, with those before this window."""
         return self.earlier_replies + bisect_left(self._log.replies, self.stop)
 
     def users_from(self, first: int) -> int:
-        """How many messages of role user stand here from the absolute index `first` on."""
+        """Return the number of messages of role user from an absolute index on."""
         users = self._log.users
         return bisect_left(users, self.stop) - bisect_left(users, first)
 
     def newest_staying(self, of: str, *, first: int) -> int | None:
-        """Absolute index of the newest text of `of` that stays, None where none is from `first` on.
+        """Return the absolute index of the newest persistent text of one kind.
 
-        A text stays where the prompt that it was made for had it.
+        None if there is none.
+
+        Args:
+            of: The kind of the text, as in `Message.of`.
+            first: The absolute index from which on it counts.
         """
         found = self._log.staying.get(of)
         if not found:
@@ -132,19 +144,22 @@ class History:
         return found[at - 1] if at and found[at - 1] >= first else None
 
     def newest_user(self) -> Message | None:
-        """The newest message of role user."""
+        """Return the newest message of role user."""
         users = self._log.users
         at = bisect_left(users, self.stop)
         return self[users[at - 1]] if at else None
 
     def between(self, first: int, stop: int) -> list[Message]:
-        """Messages of the absolute indexes from `first` up to `stop`."""
+        """Return the messages of the absolute indexes from `first` up to `stop`."""
         return self._log.messages[first - self.earlier : min(stop, self.stop) - self.earlier]
 
     def fitting(self, room_tokens: int, *, counter: TokenCounter, floor: int) -> tuple[int, int]:
-        """The newest messages that fit in the room: index of the oldest of them, and their tokens.
+        """Return the index of the oldest message that fits, and the tokens from it on.
 
-        The index is never below `floor`, and `stop` when not even the newest fits.
+        Args:
+            room_tokens: The room for the newest messages.
+            counter: Counts tokens.
+            floor: The result is never below this index. It is `stop` if not even the newest fits.
         """
         sums = self._log.sums(counter)
         sums.reach_back(room_tokens, self._log, stop=self.stop)
@@ -152,18 +167,22 @@ class History:
         return first, sums.between(first, self.stop)
 
     def tokens_from(self, first: int, *, counter: TokenCounter) -> int:
-        """Tokens of the messages from the absolute index `first` on."""
+        """Return the tokens of the messages from an absolute index on."""
         sums = self._log.sums(counter)
         sums.reach_to(first, self._log)
         return sums.between(first, self.stop)
 
     def slot(self, depth: int, *, first: int, counts: DepthCounts = "messages") -> int:
-        """Return where a text of this depth is injected: before the message of this absolute index.
+        """Return the absolute index of the message before which a text of this depth is injected.
 
-        The kept history is `first` to `stop`. Depth counts its conversation messages from the
-        newest, bookkeeping records not among them; with `counts` "speech" it passes over who came
-        or went, too. Depth 0 is after the newest; too deep is the top of the kept history. A slot
-        between a tool call and its result moves before the call.
+        A depth counts conversation messages from the newest, without bookkeeping records. Depth 0
+        is after the newest. A depth beyond the kept history is its top. A slot between a tool call
+        and its result moves before the call.
+
+        Args:
+            depth: The injection depth.
+            first: The absolute index at which the kept history starts.
+            counts: With "speech" the depth also skips messages about arrivals and departures.
         """
         if depth <= 0:
             return self.stop
@@ -178,11 +197,11 @@ class History:
         return slot
 
     def slot_from_oldest(self, depth: int, *, first: int) -> int:
-        """The same for a depth that counts from the oldest kept message (`@@reverse_depth`)."""
+        """Return the slot for a depth from the oldest kept message (`@@reverse_depth`)."""
         return self.slot(max(self.counted(first) - depth, 0), first=first)
 
     def counted(self, first: int, counts: DepthCounts = "messages") -> int:
-        """Return how many messages that depth counts there are from the absolute index `first`."""
+        """Return the number of messages from an absolute index on that depth counts."""
         passed_over = [self._log.bookkeeping]
         if counts == "speech":
             passed_over.append(self._log.movement)
@@ -190,13 +209,13 @@ class History:
         return self.stop - first - inside
 
     def whole_pairs(self, first: int) -> int:
-        """`first`, moved on past tool results whose call would be left behind."""
+        """Return `first`, moved after tool results whose call would be cut away."""
         while first < self.stop and self[first].role == "tool":
             first += 1
         return first
 
     def _counted_slot(self, depth: int, first: int, counts: DepthCounts = "messages") -> int:
-        """Return the index of the message with which `depth` counted messages begin, or `first`."""
+        """Return the index at which the newest `depth` counted messages start, or `first`."""
         if self.counted(first, counts) < depth:
             return first
         low, high = first, self.stop
@@ -215,7 +234,7 @@ def _left_behind(history: "History | _Window") -> dict[str, int]:
 
 
 class _Log:
-    """What views of one conversation share; it only ever grows at its end."""
+    """The list that all views of one conversation share. It only grows at its end."""
 
     __slots__ = (
         "_sums",
@@ -234,18 +253,20 @@ class _Log:
         self.messages: list[Message] = []
         self.memo = Memo()
         self.earlier = earlier
-        self.is_plain = True  # nothing but what people said: no bookkeeping, no tools
-        self.bookkeeping: list[int] = []  # indexes that depth does not count
-        self.movement: list[int] = []  # indexes of who came or went, which speech is not
-        self.users: list[int] = []  # indexes of messages of role user
-        self.replies: list[int] = []  # indexes of what the NPC said
-        self.staying: dict[str, list[int]] = {}  # indexes of texts that stay, by what they are of
+        self.is_plain = True  # only what people said, without bookkeeping and tools
+        # Absolute indexes of messages, in ascending order:
+        self.bookkeeping: list[int] = []  # that depth does not count
+        self.movement: list[int] = []  # about arrivals and departures
+        self.users: list[int] = []  # of role user
+        self.replies: list[int] = []  # that are replies
+        self.staying: dict[str, list[int]] = {}  # that are persistent texts, by kind
         self._sums: dict[TokenCounter, _Sums] = {}
         self.append(messages)
 
     def append(self, messages: Iterable[Message]) -> None:
+        """Add messages at the end."""
         new = tuple(messages)
-        # Hundreds at once where a conversation is opened: nothing is asked for twice.
+        # Opening a conversation appends hundreds of messages, so look at each only once.
         for index, message in enumerate(new, start=self.earlier + len(self.messages)):
             if message.is_movement and message.counted:
                 self.movement.append(index)
@@ -263,7 +284,7 @@ class _Log:
         self.messages += new
 
     def sums(self, counter: TokenCounter) -> "_Sums":
-        """Running sums of this counter, up to the newest message."""
+        """Return the running sums of this counter, up to the newest message."""
         sums = self._sums.get(counter)
         if sums is None:
             sums = self._sums[counter] = _Sums(counter, self.earlier + len(self.messages))
@@ -273,7 +294,7 @@ class _Log:
 
 
 class _Sums:
-    """Running token sums from the message `oldest` on: `totals[k]` is the cost of k messages."""
+    """Running sums of tokens from the message `oldest` on. `totals[k]` is the cost of k of them."""
 
     __slots__ = ("counter", "oldest", "totals")
 
@@ -283,6 +304,7 @@ class _Sums:
         self.totals = [0]
 
     def extend(self, log: _Log) -> None:
+        """Count the messages that were appended since."""
         counted = self.oldest + len(self.totals) - 1
         for message in log.messages[counted - log.earlier :]:
             self.totals.append(self.totals[-1] + message.tokens(self.counter))
@@ -301,6 +323,7 @@ class _Sums:
         self._prepend(older)
 
     def reach_to(self, first: int, log: _Log) -> None:
+        """Count older messages down to the absolute index `first`."""
         at = max(first, log.earlier)
         if at >= self.oldest:
             return
@@ -311,14 +334,16 @@ class _Sums:
         self._prepend(older)
 
     def first_within(self, room: int, *, stop: int) -> int:
+        """Return the index of the oldest message that fits into the room."""
         end = stop - self.oldest
         return self.oldest + bisect_left(self.totals, self.totals[end] - room, 0, end)
 
     def between(self, first: int, stop: int) -> int:
+        """Return the tokens of the messages from `first` up to `stop`."""
         return self.totals[stop - self.oldest] - self.totals[first - self.oldest]
 
     def _prepend(self, older: list[int]) -> None:
-        """`older`: costs of the messages before the oldest one, newest of them first."""
+        """Add the costs of messages before the oldest one, given from the newest of them back."""
         if not older:
             return
         shift = sum(older)

@@ -1,13 +1,13 @@
-"""What makes values cheap that are made or asked by the dozen in every turn.
+"""Memos and cheap dataclasses, for values that every turn makes or asks by the dozen.
 
-What was worked out from an immutable value (a message, a book, a conversation) is kept with it, in
-its memo, and ends with it. Each user makes a slot of its own, which says what type stands in it.
+A memo keeps what was computed from an immutable value (a message, a book, a conversation), and ends
+with it. Each user of a memo makes its own slot, which says the type of its content.
 
 A frozen dataclass writes each field through `object.__setattr__`, which makes creating one about
-four times as dear. Where that was measured to matter (`docs/extend/decisions.md`), `typed_frozen`
-gives a slotted dataclass that only the type checker keeps from being changed, and from being made
-of fields in order: keywords that Python itself checks cost a sixth of making one.
-`typed_frozen_thing` is the same for what is equal to itself alone.
+four times as slow. Where that was measured to matter (`docs/extend/decisions.md`), use
+`typed_frozen`. It gives a slotted dataclass that only the type checker protects from changes and
+from positional arguments: a check of keywords by Python costs a sixth of making one.
+`typed_frozen_thing` is for values that are only equal to themselves.
 """
 
 from collections.abc import Callable, Sequence
@@ -23,7 +23,7 @@ S = TypeVar("S")
 
 
 class Slot(Generic[T]):
-    """A place in every memo; no two slots are equal, whatever they are called."""
+    """A key in every memo. No two slots are equal, even with the same name."""
 
     __slots__ = ("name",)
 
@@ -35,7 +35,7 @@ class Slot(Generic[T]):
 
 
 class Memo(dict[Slot[Any], Any]):
-    """What is kept with one value, by slot: a dict, because messages are asked by the thousand."""
+    """The values kept with one value, by slot. A dict, because turns ask thousands of messages."""
 
     __slots__ = ()
 
@@ -53,14 +53,14 @@ def _refuse_memo(_: Any) -> Any:
 
 
 KeptMemo = Annotated[Memo, Field(exclude=True), PlainValidator(_refuse_memo)]
-"""The type of a memo that is a field of a value: pydantic neither writes nor reads it."""
+"""The type of a memo that is a field of a value. Pydantic neither writes nor reads it."""
 
 
 class SpentMemo(Memo):
-    """The memo of a value that is kept no more: nothing that is worked out from it is kept.
+    """The memo of a value that is no longer kept. It keeps nothing new.
 
-    Whoever still has the value goes on with it; what led back to it could be freed by no more than
-    a search of the collector through all there is.
+    A caller that still has the value can use it. A memo that referred back to it would form a
+    cycle, which only the garbage collector could free.
     """
 
     __slots__ = ()
@@ -69,7 +69,7 @@ class SpentMemo(Memo):
         """Keep nothing."""
 
     def setdefault(self, slot: Slot[T], value: T, /) -> T:  # type: ignore[override]
-        """The value, or what it was made with."""
+        """Return the kept value, or the given one."""
         known = self.get(slot)
         return value if known is None else known
 
@@ -78,25 +78,29 @@ _MEMO: Final = attrgetter("memo")
 
 
 def kept(values: Sequence[S], slot: Slot[T]) -> list[T | None]:
-    """What each value keeps in the slot, None where it keeps nothing there."""
+    """Return the value in a slot of each memo, None where there is none."""
     return list(map(dict.get, map(_MEMO, values), repeat(slot)))
 
 
 def each(values: Sequence[S], slot: Slot[T], make: Callable[[S], T]) -> list[T]:
-    """What each value keeps in the slot; `make` makes and keeps what is not known.
+    """Return the value in a slot of each memo; `make` makes and keeps a missing one.
 
-    A turn asks hundreds of messages the same: calling a function for each costs more than the rest.
+    A turn asks hundreds of messages the same. A function call for each costs more than the rest.
     """
     known = kept(values, slot)
     return [make(value) if one is None else one for value, one in zip(values, known, strict=True)]
 
 
 def forget(memo: Memo, *, but: Slot[Any] | None = None) -> None:
-    """Forget what was worked out from a value, and what was worked out from that in turn.
+    """Forget the values in a memo, and the values computed from those in turn.
 
-    What is needed again is worked out again.
+    Values that are needed again are computed again.
+
+    Args:
+        memo: The memo.
+        but: A slot to keep.
     """
-    # One by one: another thread may be at work with the value, and must find what is kept.
+    # Pop one by one: another thread may be using the value, and must find the kept slot.
     made = [memo.pop(slot, None) for slot in list(memo) if slot is not but]
     for value in made:
         inner: Memo | None = getattr(value, "memo", None)
@@ -106,17 +110,17 @@ def forget(memo: Memo, *, but: Slot[Any] | None = None) -> None:
 
 @dataclass_transform(frozen_default=True, kw_only_default=True)
 def typed_frozen(cls: type[T]) -> type[T]:
-    """`cls` as a slotted, keyword-only, hashable dataclass; never assign to its fields."""
+    """Make `cls` a slotted, keyword-only, hashable dataclass. Never assign to its fields."""
     return dataclass(slots=True, unsafe_hash=True)(cls)
 
 
 @dataclass_transform(frozen_default=True, kw_only_default=True, eq_default=False)
 def typed_frozen_thing(cls: type[T]) -> type[T]:
-    """The same where two with equal fields are two; it is hashed by what it is, not by them."""
+    """Make `cls` a slotted, keyword-only dataclass that is equal only to itself."""
     return dataclass(slots=True, kw_only=True, eq=False)(cls)
 
 
 @dataclass_transform(frozen_default=True)
 def typed_frozen_row(cls: type[T]) -> type[T]:
-    """The same, whose fields may be given in order: for what is made ten thousand at a time."""
+    """Make `cls` a slotted, hashable dataclass with positional fields, for rows by the thousand."""
     return dataclass(slots=True, unsafe_hash=True)(cls)

@@ -1,7 +1,7 @@
-"""Messages of a prompt, from the history or made by the pipeline; tools as a model reads of them.
+"""Messages of a prompt, and tools as a model reads of them.
 
-Messages are immutable and shared: one that was said once is the same object in the history and in
-every prompt that holds it, and what is costly about it (its tokens, its bytes) is kept with it.
+Messages are immutable and shared: a message is one object in the history and in every prompt that
+holds it. Its tokens and its bytes are computed once and kept with it.
 """
 
 import json
@@ -16,16 +16,16 @@ from evennia_ai.engine.prompt.tokens import TokenCounter
 
 Role = Literal["system", "user", "assistant", "tool"]
 ROLES: Final[tuple[Role, ...]] = ("system", "user", "assistant", "tool")
-# What a text can be given as; a tool's message belongs to the call it answers.
+# The roles that a text can have. A tool's message belongs to the call that it answers.
 TEXT_ROLES: Final[tuple[Role, ...]] = ("system", "user", "assistant")
 
 Trust = Literal["author", "builder", "imported", "player"]
-"""Who wrote a text, which decides what it may do."""
+"""The author of a text, which decides what it may do."""
 
 DepthCounts = Literal["messages", "speech"]
-"""What a depth counts: every message of the history, or all but those of who came or went."""
+"""The messages that a depth counts: all, or all except those about arrivals and departures."""
 
-# Kinds of events that the game tells of in its own words, with the names of places in them.
+# Kinds of events about arrivals and departures, which the game words itself.
 MOVEMENT: Final = frozenset({"arrive", "leave", "moved"})
 
 _WIRE: Final = Slot[bytes]("wire")
@@ -34,66 +34,68 @@ Block = Literal["ordered", "history", "dynamic", "event", "tool"]
 
 OF_DYNAMIC: Final = "dynamic"
 OF_LORE: Final = "lore:"
-"""What texts that stay are of; notes are of their own origin."""
+"""The kinds of persistent texts. The kind of a note is its origin."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Part:
-    """Where one stretch of a message's content comes from.
+    """The origin of one stretch of a message's content.
 
-    `start` and `end` count code points of the content; `revision` is the origin's own revision
-    number, 0 where it has none.
+    `start` and `end` count code points.
     """
 
     origin: str
     start: int
     end: int
     revision: int = 0
+    """The revision of the origin, 0 if it has none."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ToolCall:
-    """A call an assistant message makes; `arguments` is the JSON text the model wrote."""
+    """A call that an assistant message makes."""
 
     id: str
     name: str
     arguments: str
+    """The JSON text that the model wrote."""
 
 
 @typed_frozen_row
 class Message:
-    """One message of a prompt.
-
-    `name` is the speaker's name, never part of `content`. `injected` marks what was put into the
-    history by depth. `counted` is false for bookkeeping records (context blocks, note anchors)
-    that injection depth does not count. `stays` marks a text that was made for one prompt and
-    remains in the history at that place; `of` says what it is of: `dynamic`, `lore:<mark>` or
-    `note:<number>`. `is_movement` marks what the game told of who came or went. `record` is the id
-    of the durable record behind it. `origin` and `revision` say where the whole content comes from,
-    `joined` where its stretches do; `parts` tells both.
-    """
+    """One message of a prompt."""
 
     role: Role
     content: str
     name: str | None = None
+    """The speaker's name. It is never part of `content`."""
     origin: str = ""
+    """The origin of the whole content."""
     record: str | None = None
+    """The id of the durable record of this message, None without one."""
     block: Block = "history"
     injected: bool = False
+    """True for a text that was put into the history by depth."""
     counted: bool = True
+    """False for bookkeeping records, which injection depth does not count."""
     stays: bool = False
+    """True for a persistent text: it was made for one prompt and stays in the history there."""
     of: str = ""
+    """The kind of a persistent text: `dynamic`, `lore:<mark>` or `note:<number>`."""
     is_movement: bool = False
+    """True if the game reports an arrival or a departure in it."""
     revision: int = 0
+    """The revision of the origin."""
     joined: tuple[Part, ...] = ()
+    """The origin of each stretch, if the content has several."""
     tool_calls: tuple[ToolCall, ...] = ()
     tool_call_id: str | None = None
     memo: KeptMemo = field(default_factory=Memo, repr=False, compare=False)
-    """What was worked out from it."""
+    """Values that were computed from the message."""
 
     @property
     def parts(self) -> tuple[Part, ...]:
-        """Where each stretch of the content comes from."""
+        """The origin of each stretch of the content."""
         if self.joined:
             return self.joined
         origin = self.origin or self.block
@@ -101,30 +103,30 @@ class Message:
 
     @property
     def origins(self) -> list[str]:
-        """The origin of each part."""
+        """The origins of the parts."""
         if self.joined:
             return [part.origin for part in self.joined]
         return [self.origin or self.block]
 
     @property
     def stretches(self) -> list[tuple[str, str]]:
-        """Origin and text of each part."""
+        """The origin and the text of each part."""
         return [(part.origin, self.content[part.start : part.end]) for part in self.parts]
 
     @property
     def is_user(self) -> bool:
-        """Whether somebody said it to the NPC, or it happened before its eyes."""
+        """True if a player or an NPC said it to this NPC, or if this NPC perceived it."""
         return self.counted and self.role == "user"
 
     @property
     def is_reply(self) -> bool:
-        """Whether the NPC said it; a message that calls tools is not its reply yet."""
+        """True if the NPC said it. A message that calls tools is no reply yet."""
         return self.counted and self.role == "assistant" and not self.tool_calls
 
     def wire(self) -> bytes:
-        """The message as canonical JSON bytes: what the prompt's hash covers.
+        """Return the message as canonical JSON bytes, from which the prompt's hash is made.
 
-        Only what a model can see is in it: role, name, content, tool calls.
+        They hold only what a model sees: role, name, content, tool calls.
         """
         known = self.memo.get(_WIRE)
         if known is None:
@@ -138,7 +140,7 @@ class Message:
         return known
 
     def tokens(self, counter: TokenCounter) -> int:
-        """Tokens of this message with the counter's cost per message; counted once, kept."""
+        """Return the tokens with the counter's cost per message. They are counted once."""
         known = self.memo.get(counter.slot)
         if known is not None:
             return known
@@ -159,9 +161,10 @@ def canonical_line(
     tool_calls: Sequence[ToolCall],
     tool_call_id: str | None,
 ) -> bytes:
-    """What a model can see of a message, as JSON without blanks, its fields sorted by name.
+    """Return the visible part of a message as JSON without blanks, its fields sorted by name.
 
-    Put together of texts: JSON of a mapping takes four times as long, and a prompt has hundreds.
+    The line is built from strings: encoding a mapping takes four times as long, and a prompt has
+    hundreds of messages.
     """
     fields = [f'"content":{_json(content)}']
     if name is not None:
@@ -175,29 +178,32 @@ def canonical_line(
     return f"{{{','.join(fields)}}}".encode("utf-8", "surrogatepass")
 
 
-def digest(messages: Iterable[Message]) -> str:
-    """The hash of messages as a model sees them, one canonical JSON line each."""
+def messages_sha256(messages: Iterable[Message]) -> str:
+    """Return the hash of messages as a model sees them, one canonical JSON line each."""
     return lines_sha256(each(tuple(messages), _WIRE, Message.wire))
 
 
 def lines_sha256(lines: Iterable[bytes]) -> str:
-    """The same of their canonical lines."""
+    """Return the SHA-256 of messages given as canonical JSON lines."""
     return _lines_sha256(tuple(lines))
 
 
 @lru_cache(maxsize=4)
 def _lines_sha256(lines: tuple[bytes, ...]) -> str:
-    """A prompt's hash is asked for when it is composed and when its records were read back."""
+    """Compute the hash.
+
+    A turn asks for it twice: after composing, and after reading the records back.
+    """
     return sha256(b"\n".join(lines)).hexdigest()
 
 
-def costs(messages: Sequence[Message], counter: TokenCounter) -> tuple[int, ...]:
-    """The tokens of each message."""
+def message_tokens(messages: Sequence[Message], counter: TokenCounter) -> tuple[int, ...]:
+    """Return the tokens of each message."""
     return tuple(each(messages, counter.slot, lambda message: message.tokens(counter)))
 
 
 def part_of(messages: Iterable[Message], origin: str) -> Part | None:
-    """The first stretch of messages that comes from this origin."""
+    """Return the first stretch of the messages that has this origin."""
     parts = (part for message in messages for part in message.parts)
     return next((part for part in parts if part.origin == origin), None)
 
@@ -205,15 +211,22 @@ def part_of(messages: Iterable[Message], origin: str) -> Part | None:
 def said(
     role: Role, content: str, *, name: str | None = None, record: str | None = None
 ) -> Message:
-    """A message of the conversation, as the history holds it."""
+    """Return a message of the conversation, as the history holds it."""
     origin = f"history:{record}" if record else "history"
     return Message(role, content, name, origin, record)
 
 
-def pending(
+def event_message(
     content: str, *, name: str | None = None, record: str | None = None, kind: str = ""
 ) -> Message:
-    """The event being answered, of this kind, as a message of its own after the history."""
+    """Return the event that the NPC answers, as a message of its own after the history.
+
+    Args:
+        content: The text of the event.
+        name: The speaker's name.
+        record: The id of its record.
+        kind: The kind of event.
+    """
     return Message(
         role="user",
         content=content,
@@ -227,8 +240,9 @@ def pending(
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ToolSpec:
-    """A tool a model may call; `parameters` is the JSON schema of its arguments, an object."""
+    """A tool that a model may call."""
 
     name: str
     description: str
     parameters: Mapping[str, Any]
+    """The JSON schema of its arguments, an object."""

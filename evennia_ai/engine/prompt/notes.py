@@ -1,4 +1,4 @@
-"""The author's note: a short text a builder keeps in front of the model, every so often."""
+"""Author's notes: short texts that a builder keeps before the model, every so many messages."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
@@ -7,20 +7,25 @@ from typing import Annotated, Final, Literal, NamedTuple, get_args
 from pydantic import Field
 
 from evennia_ai.engine.foreign.fields import Must, plain_form
-from evennia_ai.engine.prompt.carried import Carried, Store
-from evennia_ai.engine.prompt.compiled import CompiledComponent, Filling
 from evennia_ai.engine.prompt.components import DEFAULT_ORDER, HISTORY_ID, PromptComponent
-from evennia_ai.engine.prompt.expansion import CompiledComponents, ComponentSet
+from evennia_ai.engine.prompt.expansion import CompiledComponent, CompiledComponents, ComponentSet
+from evennia_ai.engine.prompt.filling import Filling
+from evennia_ai.engine.prompt.fragments import Claim, Fragment, SharedMessage, make_fragment
 from evennia_ai.engine.prompt.history import History
+from evennia_ai.engine.prompt.macro_state import MacroState, MacroStore
 from evennia_ai.engine.prompt.memo import Slot
 from evennia_ai.engine.prompt.messages import Role, Trust
-from evennia_ai.engine.prompt.pieces import Claim, Joint, Piece, make_piece
-from evennia_ai.engine.prompt.settled import SaidSources, settle_piece, unsettled_template
+from evennia_ai.engine.prompt.prefix_rules import (
+    SpeechSources,
+    restrict_fragment,
+    template_dependence,
+)
 from evennia_ai.engine.prompt.tokens import TokenCounter
 from evennia_ai.engine.prompt.trace import Verdict, not_expanded
 
-# floating: at its depth, anew in each prompt. anchored: stays where its depth once put it, until it
-# drifted too far. tail: said at the end of the history now and then, and from then on part of it.
+# floating: at its depth in each prompt. anchored: keeps the place that its depth once gave it,
+# until too many messages follow it. tail: sent at the end of the history now and then, and kept
+# there.
 NoteMode = Literal["floating", "anchored", "tail"]
 NOTE_MODES: Final[tuple[NoteMode, ...]] = get_args(NoteMode)
 
@@ -29,65 +34,65 @@ NotePlace = Annotated[
     Field(pattern=r"^((before|after) [a-z][a-z0-9_]{0,63})?$"),
     Must("empty, or `before` or `after` and the key of a component"),
 ]
-"""Where a note stands that does not go by its depth, as it is written."""
+"""The written place of a note that does not go by its depth."""
 
-# The piece of a note beside a component, and the message right there.
-_BESIDE: Final = Slot[tuple[Joint, Piece]]("beside")
+# The fragment of a note next to a component, and the message there.
+_BESIDE: Final = Slot[tuple[SharedMessage, Fragment]]("beside")
 _MOST_BESIDE: Final = 999_999
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class AuthorsNote:
-    """A note at `depth` messages from the newest, by its key; without one, by its place.
+    """An author's note: a text in the history that returns every so many messages.
 
-    Due at every `every`-th message of role user; 1 is always, 0 never. `scanned` lets its text,
-    where it is due and as it goes in, wake lore. A note of the mode `tail` has no depth; it is due
-    again once `every` messages of role user were said since it went in, or when it was cut away.
+    It is due at every `every`-th message of role user: 1 means always, 0 never. A note of the mode
+    `tail` has no depth. It is due again after `every` messages of role user, or if it was cut away.
     """
 
     content: str
     key: str = ""
+    """Its name in the trace, "" for its index."""
     depth: int = 4
+    """The number of messages after it."""
     order: int = DEFAULT_ORDER
-    """Which stands first at one depth, low first."""
+    """Breaks ties at one depth, low first."""
     role: Role = "system"
     every: int = 1
     mode: NoteMode = "floating"
     place: NotePlace = ""
-    """Beside which component it stands, such as `after card_system_prompt`; depth, order and mode
-    do not count then. "" in the history."""
+    """The component next to which it is placed, such as `after card_system_prompt`. Depth, order
+    and mode do not count then. "" for a place in the history."""
     scanned: bool = False
+    """True if lore looks for its keys in the expanded text while the note is due."""
     trust: Trust = "builder"
     revision: int = 0
     off: str = ""
-    """Why it takes no part, "" where it does."""
+    """The reason why it takes no part, "" if it takes part."""
 
     @property
     def injection_depth(self) -> int:
-        """The depth at which it goes in."""
+        """The depth at which it is placed."""
         return 0 if self.is_tail else self.depth
 
     @property
     def is_tail(self) -> bool:
-        """Whether it is said at the end of the history now and then."""
+        """True if it is sent at the end of the history now and then."""
         return self.mode == "tail" and not self.place
 
     def is_due(self, user_messages: int) -> bool:
-        """Whether the note goes in when this many messages of role user were said."""
+        """True if the note is due after this many messages of role user."""
         if self.every <= 1:
             return self.every == 1
         return user_messages >= self.every and user_messages % self.every == 0
 
 
 class Notes:
-    """The author's notes of a conversation, compiled once; `anchored` are the origins of some.
-
-    Of all that are `given`, `notes` are those that take part, `off` the verdicts on the others.
-    """
+    """The author's notes of a conversation, compiled once."""
 
     __slots__ = ("anchored", "compiled", "given", "notes", "off")
 
     def __init__(self, notes: Sequence[AuthorsNote] = ()) -> None:
+        """Compile the notes; those with a reason in `off` only get a verdict."""
         self.given = tuple(notes)
         self.notes = tuple(note for note in notes if not note.off)
         self.off = tuple(
@@ -115,125 +120,133 @@ class Notes:
 
     @property
     def first_origin(self) -> str:
-        """What the first of those that take part is called, "" without any."""
+        """The origin of the first note that takes part, "" if none does."""
         return note_origin(self.notes[0], 0) if self.notes else ""
 
 
 class ExpandedNote(NamedTuple):
-    """A note as this turn has it: its piece, or the verdict that says why there is none."""
+    """A note of this turn with its fragment, or the verdict that says why there is none."""
 
     note: AuthorsNote
-    made: Piece | Verdict
+    made: Fragment | Verdict
     is_due: bool
 
 
-def expanded_notes(
+def expand_notes(
     notes: Notes,
     filling: Filling,
     *,
     components: ComponentSet,
-    lore: SaidSources,
+    lore: SpeechSources,
     history: History,
     said: int,
     cut: int,
 ) -> tuple[list[ExpandedNote], Filling]:
-    """Return each note as it goes in, and the filling with the work that this took.
+    """Expand the notes that are due.
 
-    `history` is what the prompt may show, from `cut` on; `said` counts the messages of role user.
+    Args:
+        notes: The notes.
+        filling: The values that they may name.
+        components: The components next to which they may be placed.
+        lore: The outlets and variables of lore that depend on what is said.
+        history: The messages that the prompt may show.
+        said: The number of messages of role user.
+        cut: The index at which the prompt before cut the history.
+
+    Returns:
+        The notes, and the filling with the work that they took.
     """
     if not notes.notes:
         return [], filling
     expanded: list[ExpandedNote] = []
     made_of_notes, left = notes.compiled.expand(filling)
-    if left.left != filling.carried.left:
-        done = Carried(work=left.work, work_contained=left.work_contained)
-        filling = replace(filling, carried=done)
+    if left.left != filling.state.left:
+        done = MacroState(work=left.work, work_contained=left.work_contained)
+        filling = replace(filling, state=done)
     for index, made in enumerate(made_of_notes):
         note = notes.notes[index]
-        verdict = not_due(note, index, history=history, said=said, cut=cut)
-        stands = _where_it_stands(
+        verdict = verdict_if_not_due(note, index, history=history, said=said, cut=cut)
+        placed = _at_its_place(
             made, notes, index, components=components, filling=filling, lore=lore
         )
-        expanded.append(ExpandedNote(note, verdict or stands, verdict is None))
+        expanded.append(ExpandedNote(note, verdict or placed, verdict is None))
     return expanded, filling
 
 
-def _where_it_stands(
-    made: Piece | Verdict,
+def _at_its_place(
+    made: Fragment | Verdict,
     notes: Notes,
     index: int,
     *,
     components: ComponentSet,
     filling: Filling,
-    lore: SaidSources,
-) -> Piece | Verdict:
-    """What the note of this index gave, beside a component if it asks for that place."""
-    template = notes.compiled.members[index].template
-    if not notes.notes[index].place or not isinstance(made, Piece) or template is None:
+    lore: SpeechSources,
+) -> Fragment | Verdict:
+    """Return the fragment of a note, next to the component that the note names, if it names one."""
+    note, template = notes.notes[index], notes.compiled.members[index].template
+    if not note.place or not isinstance(made, Fragment) or template is None:
         return made
-    placed = _placed(made, notes.notes[index], index, components, filling.counter)
-    unsettled = components.unsettled(lore)
-    why = unsettled_template(template, unsettled.said, fields=unsettled.fields)
-    return settle_piece(placed, why, layout=filling.layout, counter=filling.counter)
+    shared = message_next_to(note, index, components=components)
+    if shared is None:
+        key = note.place.partition(" ")[2]
+        placed = made._replace(note=f"there is no component {key} to stand beside, so at its depth")
+    else:
+        placed = _move_next_to(made, note, shared, filling.counter)
+    inherited = components.dependences(lore)
+    why = template_dependence(template, inherited.said, fields=inherited.fields)
+    return restrict_fragment(placed, why, layout=filling.layout, counter=filling.counter)
 
 
-def joint_beside(note: AuthorsNote, index: int, *, components: ComponentSet) -> Joint | None:
-    """The message beside the component that the note of this index names, of its own role.
+def message_next_to(
+    note: AuthorsNote, index: int, *, components: ComponentSet
+) -> SharedMessage | None:
+    """Return the message next to the component that a note names, in the note's role.
 
-    None where it names none, or where that component is not there or stands by its depth. Of
-    several notes the earliest is the nearest to the component.
+    None if the note names no component, or if that component is missing or placed in the history.
+    The first of several notes is the nearest to the component.
     """
     if not note.place:
         return None
     side, _, key = note.place.partition(" ")
-    joint = components.next_to(key, side="before" if side == "before" else "after")
-    if joint is None:
+    shared = components.next_to(key, side="before" if side == "before" else "after")
+    if shared is None:
         return None
     number = _MOST_BESIDE - index if side == "before" else index
-    return replace(joint, key=f"{joint.key} {number:06}", role=note.role)
+    return replace(shared, key=f"{shared.key} {number:06}", role=note.role)
 
 
-def _placed(
-    piece: Piece,
-    note: AuthorsNote,
-    index: int,
-    components: ComponentSet,
-    counter: TokenCounter,
-) -> Piece:
-    """The piece beside the component that its note names, or at its depth with the reason."""
-    joint = joint_beside(note, index, components=components)
-    if joint is None:
-        key = note.place.partition(" ")[2]
-        return piece._replace(note=f"there is no component {key} to stand beside, so at its depth")
-    known = piece.message.memo.get(_BESIDE)
-    if known is not None and known[0] == joint:
+def _move_next_to(
+    fragment: Fragment, note: AuthorsNote, shared: SharedMessage, counter: TokenCounter
+) -> Fragment:
+    """Return the fragment in this message instead of at its depth. It is made only once."""
+    known = fragment.message.memo.get(_BESIDE)
+    if known is not None and known[0] == shared:
         return known[1]
     claim = Claim(
-        origin=piece.claim.origin,
-        id=joint.id,
-        key=joint.key,
+        origin=fragment.claim.origin,
+        id=shared.id,
+        key=shared.key,
         role=note.role,
         revision=note.revision,
-        priority=piece.claim.priority,
+        priority=fragment.claim.priority,
     )
-    made = make_piece(piece.message.content, claim, counter=counter, note=piece.note)
-    piece.message.memo[_BESIDE] = (joint, made)
+    made = make_fragment(fragment.message.content, claim, counter=counter, note=fragment.note)
+    fragment.message.memo[_BESIDE] = (shared, made)
     return made
 
 
-def with_variables(
+def expand_notes_again(
     expanded: Sequence[ExpandedNote],
     notes: Notes,
     filling: Filling,
-    store: Store,
+    store: MacroStore,
     *,
     components: ComponentSet,
-    lore: SaidSources,
+    lore: SpeechSources,
 ) -> Sequence[ExpandedNote]:
-    """The notes with the variables of the store, which all components and earlier notes left set.
+    """Expand notes with variables a second time, now that all components have set theirs.
 
-    Those that go in are expanded once more where they have to do with variables: for the lore that
-    a note wakes it was expanded before there were any.
+    The first expansion came before the components, because notes may activate lore.
     """
     members = notes.compiled.members
     if not any(one.is_due and members[i].has_variables for i, one in enumerate(expanded)):
@@ -242,7 +255,7 @@ def with_variables(
     for index, (one, member) in enumerate(zip(expanded, members, strict=True)):
         if one.is_due and member.has_variables:
             again = member.expand_into(filling, store)
-            again = _where_it_stands(
+            again = _at_its_place(
                 again, notes, index, components=components, filling=filling, lore=lore
             )
             made.append(one._replace(made=again))
@@ -252,14 +265,14 @@ def with_variables(
 
 
 def note_origin(note: AuthorsNote, index: int) -> str:
-    """What the note of this index is called in verdicts."""
+    """Return the name of a note in the trace."""
     return f"note:{note.key or index}"
 
 
-def not_due(
+def verdict_if_not_due(
     note: AuthorsNote, index: int, *, history: History, said: int, cut: int
 ) -> Verdict | None:
-    """Why the note of this index does not go in now, None where it does."""
+    """Return the verdict on a note that is not due, None if it is due."""
     if note.is_tail and note.every:
         return _tail_not_due(note, index, history=history, said=said, cut=cut)
     if note.is_due(said):
@@ -272,7 +285,7 @@ def not_due(
 def _tail_not_due(
     note: AuthorsNote, index: int, *, history: History, said: int, cut: int
 ) -> Verdict | None:
-    """Where the note still stands in the history, or did not go in yet."""
+    """Return the verdict on a note that is still in the history, or that was not sent yet."""
     origin, every = note_origin(note, index), f"due every {note.every} messages of role user"
     at = history.newest_staying(origin, first=max(cut, history.earlier))
     if at is None:
@@ -288,7 +301,7 @@ def _tail_not_due(
 
 
 def _component(note: AuthorsNote, index: int) -> PromptComponent:
-    """The note as a component of the history band."""
+    """Return the note as a component that is placed in the history."""
     return PromptComponent(
         id=HISTORY_ID,
         key=f"note_{note.key or index}",

@@ -1,23 +1,23 @@
-"""Personas: what a player writes of their own character, for the NPCs that this player speaks to.
+"""Personas: a player's description of their character, for the NPCs that they talk to.
 
 A persona is the player's text. It is data: never a template, never of role system, always on one
-line. The prompt has the persona of the current speaker only. Usually it is among the facts of the
-moment, after the history, so another speaker changes nothing that a provider has in its cache. Next
-to the note it has the note's depth, whether or not the note is due.
+line. A prompt only has the persona of the current speaker. Usually it is among the facts of the
+moment, after the history, so another speaker changes nothing in the provider's cache. Next to the
+author's note it has the note's depth, whether or not the note is due.
 """
 
 from typing import Final, Literal, get_args
 
 from evennia_ai.engine.prompt.blocks import DynamicBlock
 from evennia_ai.engine.prompt.memo import typed_frozen
-from evennia_ai.engine.prompt.names import bounded
+from evennia_ai.engine.prompt.names import quote_name
 
 PersonaPlace = Literal["prompt", "depth", "before_note", "after_note", "none"]
 PERSONA_PLACES: Final[tuple[PersonaPlace, ...]] = get_args(PersonaPlace)
 NOTE_DEPTH: Final = 4
-"""Where a note stands that nobody gave a depth, for an NPC without one."""
+"""The depth of a note without one, for an NPC without a depth of its own."""
 USUAL_DEPTH: Final = 2
-"""As SillyTavern has it."""
+"""The same default as in SillyTavern."""
 MOST_DEPTH: Final = 4
 """The greatest depth that a player may choose.
 
@@ -36,40 +36,47 @@ class Persona:
     text: str
     place: PersonaPlace = "prompt"
     depth: int = USUAL_DEPTH
-    """Messages from the newest, where the place is "depth"."""
+    """The number of messages after it, if the place is "depth"."""
 
     @property
     def is_told(self) -> bool:
-        """Whether NPCs are told of it at all."""
+        """True if NPCs read it."""
         return bool(self.text) and self.place != "none"
 
 
 @typed_frozen
 class NotePlace:
-    """Where the note of an NPC stands, beside which a persona may."""
+    """The place of an NPC's note, next to which a persona may be."""
 
     depth: int = NOTE_DEPTH
     order: float = _USUAL_ORDER
 
 
 def persona_key(owner_ref: str) -> str:
-    """What the block of a character's persona is called: by whose it is, so that it is found."""
+    """Return the key of the block of a character's persona, made from its owner."""
     return f"{_KEY}:#{owner_ref}"
 
 
 def persona_origin(owner_ref: str) -> str:
-    """What the trace calls it."""
+    """Return the origin of a character's persona in the trace."""
     return f"block:{persona_key(owner_ref)}"
 
 
 def persona_block(
     persona: Persona, *, owner_ref: str, name: str, note: NotePlace
 ) -> DynamicBlock | None:
-    """The persona of who speaks as a block of facts, None where there is nothing to tell."""
+    """Return the speaker's persona as a block of facts, None if NPCs do not read it.
+
+    Args:
+        persona: The persona.
+        owner_ref: The character that it describes.
+        name: The character's name, as the NPC knows it.
+        note: The place of the NPC's note.
+    """
     if not persona.is_told:
         return None
     said = " ".join(persona.text.split())
-    text = f"How {bounded(name)} is described by their player, in the player's words: {said}"
+    text = f"How {quote_name(name)} is described by their player, in the player's words: {said}"
     key = persona_key(owner_ref)
     if persona.place == "prompt":
         return DynamicBlock(key=key, text=text)

@@ -1,24 +1,23 @@
-"""Prompt: the messages a model gets, and the account of every byte of them."""
+"""The prompt: the messages that a model gets, and the account of every byte of them."""
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, fields, replace
 from typing import Any, Final
 
 from evennia_ai.engine.foreign.fields import Count
-from evennia_ai.engine.prompt.assembly import PLAIN, AssemblyRules
+from evennia_ai.engine.prompt.assembly.merging import squashed_members
+from evennia_ai.engine.prompt.assembly.rules import PLAIN, AssemblyRules
 from evennia_ai.engine.prompt.budget import Fitted
 from evennia_ai.engine.prompt.cache_account import CacheAccount, Reason, Sent, account, breakpoints
-from evennia_ai.engine.prompt.compiled import Layout
 from evennia_ai.engine.prompt.components import HISTORY_ID, MAX_DEPTH
 from evennia_ai.engine.prompt.dice import Dice
 from evennia_ai.engine.prompt.expansion import ComponentSet
+from evennia_ai.engine.prompt.fragments import Claim, Fragment, Layout
 from evennia_ai.engine.prompt.history import History
-from evennia_ai.engine.prompt.joining import members_of_squashed
 from evennia_ai.engine.prompt.memo import Memo, Slot, typed_frozen
-from evennia_ai.engine.prompt.messages import Message, costs, digest
-from evennia_ai.engine.prompt.pieces import Claim, Piece
+from evennia_ai.engine.prompt.messages import Message, message_tokens, messages_sha256
+from evennia_ai.engine.prompt.persistent_texts import AlreadySent, BlocksMode
 from evennia_ai.engine.prompt.placement import Anchors, slot_of
-from evennia_ai.engine.prompt.staying import BlocksMode, Standing
 from evennia_ai.engine.prompt.tokens import TokenCounter
 from evennia_ai.engine.prompt.trace import ManyVerdicts, NamingVerdicts, Verdict
 
@@ -28,36 +27,38 @@ _BREAKPOINTS: Final = Slot[tuple[int, ...]]("breakpoints")
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class PromptFigures:
-    """What a prompt cost and shared with the one before it, also of one that was sent long ago."""
+    """The figures of a prompt: its cost, and what it shares with the prompt before it."""
 
     tokens: Count
     limit_tokens: Count
     by_origin: Mapping[str, Count]
+    """Tokens by origin."""
     breakpoints: tuple[Count, ...]
+    """The indexes of messages after which a provider may cache."""
     stable_tokens: Count
+    """The tokens up to the last breakpoint."""
     sha256: str
     layout: Layout
     counter: str
     """The name of the token counter."""
     shared_tokens: Count | None = None
-    """The start it has in common with the prompt before it; None where there was none."""
+    """The tokens of the common start with the prompt before it, None without one."""
     broken_by: str | None = None
-    """The origin of the piece that ended what is shared, None where nothing did."""
+    """The origin of the fragment that ended the common start, None if nothing did."""
     break_reason: Reason | None = None
-    """And why it did, None where it is not known."""
+    """The reason why it did, None if it is not known."""
 
     @property
     def figures(self) -> dict[str, Any]:
-        """These fields by their names."""
+        """The figures by their names."""
         return {one.name: getattr(self, one.name) for one in fields(PromptFigures)}
 
 
 @typed_frozen
 class Prompt:
-    """What `compose` returns.
+    """A composed prompt.
 
-    Hash, verdicts and accounts are worked out when they are asked for: they are functions of what
-    is here.
+    Hash, verdicts and accounts are computed on demand from the values here.
     """
 
     messages: tuple[Message, ...]
@@ -69,64 +70,65 @@ class Prompt:
     blocks: BlocksMode
     counter: TokenCounter
     history: History
-    """The one that was given, as it is shown."""
+    """The history in the form in which it is shown."""
     fitted: Fitted
-    """What of everything was kept."""
+    """The texts and the part of the history that are kept."""
     fixed: Sequence[tuple[str, int]]
-    """The event's and the tools' tokens."""
+    """The event and the tools' messages with their tokens."""
     lore: NamingVerdicts
-    """What the activation tells."""
+    """The verdicts of lore."""
     memories: ManyVerdicts
-    """What recalling tells."""
+    """The verdicts of recall."""
     earlier: tuple[Sequence[Verdict], ...]
     """The other verdicts of the stages before the budget."""
     assembly: AssemblyRules = PLAIN
     anchors: Anchors = field(default_factory=dict)
-    """For the next turn to give back."""
-    standing: Sequence[Standing] = ()
-    """What the history said already."""
+    """The anchors, for the inputs of the next turn."""
+    already_sent: Sequence[AlreadySent] = ()
+    """The persistent texts that the history said already."""
     tokens: int = field(init=False, compare=False)
-    """What was charged against `limit_tokens`."""
+    """The tokens that count against `limit_tokens`."""
     cut: int = field(init=False, compare=False)
-    """Absolute index of the first kept history message, to be given to the next turn."""
-    pieces: Sequence[Piece] = field(init=False, compare=False)
-    """What was kept beside the history."""
+    """The absolute index of the first kept history message, for the inputs of the next turn."""
+    fragments: Sequence[Fragment] = field(init=False, compare=False)
+    """The kept texts."""
     _memo: Memo = field(default_factory=Memo, repr=False, compare=False)
     _numbers: dict[int, int] = field(default_factory=dict, repr=False, compare=False)
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "tokens", self.fitted.tokens)
         object.__setattr__(self, "cut", self.fitted.first)
-        object.__setattr__(self, "pieces", self.fitted.pieces)
+        object.__setattr__(self, "fragments", self.fitted.fragments)
 
     @property
     def sha256(self) -> str:
-        """Hash of the messages as a model sees them, one canonical JSON line each."""
+        """The hash of the messages as a model sees them, one canonical JSON line each."""
         known = self._memo.get(_SHA256)
         if known is None:
-            known = self._memo[_SHA256] = digest(self.messages)
+            known = self._memo[_SHA256] = messages_sha256(self.messages)
         return known
 
     @property
     def verdicts(self) -> tuple[Verdict, ...]:
-        """Every stage's verdicts, in the order of the stages."""
+        """The verdicts of every stage, in the order of the stages."""
         return self._verdicts(self._lore.verdicts, self.memories.verdicts)
 
     @property
     def touched(self) -> tuple[Verdict, ...]:
-        """The same without lore and memories that nothing touched: what is kept of a past turn."""
+        """The verdicts without lore and memories that nothing concerned: past turns keep these."""
         return self._verdicts(self._lore.touched, self.memories.touched)
 
     @property
     def _lore(self) -> ManyVerdicts:
-        """What lore tells, with the numbers that messages have in this prompt.
+        """The verdicts of lore with the numbers that messages have in this prompt.
 
-        Not kept here: it asks the prompt, and two that know each other wait for the collector.
+        It is not kept here: it refers to the prompt, and a cycle would wait for the garbage
+        collector.
         """
         return self.lore.calling(self.called)
 
     def called(self, index: int) -> str:
-        """What a message of the history is called by its absolute index: its number here."""
+        """Return the name of a history message, given by its absolute index, in this prompt."""
         if not self._numbers and index >= self.cut:
             self._numbers.update(self._numbered())
         number = self._numbers.get(index)
@@ -140,10 +142,10 @@ class Prompt:
 
     @property
     def by_origin(self) -> Mapping[str, int]:
-        """Tokens by origin; they add up to `tokens`."""
+        """The tokens by origin. They add up to `tokens`."""
         spent: dict[str, int] = {}
-        for piece in self.pieces:
-            spent[piece.claim.origin] = spent.get(piece.claim.origin, 0) + piece.tokens
+        for fragment in self.fragments:
+            spent[fragment.claim.origin] = spent.get(fragment.claim.origin, 0) + fragment.tokens
         spent.update(self.fixed)
         if self.fitted.history_tokens:
             spent["history"] = self.fitted.history_tokens
@@ -152,7 +154,7 @@ class Prompt:
 
     @property
     def breakpoints(self) -> tuple[int, ...]:
-        """Indexes of the messages after which a provider may cache."""
+        """The indexes of the messages after which a provider may cache."""
         known = self._memo.get(_BREAKPOINTS)
         if known is None:
             known = breakpoints(self.messages, anchored=self.anchors, behind=self._behind())
@@ -161,14 +163,14 @@ class Prompt:
 
     @property
     def stable_tokens(self) -> int:
-        """Tokens up to the last breakpoint: what the next prompt may find cached."""
+        """The tokens up to the last breakpoint, which the next prompt may find in the cache."""
         spots = self.breakpoints
         stable = self.messages[: spots[-1] + 1] if spots else ()
-        return sum(costs(stable, self.counter))
+        return sum(message_tokens(stable, self.counter))
 
     @property
     def sent(self) -> Sent:
-        """What is to be remembered of this prompt for the account of the next one."""
+        """The part of this prompt that the account of the next one needs."""
         return Sent(
             messages=self.messages,
             cut=self.cut,
@@ -181,14 +183,18 @@ class Prompt:
         )
 
     def _settings(self) -> tuple[str | int, ...]:
-        """What all prompts have in common until somebody sets it otherwise."""
+        """The settings that all prompts share until a builder changes them."""
         usual = (self.layout, self.blocks, self.limit_tokens, self.counter.name)
         return (
             usual if self.assembly is PLAIN else (*usual, *map(repr, self.assembly.changed.items()))
         )
 
     def figures(self, account: CacheAccount | None) -> dict[str, Any]:
-        """What it cost, and by this account shared with the one before, as `PromptFigures`."""
+        """Return the figures by their names, as in `PromptFigures`.
+
+        Args:
+            account: What the prompt shares with the one before, None if there is none.
+        """
         return PromptFigures(
             tokens=self.tokens,
             limit_tokens=self.limit_tokens,
@@ -204,36 +210,36 @@ class Prompt:
         ).figures
 
     def account(self, older: Sent | Sequence[Message]) -> CacheAccount:
-        """What this prompt still shares with an older one, and why no more where that is known."""
+        """Return what this prompt shares with an older one, and why it does not share more."""
         return account(older, self.sent, counter=self.counter, components=self.components)
 
     def _behind(self) -> frozenset[str]:
-        """The origins of what stands at an ID behind the history."""
-        claims = (piece.claim for piece in self.pieces if piece.claim.depth is None)
+        """The origins of texts whose ID is after the history."""
+        claims = (fragment.claim for fragment in self.fragments if fragment.claim.depth is None)
         return frozenset(
             claim.origin
             for claim in claims
-            if (claim.joint.id if claim.joint else claim.id) > HISTORY_ID
+            if (claim.shared.id if claim.shared else claim.id) > HISTORY_ID
         )
 
     def _places(self) -> Iterator[Verdict]:
         together = self._together()
-        for piece in self.pieces:
+        for fragment in self.fragments:
             yield Verdict(
                 stage="place",
-                item=piece.claim.origin,
+                item=fragment.claim.origin,
                 kept=True,
-                reason=self._where(piece) + together.get(piece.claim.origin, ""),
-                tokens=piece.tokens,
+                reason=self._where(fragment) + together.get(fragment.claim.origin, ""),
+                tokens=fragment.tokens,
             )
-        for standing in self.standing:
-            reason = f"stands in the history already: {self._followed(standing.at)}"
-            for piece in standing.pieces:
-                item = piece.claim.origin
+        for already_sent in self.already_sent:
+            reason = f"stands in the history already: {self._followed(already_sent.at)}"
+            for fragment in already_sent.fragments:
+                item = fragment.claim.origin
                 yield Verdict(stage="place", item=item, kept=True, reason=reason)
 
     def _together(self) -> Mapping[str, str]:
-        """With what each text shares a message by the rules of the assembly, in words."""
+        """Return the words about texts that the assembly merged into one message, by origin."""
         rules, told = self.assembly, dict[str, str]()
         for message in self.messages:
             if rules.squash or (rules.ties == "role" and message.injected):
@@ -243,26 +249,26 @@ class Prompt:
                     told[origin] = f"; in one message with {_few(others)}"
         return told
 
-    def _where(self, piece: Piece) -> str:
-        claim = piece.claim
-        if piece.message.stays:
+    def _where(self, fragment: Fragment) -> str:
+        claim = fragment.claim
+        if fragment.message.stays:
             return "at the end of the history, and stays there"
         if claim.depth is None:
-            if claim.joint is None:
+            if claim.shared is None:
                 return f"at ID {claim.id}"
-            behind = claim.joint.block == "dynamic" and claim.id < claim.joint.id
+            behind = claim.shared.block == "dynamic" and claim.id < claim.shared.id
             moved = f", behind the history instead of at ID {claim.id}" if behind else ""
-            return f"in {claim.joint}{moved}"
+            return f"in {claim.shared}{moved}"
         if claim.origin in self.anchors:
             followed = self._followed(self.anchors[claim.origin].at)
             return f"in the history, anchored: {followed}"
-        return self._at_depth(piece, claim.depth)
+        return self._at_depth(fragment, claim.depth)
 
-    def _at_depth(self, piece: Piece, depth: int) -> str:
-        claim = piece.claim
+    def _at_depth(self, fragment: Fragment, depth: int) -> str:
+        claim = fragment.claim
         counts = claim.depth_counts
         kept = self.history.counted(self.cut, counts)
-        follow = self.history.counted(slot_of(piece, self.history, first=self.cut), counts)
+        follow = self.history.counted(slot_of(fragment, self.history, first=self.cut), counts)
         if claim.beside is not None:
             called = "" if claim.beside.at is None else self.called(claim.beside.at)
             beside = claim.beside.words.format(called)
@@ -277,7 +283,7 @@ class Prompt:
         return f"in the history, depth {depth} {base}: {_follow(follow, spoken)}{clamped}"
 
     def _moved(self, claim: Claim, follow: int) -> str:
-        """How many messages follow what stands beside one, and why these are others than asked."""
+        """Return how many messages follow a text, and why that is not the number asked for."""
         at = claim.beside.at if claim.beside else None
         told = _follow(follow)
         if at is not None and at < self.cut:
@@ -285,11 +291,11 @@ class Prompt:
         return told if follow == claim.depth else f"{told}; a tool's result stays with its call"
 
     def _numbered(self) -> Iterator[tuple[int, int]]:
-        """Where each message of the kept history stands here, by its absolute index."""
+        """Yield the absolute index of each kept history message with its number in this prompt."""
         kept = self.history.between(self.cut, self.history.stop)
         at = 0
         for number, message in enumerate(self.messages):
-            for member in members_of_squashed(message) if self.assembly.squash else (message,):
+            for member in squashed_members(message) if self.assembly.squash else (message,):
                 if at < len(kept) and member is kept[at]:
                     yield self.cut + at, number
                     at += 1
@@ -299,7 +305,10 @@ class Prompt:
 
 
 def _with_causes_of(before: Iterable[Verdict], later: Iterable[Verdict]) -> Iterator[Verdict]:
-    """The later verdicts with the causes told before: a piece is older than messages' numbers."""
+    """Yield the later verdicts with the causes of the earlier ones.
+
+    A fragment was made before the messages had numbers, so its own cause may not name them.
+    """
     causes = {verdict.item: verdict.cause for verdict in before if verdict.cause}
     for verdict in later:
         cause = causes.get(verdict.item, verdict.cause)

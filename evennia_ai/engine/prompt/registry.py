@@ -1,7 +1,8 @@
-"""ComponentRegistry: an immutable set of components with its rules.
+"""The registry: an immutable set of components with its rules.
 
-Every change gives a new registry. The store keeps rows in step with it and swaps the snapshot by
-one assignment. Keys and IDs are unique inside a scope; between scopes the narrowest wins.
+Every change returns a new registry. The store keeps its rows in step with it and replaces the
+snapshot by one assignment. Keys and IDs are unique inside a scope. Between scopes the narrowest
+wins.
 """
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
@@ -29,7 +30,7 @@ from evennia_ai.engine.prompt.components import (
 _FIRST_OWN: Final = 1200
 _STEP: Final = 10
 
-# Fields that a static component keeps, and what changing one would be.
+# Fields that a static component keeps -> the word for changing one.
 _STATIC_KEEPS: Final[Mapping[str, str]] = MappingProxyType(
     {
         "id": "renumbered",
@@ -38,7 +39,7 @@ _STATIC_KEEPS: Final[Mapping[str, str]] = MappingProxyType(
         "role": "given another role",
     }
 )
-# What those keep besides that are places for others.
+# More fields, kept by components that are places for others.
 _PLACES_KEEP: Final[Mapping[str, str]] = MappingProxyType(
     {
         "injection_depth": "injected by depth",
@@ -59,7 +60,7 @@ class ComponentRegistry:
         ordered = tuple(sorted(self.components, key=_position))
         by_key: dict[tuple[Scope, str], PromptComponent] = {}
         by_id: dict[tuple[Scope, int], PromptComponent] = {}
-        for component in self.components:  # as given: a newcomer stands last and is the one refused
+        for component in self.components:  # in the given order: the newest is last and is refused
             taken = by_key.setdefault((component.scope, component.key), component)
             if taken is not component:
                 raise DuplicateComponentError("key", component.key, taken.key)
@@ -76,7 +77,11 @@ class ComponentRegistry:
         return len(self.components)
 
     def get(self, wanted: str | int, *, scope: Scope = GAME) -> PromptComponent:
-        """The component of this key or registry ID in `scope`; UnknownComponentError if none."""
+        """Return the component of this key or registry ID.
+
+        Raises:
+            UnknownComponentError: the scope has none.
+        """
         if isinstance(wanted, str):
             found = self._by_key.get((scope, wanted))
             if found is not None:
@@ -90,7 +95,11 @@ class ComponentRegistry:
         raise UnknownComponentError(wanted, known, where="" if scope == GAME else str(scope))
 
     def free_id(self, scope: Scope = GAME) -> int:
-        """A free ID for a component before the history: a round one behind those of its kind."""
+        """Return a free ID before the history: the next round one after a builder's components.
+
+        Raises:
+            ComponentValueError: all are taken.
+        """
         taken = {one.id for one in self.components if one.scope == scope}
         own = (one.id for one in self.components if not one.is_static and one.id < HISTORY_ID)
         wanted = (max((_FIRST_OWN - _STEP, *own)) // _STEP + 1) * _STEP
@@ -101,16 +110,26 @@ class ComponentRegistry:
         return free
 
     def created(self, component: PromptComponent) -> "ComponentRegistry":
-        """With one component more; its key and ID must be free in its scope."""
+        """Return the registry with another component.
+
+        Raises:
+            DuplicateComponentError: its scope has that key or ID already.
+        """
         return ComponentRegistry((*self.components, component))
 
     def updated(
         self, wanted: str | int, *, scope: Scope = GAME, **fields: Any
     ) -> "ComponentRegistry":
-        """With `fields` of one component replaced.
+        """Return the registry with fields of one component replaced.
 
-        `scope` says whose component it is and is never changed. Static ones keep their ID, key and
-        role; those that are places for others stay where they are, too.
+        Args:
+            wanted: The key or the registry ID.
+            scope: The component's scope, which never changes.
+            fields: The new values.
+
+        Raises:
+            StaticComponentError: a static component keeps its ID, key and role. One that is a place
+                for others keeps its place too.
         """
         old = self.get(wanted, scope=scope)
         if old.is_static:
@@ -122,16 +141,20 @@ class ComponentRegistry:
         return ComponentRegistry((*(c for c in self.components if c is not old), new))
 
     def removed(self, wanted: str | int, *, scope: Scope = GAME) -> "ComponentRegistry":
-        """Without one component; static ones cannot be removed."""
+        """Return the registry without one component.
+
+        Raises:
+            StaticComponentError: static components cannot be removed.
+        """
         old = self.get(wanted, scope=scope)
         if old.is_static:
             raise StaticComponentError(old.key, "removed")
         return ComponentRegistry(tuple(c for c in self.components if c is not old))
 
     def resolved(self, scopes: Iterable[Scope]) -> "ComponentRegistry":
-        """What counts where all of `scopes` apply: for each key the narrowest scope's component.
+        """Return the components that count in all of these scopes: for each key the narrowest one.
 
-        A narrower component keeps its own ID, so it may stand elsewhere than the wider one.
+        A narrower component keeps its own ID, so its place may differ from that of the wider one.
         """
         wanted = set(scopes) | {GAME}
         best: dict[str, PromptComponent] = {}
@@ -142,7 +165,7 @@ class ComponentRegistry:
 
 
 def with_statics(components: Sequence[PromptComponent]) -> ComponentRegistry:
-    """`components` and the static ones that they do not bring themselves."""
+    """Return a registry of `components` and of the static ones that they lack."""
     brought = {c.key for c in components if c.scope == GAME}
     missing = [c for c in STATIC_COMPONENTS if c.key not in brought]
     return ComponentRegistry((*components, *missing))
@@ -153,7 +176,7 @@ def _position(component: PromptComponent) -> tuple[int, str, int]:
 
 
 def _unchecked(components: tuple[PromptComponent, ...]) -> ComponentRegistry:
-    """A registry of components from several scopes, where IDs may meet."""
+    """Return a registry of components from several scopes, in which IDs may repeat."""
     registry = object.__new__(ComponentRegistry)
     object.__setattr__(registry, "components", components)
     object.__setattr__(registry, "_by_key", {(c.scope, c.key): c for c in components})

@@ -1,9 +1,8 @@
-"""The trace as text: one account of a prompt for the game, the web and the command line.
+"""The report of a prompt: one account as text for the game, the web and the command line.
 
-A `Report` is what people are told of a `Prompt`, of one that is made and of one that was sent long
-ago. `trace_lines` makes the same text of it everywhere, `explain_lines` tells everything about one
-item: an origin such as `component:mood`, its bare key, the number of a message, or what an entry of
-lore is called, where whoever asks knows the names.
+A `Report` describes a `Prompt`, a new one or one that was sent long ago. `trace_lines` renders the
+whole of it. `explain_lines` renders everything about one item: an origin such as `component:mood`,
+its key, the number of a message, or the name of a lore entry, if the caller passes the names.
 """
 
 import re
@@ -14,9 +13,9 @@ from itertools import groupby, islice
 from typing import Final
 
 from evennia_ai.engine.prompt.cache_account import MEANINGS, Sent
-from evennia_ai.engine.prompt.messages import Block, Message, Part, Role, costs
+from evennia_ai.engine.prompt.messages import Block, Message, Part, Role, message_tokens
 from evennia_ai.engine.prompt.prompt import Prompt, PromptFigures
-from evennia_ai.engine.prompt.trace import Verdict, about
+from evennia_ai.engine.prompt.trace import Verdict, verdicts_about
 from evennia_ai.engine.text.columns import (
     WIDTH,
     clipped,
@@ -53,11 +52,7 @@ _MOST_NAMES: Final = 12
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ReportMessage:
-    """One message of the prompt as it was sent, with where each stretch of it came from.
-
-    `calls` are the tools that the model called with it, each with its arguments; `record` is the
-    id of the record behind it, None for a text that was made for this prompt and is in none yet.
-    """
+    """One message of the prompt as it was sent, with the origin of each stretch."""
 
     role: Role
     content: str
@@ -67,7 +62,9 @@ class ReportMessage:
     parts: tuple[Part, ...] = ()
     tokens: int = 0
     calls: tuple[str, ...] = ()
+    """The tools that the model called with it, each with its arguments."""
     record: str | None = None
+    """The id of its record, None for a text of this prompt that is in no record yet."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -77,12 +74,13 @@ class Report(PromptFigures):
     messages: tuple[ReportMessage, ...]
     verdicts: tuple[Verdict, ...]
     hidden: tuple[str, ...] = ()
-    """What is hidden from who looks, such as "2 messages"; the prompt was composed without it."""
+    """The parts hidden from this viewer, such as "2 messages". The prompt was composed without
+    them."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Share:
-    """What one kind of origin costs, and how many cells of a token bar that is."""
+    """The cost of one kind of origin, and its cells of a token bar."""
 
     kind: str
     mark: str
@@ -91,18 +89,21 @@ class Share:
     cells: int
 
 
-def report_of(
+def make_report(
     prompt: Prompt,
     *,
     older: Sent | Sequence[Message] | None = None,
     hidden: tuple[str, ...] = (),
 ) -> Report:
-    """The account of `prompt`; `older` is the conversation's prompt before.
+    """Return the account of a prompt.
 
-    `hidden` is what of the NPC's own prompt was left out of this one for who looks.
+    Args:
+        prompt: The prompt.
+        older: The conversation's prompt before it, to account for the provider's cache.
+        hidden: The parts of the NPC's own prompt that this viewer may not see.
     """
     account = prompt.account(older) if older is not None else None
-    messages = map(reported, prompt.messages, costs(prompt.messages, prompt.counter))
+    messages = map(report_message, prompt.messages, message_tokens(prompt.messages, prompt.counter))
     return Report(
         messages=tuple(messages),
         verdicts=prompt.verdicts,
@@ -112,7 +113,7 @@ def report_of(
 
 
 def hidden_in_words(report: Report) -> str:
-    """What a screen says of what is hidden, "" where nothing is."""
+    """Return what a screen says about hidden parts, "" if there are none."""
     if not report.hidden:
         return ""
     return (
@@ -122,18 +123,18 @@ def hidden_in_words(report: Report) -> str:
 
 
 def hidden_lines(report: Report, *, width: int = WIDTH) -> list[str]:
-    """The same as lines; none where nothing is hidden."""
+    """Return what a screen says about hidden parts, as lines."""
     return wrapped(hidden_in_words(report), width) if report.hidden else []
 
 
 def number_of(report: Report, index: int) -> str:
-    """What a message is called on every screen: `#12` by its record, else its place here."""
+    """Return the number of a message on every screen: `#12` by its record, else its index."""
     record = report.messages[index].record
     return str(index) if record is None else f"#{record}"
 
 
-def message_called(report: Report, item: str) -> int | None:
-    """The index of the message that `item` is the number of: of its record, else its place."""
+def find_message(report: Report, item: str) -> int | None:
+    """Return the index of the message with a number, None if no message has it."""
     bare = item.removeprefix("#")
     for index, message in enumerate(report.messages):
         if message.record is not None and message.record == bare:
@@ -141,8 +142,8 @@ def message_called(report: Report, item: str) -> int | None:
     return int(bare) if bare in map(str, range(len(report.messages))) else None
 
 
-def reported(message: Message, tokens: int) -> ReportMessage:
-    """A message as reports show it."""
+def report_message(message: Message, tokens: int) -> ReportMessage:
+    """Return a message in the form of reports."""
     return ReportMessage(
         role=message.role,
         content=message.content,
@@ -157,16 +158,16 @@ def reported(message: Message, tokens: int) -> ReportMessage:
 
 
 def trace_lines(report: Report, *, width: int = WIDTH) -> list[str]:
-    """The whole trace as plain text, every line within `width` columns."""
+    """Render the whole trace as plain text, every line at most `width` columns."""
     drawn, became = _drawn(report, width), _fates(report, width)
     return [*_head(report, width), "", *drawn, "", *became, "", *_cache(report, width)]
 
 
 def shares(report: Report, *, cells: int) -> list[Share]:
-    """The tokens by kind of origin, in the order of `KINDS`.
+    """Return the tokens by kind of origin, in the order of `KINDS`.
 
-    `cells` stand for the limit, or for the prompt where it is larger; what costs anything has at
-    least one cell as long as there is room.
+    `cells` represent the limit, or the prompt if it is larger. Every kind that costs anything has
+    at least one cell, as long as there is room.
     """
     tokens = dict.fromkeys(KINDS, 0)
     for origin, cost in report.by_origin.items():
@@ -184,10 +185,11 @@ def shares(report: Report, *, cells: int) -> list[Share]:
     return made
 
 
-def fates(report: Report) -> tuple[list[Verdict], list[Verdict]]:
-    """What was kept and what was left out: for each item the verdict that decided.
+def final_verdicts(report: Report) -> tuple[list[Verdict], list[Verdict]]:
+    """Return the verdicts that decided: of items that were kept, and of items that were left out.
 
-    That is the first one that left it out, else the last one, with the cause an earlier one knew.
+    That is the first verdict that left an item out, else the last one, with the cause of an earlier
+    one.
     """
     decided: dict[str, Verdict] = {}
     for verdict in report.verdicts:
@@ -216,7 +218,7 @@ def _head(report: Report, width: int) -> Iterator[str]:
 
 
 def _drawn(report: Report, width: int) -> Iterator[str]:
-    """The messages in order; what was injected by depth is marked inside the history."""
+    """Yield the messages in order. Injected ones are marked inside the history."""
     numbered = enumerate(report.messages)
     digits = max([4, *(len(number_of(report, i)) for i in range(len(report.messages)))])
     for block, members in groupby(numbered, key=lambda pair: pair[1].block):
@@ -255,13 +257,13 @@ def _one_message(number: str, message: ReportMessage, width: int) -> Iterator[st
 
 
 def calls_in_words(message: ReportMessage) -> str:
-    """The tools that were called with a message."""
+    """Return the tools that were called with a message."""
     return visible(f"calls {'; '.join(message.calls)}") if message.calls else ""
 
 
 def _fates(report: Report, width: int) -> Iterator[str]:
-    """The items by what became of them: kept, then left out, items of one reason together."""
-    kept, left = fates(report)
+    """Yield the items that were kept, then those left out, with items of one reason together."""
+    kept, left = final_verdicts(report)
     yield _rule(f"kept: {len(kept)}", width)
     for verdict in kept:
         cost = f", {verdict.tokens} tokens" if verdict.tokens else ""
@@ -292,7 +294,7 @@ def _cache(report: Report, width: int) -> Iterator[str]:
 
 
 def broken_words(report: PromptFigures) -> str:
-    """What broke the prefix of the prompt before, and why, where that is known."""
+    """Return what broke the prefix of the prompt before, and why, if that is known."""
     if report.broken_by is None:
         return MEANINGS["append"]
     by = f"broken first by {visible(report.broken_by)}"
@@ -301,7 +303,7 @@ def broken_words(report: PromptFigures) -> str:
 
 
 def indented(text: str, width: int) -> list[str]:
-    """`text` wrapped, two columns in, further lines four."""
+    """Return `text` wrapped and indented by two columns, further lines by four."""
     lines = wrapped(text, width - 4)
     return ["  " + lines[0], *("    " + line for line in lines[1:])]
 
@@ -317,12 +319,17 @@ _MOST_COMPARED: Final = 20_000
 def explain_lines(
     report: Report, item: str, *, names: Mapping[str, str] = NO_NAMES, width: int = WIDTH
 ) -> list[str]:
-    """Everything about one component, entry, note or block, or about the message of a number.
+    """Render everything about one component, entry, note or block, or about one message.
 
-    `names` are those of entries by their origin. What nothing is called lists what is near it,
-    what several are called lists them.
+    If nothing has that name, similar names are listed. If several things have it, they are listed.
+
+    Args:
+        report: The account.
+        item: The name or the number.
+        names: The names of entries by their origin.
+        width: The longest line, in columns.
     """
-    index = message_called(report, item)
+    index = find_message(report, item)
     if index is not None:
         return _about_message(report, index, width)
     meant = origins_meant(report, item, names=names)
@@ -335,7 +342,7 @@ def explain_lines(
 
 
 def origins_meant(report: Report, item: str, *, names: Mapping[str, str] = NO_NAMES) -> list[str]:
-    """The origins in the report that `item` can mean; one where it is clear."""
+    """Return the origins in the report that a name can mean, one if it is clear."""
     origins = _origins(report)
     if item in origins:
         return [item]
@@ -346,7 +353,7 @@ def origins_meant(report: Report, item: str, *, names: Mapping[str, str] = NO_NA
 
 
 def origins_called(wanted: str, names: Mapping[str, str]) -> list[str]:
-    """The origins of the entries that `wanted` names: a name, `book#name` or `book/name`."""
+    """Return the origins of entries with a name: `name`, `book#name` or `book/name`."""
     folded = wanted.removeprefix("lore:").casefold()
     return [origin for origin, name in names.items() if folded in _spellings(origin, name)]
 
@@ -362,7 +369,7 @@ def _titled(origin: str, names: Mapping[str, str]) -> str:
 
 def _about_origin(report: Report, origin: str, names: Mapping[str, str], width: int) -> list[str]:
     lines = [clipped(_titled(origin, names), width)]
-    for verdict in about(report.verdicts, origin):
+    for verdict in verdicts_about(report.verdicts, origin):
         lines += indented(_in_words(verdict), width)
     if origin in report.by_origin:
         lines += indented(
@@ -406,7 +413,7 @@ def _none_called(report: Report, item: str, names: Mapping[str, str], width: int
 
 
 def _origins(report: Report) -> dict[str, None]:
-    """Everything the report can tell about, in the order it was judged."""
+    """Return every origin in the report, in the order of judgement."""
     placed = [part.origin for message in report.messages for part in message.parts]
     return dict.fromkeys([*(one.item for one in report.verdicts), *report.by_origin, *placed])
 

@@ -1,8 +1,8 @@
-"""Token counters: named, versioned, and never able to raise on a player's text.
+"""Token counters: named, versioned, and never able to fail on a player's text.
 
-The wrong exact tokenizer is worse than an estimate, and nothing is fetched at run time: the default
-is an estimate by script, fitted on game prose. An exact counter is one more `TokenCounter` made
-from a callable.
+A wrong exact tokenizer is worse than an estimate, and nothing is downloaded at run time. So the
+default is an estimate by script, fitted on game prose. An exact counter is another `TokenCounter`
+made from a function.
 """
 
 import math
@@ -25,15 +25,15 @@ CountText = Callable[[str], int]
 
 REMEMBERED_TEXTS: Final = 4096
 LONG_TEXT: Final = 20_000
-"""Characters of a text that is counted anew each time, so that what is remembered has a bound."""
+"""Longer texts, in characters, are counted each time, so that the memory for counts has a bound."""
 
-# The longest thing that stands between texts which share a message.
+# The longest separator between texts that share a message.
 SEPARATOR: Final = "\n\n"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class _CounterName:
-    """A token counter as it is written: what tells it from others, without its code."""
+    """The written form of a token counter: what tells it from others, without its code."""
 
     name: str
     version: str
@@ -43,29 +43,31 @@ class _CounterName:
 
 @dataclass(frozen=True, eq=False)
 class TokenCounter:
-    """Counts tokens of texts and messages.
+    """A counter for tokens of texts and messages.
 
-    `name` and `version` say in the trace what counted; messages keep their counts in its `slot`,
-    so make one counter and share it.
-    `per_message` and `per_prompt` are the tokens a provider adds around each message and each
-    prompt, `per_separator` what stands between the texts of one message costs at most; a
-    speaker's name costs its own tokens and one more. `recall` counts texts that come again, in
-    later turns or with other NPCs (components, lore, facts), and remembers the recent ones.
+    Messages keep their counts in its `slot`, so make one counter and share it. A speaker's name
+    costs its own tokens and one more.
     """
 
     name: str
     version: str
+    """Name and version say in the trace which counter was used."""
     count: CountText
     per_message: int = 4
+    """The tokens that a provider adds around each message."""
     per_prompt: int = 3
+    """The tokens that a provider adds around each prompt."""
 
     per_separator: int = field(init=False, repr=False)
+    """The most that a separator between the texts of one message costs."""
     recall: CountText = field(init=False, repr=False)
+    """Counts texts that come again, such as components, lore and facts, and remembers the recent
+    ones."""
     slot: Slot[int] = field(init=False, repr=False)
 
     @classmethod
     def __get_pydantic_core_schema__(cls, source: Any, handler: GetCoreSchemaHandler) -> CoreSchema:
-        """Write the name of the counter; read it as one of the context's `counters`."""
+        """Write the name of the counter. Read it as one of the context's `counters`."""
         inner = handler.generate_schema(_CounterName)
         return with_info_after_validator_function(
             _known_counter,
@@ -77,7 +79,7 @@ class TokenCounter:
 
     @property
     def written_name(self) -> _CounterName:
-        """What tells the counter from others."""
+        """The written form of the counter."""
         return _CounterName(
             name=self.name,
             version=self.version,
@@ -91,7 +93,7 @@ class TokenCounter:
         object.__setattr__(self, "recall", _remembering(self.count))
 
     def of_message(self, content: str, *, name: str | None = None, more: Iterable[str] = ()) -> int:
-        """Tokens of one message: its texts, its name and the provider's own cost."""
+        """Return the tokens of one message: its texts, its name and the provider's own cost."""
         cost = self.per_message + self.count(content)
         if name:
             cost += self.count(name) + 1
@@ -101,7 +103,7 @@ class TokenCounter:
 
 
 def _remembering(count: CountText) -> CountText:
-    """The same counter, which remembers the texts it counted last unless they are long."""
+    """Return a counter function that remembers the last texts, unless they are long."""
     known = lru_cache(maxsize=REMEMBERED_TEXTS)(count)
     return lambda text: count(text) if len(text) > LONG_TEXT else known(text)
 
@@ -113,7 +115,7 @@ _NOT_LETTERS: Final = bytes(c for c in range(256) if c not in _LETTERS)
 _TO_BLANK: Final = bytes(c if c in _LETTERS else 32 for c in range(256))
 _BLANKS: Final = bytes(c for c in range(128) if chr(c).isspace())
 
-# Tokens for one character outside ASCII: the first class that has it counts.
+# Tokens for one character outside ASCII: the first class with that character counts.
 _FOREIGN: Final[tuple[tuple[re.Pattern[str], float], ...]] = (
     (re.compile("[\u2000-\u206f\u3000-\u303f\uff00-\uff65]"), 0.5),  # typographic marks
     (re.compile("[\u00a0-\u024f\u1e00-\u1eff]"), 0.45),  # accented Latin
@@ -127,7 +129,7 @@ _OTHER = 1.3  # emoji and every script without a class
 
 
 def estimate(text: str) -> int:
-    """Tokens of `text`, estimated by script; within a few percent on game prose."""
+    """Estimate the tokens of `text` by script, within a few percent on game prose."""
     if text.isascii():
         return math.ceil(_ascii(text.encode()))
     foreign = "".join(character for character in text if character > "\x7f")
@@ -148,9 +150,10 @@ def _ascii(data: bytes) -> float:
 
 
 def characters(per_token: float) -> CountText:
-    """A counter of fixed ratio, rounded up; characters are UTF-16 units, as other programs count.
+    """Return a counter function of a fixed ratio, rounded up.
 
-    `characters(3.35)` is what SillyTavern counts without a tokenizer.
+    Characters are UTF-16 units, as other programs count. `characters(3.35)` is what SillyTavern
+    counts without a tokenizer.
     """
 
     def count(text: str) -> int:
@@ -164,7 +167,7 @@ ESTIMATE: Final = TokenCounter("estimate", "1", estimate)
 
 
 def ratio_counter(per_token: float) -> TokenCounter:
-    """The counter named `chars/R`."""
+    """Return the counter that is named `chars/R`."""
     return TokenCounter(f"chars/{per_token:g}", "1", characters(per_token))
 
 

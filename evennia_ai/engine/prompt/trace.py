@@ -1,6 +1,6 @@
-"""Verdicts: what each stage decided about each thing it saw, and why.
+"""Verdicts: the decision of each stage about each thing it saw, with the reason.
 
-The stages' results are the trace; nothing is logged apart from them.
+The stages return them, and together they are the trace. Nothing else is logged.
 """
 
 from collections.abc import Callable, Iterable, Iterator
@@ -14,28 +14,27 @@ Stage = Literal["activate", "recall", "expand", "budget", "place"]
 
 @typed_frozen_row
 class Verdict:
-    """One stage's decision about one item.
-
-    `item` is an origin such as `component:mood`, `lore:harbour#7`, `memory:12`, `note:0`,
-    `history`, `event`.
-    `tokens` is the item's cost where it was counted, else 0. `cause` says what brought it here.
-    """
+    """One stage's decision about one item."""
 
     stage: Stage
     item: str
+    """An origin such as `component:mood`, `lore:harbour#7`, `memory:12`, `note:0`, `history`,
+    `event`."""
     kept: bool
     reason: str
     tokens: Count = 0
+    """The cost of the item, 0 if it was not counted."""
     cause: str | None = None
+    """The reason why the item was considered, such as a keyword; None if there is none."""
 
 
 def not_expanded(item: str, reason: str) -> Verdict:
-    """The verdict on a text that has no place among those of the prompt."""
+    """Return the verdict on a text that is not among those of the prompt."""
     return Verdict(stage="expand", item=item, kept=False, reason=reason)
 
 
 class ManyVerdicts(Protocol):
-    """What a stage tells that judges many items of which few matter: lore, memories."""
+    """The verdicts of a stage that judges many items of which few matter: lore, memories."""
 
     @property
     def verdicts(self) -> tuple[Verdict, ...]:
@@ -43,22 +42,25 @@ class ManyVerdicts(Protocol):
 
     @property
     def touched(self) -> tuple[Verdict, ...]:
-        """The verdicts on those that something in the conversation concerned."""
+        """The verdicts on items that something in the conversation concerned."""
 
 
 Called = Callable[[int], str]
-"""What a message is called, by its absolute index in the history."""
+"""Returns the name of a message, given by its absolute index in the history."""
 
 
 class NamingVerdicts(ManyVerdicts, Protocol):
-    """The same where verdicts speak of messages."""
+    """Verdicts that name messages."""
 
     def calling(self, called: Called) -> Self:
-        """The same with each message called as `called` says."""
+        """Return the verdicts with the names that `called` gives to messages."""
 
 
-def about(verdicts: Iterable[Verdict], item: str) -> Iterator[Verdict]:
-    """The verdicts about `item`; a bare key means the component, note or entry of that key."""
+def verdicts_about(verdicts: Iterable[Verdict], item: str) -> Iterator[Verdict]:
+    """Yield the verdicts about an item.
+
+    A bare key means the component, note or entry of that key.
+    """
     for verdict in verdicts:
         if verdict.item == item or verdict.item.partition(":")[2] == item:
             yield verdict

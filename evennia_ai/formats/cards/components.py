@@ -25,7 +25,7 @@ from evennia_ai.engine.prompt.components import (
     PromptComponent,
 )
 from evennia_ai.engine.prompt.messages import TEXT_ROLES
-from evennia_ai.engine.prompt.settled import unsettled_sentence
+from evennia_ai.engine.prompt.prefix_rules import describe_dependence
 from evennia_ai.formats.cards.card import Card
 from evennia_ai.formats.lorebooks.books import book_of_card, read_book
 from evennia_ai.formats.lorebooks.entry_fields import ROLES
@@ -77,7 +77,7 @@ def unsettled_texts(card: Card) -> Iterator[str]:
     for component in card_components(card):
         if component.placement == "history" or component.id >= HISTORY_ID:
             continue
-        if sentence := unsettled_sentence(component.content):
+        if sentence := describe_dependence(component.content):
             yield f"{component.key}: {sentence}"
 
 

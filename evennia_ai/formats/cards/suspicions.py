@@ -19,7 +19,7 @@ from dataclasses import dataclass
 from typing import Final, Literal
 
 from evennia_ai.engine.prompt.dice import Dice
-from evennia_ai.engine.prompt.templates.template import expanded_alone
+from evennia_ai.engine.prompt.templates.template import expand_imported
 
 # What can hide between the letters of a word, and signs that are whole sentences decomposed.
 _UNSPELT: Final = re.compile(
@@ -275,7 +275,7 @@ def _readings(text: str) -> Iterator[str]:
     """The text as written, and as macros leave it: they take words apart and turn them round."""
     said = [text]
     if _MAKING.search(text):
-        said += [expanded_alone(text, values=_EMPTY, dice=dice) for dice in _DICE]
+        said += [expand_imported(text, values=_EMPTY, dice=dice) for dice in _DICE]
     for one in dict.fromkeys(said):
         yield _FILLER.sub(lambda filler: filler[0][:_FILLED] + filler[0][-_FILLED:], one)
 

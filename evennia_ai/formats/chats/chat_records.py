@@ -16,7 +16,7 @@ from evennia_ai.engine.actors import Actor
 from evennia_ai.engine.errors import FormatError
 from evennia_ai.engine.history.corrections import CORRECTS
 from evennia_ai.engine.history.records import CONVERSATION, NewRecord, Record, RecordKind
-from evennia_ai.engine.prompt.names import bare, is_word_of_the_game, marked
+from evennia_ai.engine.prompt.names import bare_name, is_word_of_the_game, mark_name
 from evennia_ai.formats.chats.chat import KIND, NARRATOR, Chat, ChatMessage, values_sha256
 
 OF_CHAT: Final = "chat"
@@ -123,8 +123,8 @@ def _beside(message: ChatMessage, text: str) -> dict[str, Any]:
 
 def label_of_name(name: str) -> str:
     """What somebody is called who is known by a name in a file alone."""
-    plain = bare(" ".join(_readable(name).split()))
-    return marked(plain, 1, is_word=is_word_of_the_game(plain))
+    plain = bare_name(" ".join(_readable(name).split()))
+    return mark_name(plain, 1, is_word=is_word_of_the_game(plain))
 
 
 def _readable(text: str) -> str:

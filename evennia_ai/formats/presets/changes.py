@@ -9,7 +9,7 @@ from collections.abc import Collection, Iterable, Iterator, Mapping
 from typing import Any, Final
 from uuid import UUID, uuid5
 
-from evennia_ai.engine.prompt.assembly import NEW_CHAT
+from evennia_ai.engine.prompt.assembly.rules import NEW_CHAT
 from evennia_ai.engine.prompt.components import HISTORY_ID, STATIC_IDS, Grants, PromptComponent
 from evennia_ai.formats.presets.mapping import contained_key, preset_components
 from evennia_ai.formats.presets.preset import (

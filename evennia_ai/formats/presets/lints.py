@@ -5,9 +5,9 @@ from collections.abc import Iterator
 from typing import Final
 
 from evennia_ai.engine.foreign.documents import Finding
-from evennia_ai.engine.prompt.assembly import LORE
+from evennia_ai.engine.prompt.assembly.rules import LORE
 from evennia_ai.engine.prompt.components import ALL_GRANTS, HISTORY_ID
-from evennia_ai.engine.prompt.settled import unsettled_sentence
+from evennia_ai.engine.prompt.prefix_rules import describe_dependence
 from evennia_ai.engine.prompt.templates.unknown import unknown_macros
 from evennia_ai.formats.lorebooks.editing.without_effect import extensions_asked
 from evennia_ai.formats.presets.mapping import preset_components
@@ -44,7 +44,7 @@ def _doubts(preset: Preset) -> Iterator[str]:
         yield f"wi_format: has no {LORE} and does not count; lore stands bare"
     for component in preset_components(preset, grants=ALL_GRANTS):
         before = component.placement == "ordered" and component.id < HISTORY_ID
-        if before and (sentence := unsettled_sentence(component.content)):
+        if before and (sentence := describe_dependence(component.content)):
             yield f"prompt '{component.name or component.key}': {sentence}"
 
 

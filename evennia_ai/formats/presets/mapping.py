@@ -21,7 +21,7 @@ from collections.abc import Iterable, Iterator
 from dataclasses import replace
 from typing import Any, Final
 
-from evennia_ai.engine.prompt.assembly import LORE, NEW_CHAT, PRESETS, AssemblyRules
+from evennia_ai.engine.prompt.assembly.rules import LORE, NEW_CHAT, PRESETS, AssemblyRules
 from evennia_ai.engine.prompt.components import (
     CONTAINED_PRIORITY,
     HISTORY_ID,

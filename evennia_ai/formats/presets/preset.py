@@ -11,7 +11,7 @@ from functools import cached_property
 from types import MappingProxyType
 from typing import Any, Final, Literal, NamedTuple
 
-from evennia_ai.engine.prompt.assembly import Names
+from evennia_ai.engine.prompt.assembly.rules import Names
 from evennia_ai.engine.prompt.messages import Role
 
 PromptPosition = Literal["relative", "in_chat"]

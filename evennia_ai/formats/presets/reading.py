@@ -16,7 +16,7 @@ from pydantic import Field
 from evennia_ai.engine.errors import FormatError
 from evennia_ai.engine.foreign.documents import check_plain, limit_notices, one_line
 from evennia_ai.engine.foreign.fields import Must, find_wrong_field
-from evennia_ai.engine.prompt.assembly import MAX_TEXT, Names
+from evennia_ai.engine.prompt.assembly.rules import MAX_TEXT, Names
 from evennia_ai.engine.prompt.components import MAX_CONTENT, MAX_DEPTH, is_plain_int
 from evennia_ai.engine.prompt.messages import TEXT_ROLES, Role
 from evennia_ai.engine.prompt.templates.macros import check_macros

@@ -27,8 +27,8 @@ from evennia_ai.engine.prompt.components import (
     is_plain_int,
 )
 from evennia_ai.engine.prompt.notes import NoteMode, NotePlace
+from evennia_ai.engine.prompt.prefix_rules import check_before_history
 from evennia_ai.engine.prompt.registry import with_statics
-from evennia_ai.engine.prompt.settled import check_settled
 from evennia_ai.formats.cards.card import Card, read_card
 from evennia_ai.formats.cards.components import DEFAULT_DEPTH, containment_notices
 from evennia_ai.formats.cards.loading import load_card
@@ -106,7 +106,7 @@ def component_set(
 def _check_settled(components: Sequence[PromptComponent]) -> None:
     for component in components:
         try:
-            check_settled(component)
+            check_before_history(component)
         except ComponentValueError as error:
             raise FormatError(KIND, f"component '{component.key}': {error}") from error
 

@@ -20,9 +20,8 @@ from evennia_ai.engine.lorebook.book import Lorebook
 from evennia_ai.engine.lorebook.conditions import Fact, Facts
 from evennia_ai.engine.lorebook.decorators import NO_ICONS
 from evennia_ai.engine.lorebook.rules import ActivationRules, read_rules
-from evennia_ai.engine.prompt.assembly import AssemblyRules, read_assembly
+from evennia_ai.engine.prompt.assembly.rules import AssemblyRules, read_assembly
 from evennia_ai.engine.prompt.blocks import DynamicBlock
-from evennia_ai.engine.prompt.compiled import Layout
 from evennia_ai.engine.prompt.components import (
     ALL_GRANTS,
     ALLOWS,
@@ -31,9 +30,10 @@ from evennia_ai.engine.prompt.components import (
     Grants,
     PromptComponent,
 )
-from evennia_ai.engine.prompt.messages import Message, Role, pending, said
+from evennia_ai.engine.prompt.fragments import Layout
+from evennia_ai.engine.prompt.messages import Message, Role, event_message, said
 from evennia_ai.engine.prompt.notes import AuthorsNote
-from evennia_ai.engine.prompt.staying import BlocksMode
+from evennia_ai.engine.prompt.persistent_texts import BlocksMode
 from evennia_ai.engine.prompt.tokens import TokenCounter
 from evennia_ai.formats.cards.card import Card
 from evennia_ai.formats.cards.components import DEFAULT_DEPTH
@@ -398,4 +398,4 @@ def _turn(
 
 def _event(row: Any, *, path: str) -> Message:
     read = read_row(_EventRow, row, path=path)
-    return pending(read.content, name=read.name or None)
+    return event_message(read.content, name=read.name or None)

@@ -9,10 +9,9 @@ from evennia_ai.engine.lorebook.activation.candidate import ActiveEntry
 from evennia_ai.engine.lorebook.activation.placed_entries import outlets_of
 from evennia_ai.engine.lorebook.book import decorators_of, label_of
 from evennia_ai.engine.lorebook.entry import AT_MENTION, IN_HISTORY
+from evennia_ai.engine.prompt.fragments import Fragment, fragments_sharing, merge_fragments
 from evennia_ai.engine.prompt.messages import Message
 from evennia_ai.engine.prompt.notes import note_origin
-from evennia_ai.engine.prompt.pieces import Piece
-from evennia_ai.engine.prompt.placement import join, members_of
 from evennia_ai.engine.prompt.templates.value_names import ALWAYS_KNOWN, CLOCKED, FIELDS, SAID_LAST
 from evennia_ai.engine.prompt.trace import Verdict
 from evennia_ai.formats.scenario.running import ComposedTurn
@@ -161,7 +160,7 @@ def _notes(turn: ComposedTurn) -> list[dict[str, Any]]:
         {
             "due": origin in goes_in if note.mode == "tail" else note.is_due(users),
             "content": _note_text(
-                {origin, *(around if index == 0 else ())}, turn.made.prompt.pieces, staying
+                {origin, *(around if index == 0 else ())}, turn.made.prompt.fragments, staying
             ),
         }
         for index, note in enumerate(turn.inputs.notes.given)
@@ -170,15 +169,15 @@ def _notes(turn: ComposedTurn) -> list[dict[str, Any]]:
 
 
 def _note_text(
-    origins: AbstractSet[str], pieces: Sequence[Piece], staying: Iterable[Message]
+    origins: AbstractSet[str], pieces: Sequence[Fragment], staying: Iterable[Message]
 ) -> str:
     """What the pieces of these origins are together, or the message that stays and is of one.
 
     "" where there is neither. What else their message holds is not theirs.
     """
     found = [piece for piece in pieces if piece.claim.origin in origins]
-    if found and (joint := found[0].claim.joint) is not None:
-        return join(joint, members_of(joint, found)).content
+    if found and (joint := found[0].claim.shared) is not None:
+        return merge_fragments(joint, fragments_sharing(joint, found)).content
     if found:
         return found[0].message.content
     return next((m.content for m in staying if not origins.isdisjoint(m.origins)), "")
@@ -228,7 +227,7 @@ def _notices(turn: ComposedTurn) -> Iterable[str]:
             continue
         for name in template.unknown(known):
             yield f"{compiled.origin}: there is no name '{name}'; it was left as written"
-        if inputs.rules.layout == "cache" and compiled.unsettles("cache"):
+        if inputs.rules.layout == "cache" and compiled.rolls_before_history("cache"):
             yield (
                 f"{compiled.origin}: differs from turn to turn before the history, so that no"
                 " prompt is cached from there on; make it volatile"

@@ -24,6 +24,7 @@ from evennia_ai.engine.lorebook.conditions import (
     Facts,
 )
 from evennia_ai.engine.lorebook.entry import SourceName
+from evennia_ai.engine.prompt.assembly.formats import apply_formats
 from evennia_ai.engine.prompt.budget import BudgetRules
 from evennia_ai.engine.prompt.cache_account import Sent
 from evennia_ai.engine.prompt.components import (
@@ -34,12 +35,11 @@ from evennia_ai.engine.prompt.components import (
 )
 from evennia_ai.engine.prompt.dice import Dice
 from evennia_ai.engine.prompt.expansion import ComponentSet
-from evennia_ai.engine.prompt.formats import formatted
 from evennia_ai.engine.prompt.history import History
 from evennia_ai.engine.prompt.messages import Message, Trust
 from evennia_ai.engine.prompt.notes import Notes
+from evennia_ai.engine.prompt.persistent_texts import texts_left_in_history
 from evennia_ai.engine.prompt.placement import Anchors
-from evennia_ai.engine.prompt.staying import left_behind
 from evennia_ai.engine.prompt.templates.clock import clock_values
 from evennia_ai.engine.prompt.templates.template import Template, compile_template, fill_each
 from evennia_ai.engine.prompt.templates.work import SCANNED_WORK, Meter
@@ -129,7 +129,7 @@ def _left(made: Composition, carried: _Carried, *, said: int) -> _Carried:
     """What the next turn begins with, after this one was asked with so many messages `said`."""
     prompt = made.prompt
     kept = (one for one in carried.staying if one[0] <= said)
-    fresh = ((said, message) for message in left_behind(prompt.messages))
+    fresh = ((said, message) for message in texts_left_in_history(prompt.messages))
     return _Carried(
         cut=prompt.cut,
         anchors=prompt.anchors,
@@ -158,7 +158,7 @@ class _Stage:
     def __init__(self, scenario: Scenario) -> None:
         plugged = _plugged(scenario)
         self.scenario = scenario
-        components = formatted(_components(scenario, plugged), scenario.assembly)
+        components = apply_formats(_components(scenario, plugged), scenario.assembly)
         self.components = ComponentSet(components)
         self.notes = Notes(scenario.notes)
         self.values = macro_values(scenario.card, user=_user(scenario))

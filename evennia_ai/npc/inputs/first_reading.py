@@ -12,7 +12,7 @@ from typing import Final
 
 from evennia_ai.engine.errors import FormatError
 from evennia_ai.engine.prompt.components import Scope
-from evennia_ai.engine.prompt.messages import costs
+from evennia_ai.engine.prompt.messages import message_tokens
 from evennia_ai.engine.prompt.tokens import ESTIMATE
 from evennia_ai.npc.inputs.book_builds import LONG
 from evennia_ai.npc.inputs.mind import Mind
@@ -109,7 +109,7 @@ class _Reading:
     def _read_messages(self) -> None:
         """Count and fit what the prompt will have of the conversation."""
         history = tuple(windows(self.conversation).history)
-        costs(history, COUNTER)
+        message_tokens(history, COUNTER)
         self.fit(chat_messages(history))
 
     def _read_card(self) -> None:

@@ -21,8 +21,8 @@ from evennia_ai.engine.prompt.blocks import DynamicBlock, guidance_for
 from evennia_ai.engine.prompt.contexts import PromptContext, context_for
 from evennia_ai.engine.prompt.dice import Dice
 from evennia_ai.engine.prompt.history import History
-from evennia_ai.engine.prompt.messages import Message, ToolSpec, pending
-from evennia_ai.engine.prompt.names import spoken
+from evennia_ai.engine.prompt.messages import Message, ToolSpec, event_message
+from evennia_ai.engine.prompt.names import spoken_name
 from evennia_ai.engine.prompt.templates.clock import clock_values
 from evennia_ai.engine.prompt.time_line import with_time_line
 from evennia_ai.npc.inputs.facts import (
@@ -106,8 +106,8 @@ def opening(
     if greeting is None:
         return None
     seed, there = f"{npc.id}/{talk.seed}", bystanders(npc)
-    user = spoken(_partner(npc, talk, event))
-    speaker = spoken(event.speaker_name) if event and event.speaker_name else user
+    user = spoken_name(_partner(npc, talk, event))
+    speaker = spoken_name(event.speaker_name) if event and event.speaker_name else user
     text = greeting.spoken(
         npc_name=plain_name(npc.key),
         values={
@@ -140,7 +140,9 @@ def said_and_before(
         at -= 1
     if at < now.earlier:  # it was left behind
         text = with_time_line(record.body, minute_in(record))
-        said = pending(text, name=record.name or None, record=record.id, kind=heard.event.kind)
+        said = event_message(
+            text, name=record.name or None, record=record.id, kind=heard.event.kind
+        )
         return said, _without(now, waiting)
     said = replace(now[at], block="event", origin="event")
     if before.segment == now.segment and before.stop == at:
@@ -251,7 +253,7 @@ def _foreseen(event: Event, view: NPCView) -> Message:
     """The event as the message that would be answered."""
     minute = minute_of(view.sources.conf.time_suffix)
     text = with_time_line(event.text, minute)
-    return pending(text, name=event.speaker_name, kind=event.kind)
+    return event_message(text, name=event.speaker_name, kind=event.kind)
 
 
 def inputs(

@@ -21,7 +21,7 @@ from evennia_ai.engine.knowledge.pages.page import BaseInfo
 from evennia_ai.engine.memory.memories import Memory
 from evennia_ai.engine.prompt.history import History
 from evennia_ai.engine.prompt.memo import Slot
-from evennia_ai.engine.prompt.names import bounded
+from evennia_ai.engine.prompt.names import quote_name
 from evennia_ai.engine.prompt.tokens import ESTIMATE
 from evennia_ai.npc.inputs.facts import hours_now
 from evennia_ai.npc.knowledge.guarding import held_keys, searchable, told_before
@@ -53,10 +53,10 @@ def speaker(npc: NPC, event: Event | None, conversation: ConversationRef | None)
     if not event.speaker_ref:
         return "Nobody speaks to you."
     how = "acts" if event.is_happening else "whispers to you" if event.private else "speaks"
-    language = f", in {bounded(event.language)}" if event.language else ""
+    language = f", in {quote_name(event.language)}" if event.language else ""
     volume = _LOUD.get(event.volume, event.volume)
-    volume = f", {bounded(volume)}" if volume else ""
-    name = bounded(event.speaker_name)
+    volume = f", {quote_name(volume)}" if volume else ""
+    name = quote_name(event.speaker_name)
     return f"Who {how}: {name} ({event.speaker_rank}){language}{volume}."
 
 
@@ -76,7 +76,7 @@ def relation(npc: NPC, event: Event | None, conversation: ConversationRef | None
     for other in seen_here(npc):
         names.setdefault(known_ref(npc, other), label_of(npc, other))
     told = ((name, _words(relations, ref)) for ref, name in names.items())
-    lines = [f"What {bounded(name)} is to you: {words}." for name, words in told if words]
+    lines = [f"What {quote_name(name)} is to you: {words}." for name, words in told if words]
     return "\n".join(lines[:MOST_PEOPLE])
 
 
@@ -108,7 +108,7 @@ def acquaintance(
     ]
     if len(known) <= rules.recall.most:
         return ""
-    name = bounded(event.speaker_name)
+    name = quote_name(event.speaker_name)
     return f"What you remember of {name}: {len(known)} things, {_since(known)}."
 
 
@@ -128,14 +128,14 @@ def shown(npc: NPC, event: Event | None, conversation: ConversationRef | None) -
     things: dict[str, list[str]] = {}
     for record in sorted(_shown(npc, conversation), key=_written):
         listed = things.setdefault(speaker_known_in(record), [])
-        item = bounded(plain_name(str(record.meta["item"])))
+        item = quote_name(plain_name(str(record.meta["item"])))
         if item in listed:
             listed.remove(item)
         listed.append(item)
     lines = []
     for other in seen_here(npc) if things else ():
         if listed := things.get(known_ref(npc, other), []):
-            name = bounded(label_of(npc, other))
+            name = quote_name(label_of(npc, other))
             lines.append(f"What {name} has shown you before: {', '.join(listed[-MOST_THINGS:])}.")
     return "\n".join(lines)
 
@@ -201,7 +201,7 @@ MOST_COMPANY: Final = 20
 @lru_cache(maxsize=1024)
 def _place_name(name: str) -> str:
     """Return the name of a place as facts may have it; builders and players choose such names."""
-    return bounded(neutralize(plain_name(name)))
+    return quote_name(neutralize(plain_name(name)))
 
 
 def place(npc: NPC, event: Event | None, conversation: ConversationRef | None) -> str:
@@ -213,7 +213,7 @@ def place(npc: NPC, event: Event | None, conversation: ConversationRef | None) -
     seen = seen_here(npc)
     if not seen:
         return text
-    names = ", ".join(bounded(label_of(npc, other)) for other in seen[:MOST_COMPANY])
+    names = ", ".join(quote_name(label_of(npc, other)) for other in seen[:MOST_COMPANY])
     more = f" and {len(seen) - MOST_COMPANY} more" if len(seen) > MOST_COMPANY else ""
     return f"{text} Present: {names}{more}."
 
@@ -309,7 +309,7 @@ def _line(record: Record) -> tuple[str, int]:
     known = record.memo.get(_LINE)
     if known is None:
         said = neutralize(one_line(record.body)[:MOST_OF_LINE])
-        who = "you" if record.kind is RecordKind.ASSISTANT else bounded(record.name)
+        who = "you" if record.kind is RecordKind.ASSISTANT else quote_name(record.name)
         text = f"- {who}: {said}" if who else f"- {said}"
         known = record.memo[_LINE] = (text, ESTIMATE.count(text) + 1)
     return known

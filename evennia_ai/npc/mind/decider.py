@@ -16,7 +16,7 @@ from twisted.python.failure import Failure
 
 from evennia_ai.engine.errors import ReplayError
 from evennia_ai.engine.prompt.messages import Message
-from evennia_ai.engine.prompt.names import short
+from evennia_ai.engine.prompt.names import shorten_name
 from evennia_ai.npc.inputs.mind import Mind
 from evennia_ai.npc.model_calls.limits import CallKey
 from evennia_ai.npc.recording.heard import CommittedEvent
@@ -87,7 +87,7 @@ def _committed(
     access: Access, mind: Mind, heard: CommittedEvent
 ) -> tuple[ModelRequest, AnswerSchema | None]:
     """The question, committed, and the form of the answer where the server takes one."""
-    name = short(mind.view().char_name)
+    name = shorten_name(mind.view().char_name)
     instructions, schema = asking((), WillAnswer, native=access.is_held_to_schemas)
     form = [Message(role="system", content=said.content) for said in instructions]
     asked = model_requests.ask_to_decide(

@@ -17,7 +17,7 @@ from evennia_ai.engine.inputs import Inputs
 from evennia_ai.engine.lorebook.book import names_of
 from evennia_ai.engine.prompt.names import SOMEONE
 from evennia_ai.engine.prompt.prompt import Prompt
-from evennia_ai.engine.prompt.report import Report, explain_lines, report_of
+from evennia_ai.engine.prompt.report import Report, explain_lines, make_report
 from evennia_ai.npc.inputs import gather
 from evennia_ai.npc.inputs.facts import standing_facts
 from evennia_ai.npc.mind.attention import Attention
@@ -236,7 +236,7 @@ class AIHandler:
 
         Before the first turn it is the prompt that would be sent now.
         """
-        report = self.last_report() or report_of(self.preview())
+        report = self.last_report() or make_report(self.preview())
         return explain_lines(report, item, names=names_of(self.view().books))
 
     def status(self) -> Status:

@@ -15,7 +15,7 @@ from evennia.utils import logger
 from evennia_ai.engine.errors import EvenniaAIError
 from evennia_ai.engine.history.records import canonical_json
 from evennia_ai.engine.history.role_markup import neutralize
-from evennia_ai.engine.prompt.names import SOMEONE, bounded
+from evennia_ai.engine.prompt.names import SOMEONE, quote_name
 from evennia_ai.npc.senses.events import ERRAND, HEARD, TICK, Event, Kind
 from evennia_ai.npc.senses.labels import settled_label
 from evennia_ai.npc.senses.perception import heard_text
@@ -149,7 +149,7 @@ def event_for(npc: NPC, happening: Happening) -> Event | None:
         return None
     names = {"actor": _name(npc, actor), "item": item_name(npc, happening.item)}
     names["to"] = "you" if to == npc else _name(npc, to)
-    told = {key: bounded(name) for key, name in names.items()}
+    told = {key: quote_name(name) for key, name in names.items()}
     if isinstance(happening.item, str):  # the game's own words, perhaps for several things
         told["item"] = names["item"]
     line = _NAMED.sub(lambda marker: told[marker[1]] or marker[0], happening.text)
@@ -178,7 +178,7 @@ def of_kind(kind: Kind, line: str, *, by: str) -> str:
 
     So what happened and what somebody is called are never taken for one another.
     """
-    return line if bounded(by) == by or not line else f"(event, {kind}) {line}"
+    return line if quote_name(by) == by or not line else f"(event, {kind}) {line}"
 
 
 def item_name(npc: NPC, item: Any, *, count: int = 1) -> str:

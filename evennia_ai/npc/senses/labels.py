@@ -18,7 +18,13 @@ from evennia.utils import logger
 from twisted.python.failure import Failure
 
 from evennia_ai.engine.errors import StoreError
-from evennia_ai.engine.prompt.names import bounded, folded, is_word_of_the_game, marked, spelt
+from evennia_ai.engine.prompt.names import (
+    fold_name,
+    is_word_of_the_game,
+    mark_name,
+    quote_name,
+    spell_name,
+)
 from evennia_ai.npc.senses.presence import (
     NPC,
     bystanders,
@@ -151,7 +157,7 @@ def with_labels(npc: NPC, text: str, people: Iterable[Any]) -> str:
     """The game's own text with what `npc` calls these people, where their names stand in it."""
     for person in people:
         shown = str(person.get_display_name(npc))
-        label = bounded(label_of(npc, person))
+        label = quote_name(label_of(npc, person))
         if shown.strip() and label != shown:
             told = label.replace("\\", r"\\")
             text = re.sub(rf"(?<!\w){re.escape(shown)}(?!\w)", told, text)
@@ -160,7 +166,7 @@ def with_labels(npc: NPC, text: str, people: Iterable[Any]) -> str:
 
 def _bearer(npc: NPC, person: Any) -> Bearer:
     name = person_name(str(person.get_display_name(npc)))
-    return Bearer(str(person.id), name, folded(name)[:MOST_FOLDED])
+    return Bearer(str(person.id), name, fold_name(name)[:MOST_FOLDED])
 
 
 def _label(npc: NPC, bearer: Bearer, number: int) -> str:
@@ -169,12 +175,12 @@ def _label(npc: NPC, bearer: Bearer, number: int) -> str:
 
 @lru_cache(maxsize=1024)
 def _folds(names: tuple[str, ...]) -> frozenset[str]:
-    return frozenset(folded(name)[:MOST_FOLDED] for name in names)
+    return frozenset(fold_name(name)[:MOST_FOLDED] for name in names)
 
 
 @lru_cache(maxsize=4096)
 def _marked(name: str, number: int) -> str:
-    return marked(name, number, is_word=is_word_of_the_game(name))
+    return mark_name(name, number, is_word=is_word_of_the_game(name))
 
 
 def _known(npc: NPC, fold: str) -> Mapping[str, int]:
@@ -240,7 +246,7 @@ def _first_bearers(npc: NPC, person: Any, bearer: Bearer, older: OlderCalled) ->
     here = [
         other
         for other in bystanders(npc)
-        if folded(plain_name(other.key))[:MOST_FOLDED] == bearer.folded
+        if fold_name(plain_name(other.key))[:MOST_FOLDED] == bearer.folded
         and (gone or is_npc(other) or other.id < person.id)
     ]
     found = [*here, *older.get(bearer, ())]
@@ -290,5 +296,5 @@ def _is_before(known: int, bearer: Bearer) -> bool:
 
 def _ways_to_write(bearer: Bearer) -> set[str]:
     """How keys of objects may be written that are a name."""
-    ways = {spelt(bearer.name), bearer.folded}
+    ways = {spell_name(bearer.name), bearer.folded}
     return {way for one in ways for way in (one, one.title(), one.capitalize(), one.upper())}

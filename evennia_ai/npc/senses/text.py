@@ -9,7 +9,7 @@ from typing import Final
 from django.conf import settings
 from evennia.utils.ansi import strip_ansi
 
-from evennia_ai.engine.prompt.names import bare
+from evennia_ai.engine.prompt.names import bare_name
 
 MAX_NAME: Final = 80
 MAX_RAW: Final = 20_000
@@ -106,7 +106,7 @@ def plain_name(name: str) -> str:
 @lru_cache(maxsize=4096)
 def person_name(name: str) -> str:
     """The name of somebody who speaks: nothing in it reads like a mark or the end of a label."""
-    return bare(plain_name(name))
+    return bare_name(plain_name(name))
 
 
 def _without_piles(text: str) -> Iterator[str]:

@@ -17,7 +17,7 @@ from evennia.utils import logger
 from twisted.internet.base import DelayedCall
 
 from evennia_ai.engine.errors import EvenniaAIError
-from evennia_ai.engine.prompt.names import bounded
+from evennia_ai.engine.prompt.names import quote_name
 from evennia_ai.npc.senses.events import Event
 from evennia_ai.npc.senses.happenings import (
     Happening,
@@ -79,7 +79,7 @@ class _Gifts:
         self.named[name] = item_name(npc, item, count=count)
 
     def __str__(self) -> str:
-        *first, last = map(bounded, self.named.values())
+        *first, last = map(quote_name, self.named.values())
         return f"{', '.join(first)} and {last}" if first else last
 
 
@@ -186,7 +186,7 @@ class Witness:
     def _with_label(self, mover: Any, line: str, event: Event) -> str:
         """The game's own line, in which the mover has the name the NPC knows them by."""
         shown = heard_text(str(mover.get_display_name(self._npc)))
-        label = bounded(event.speaker_name)
+        label = quote_name(event.speaker_name)
         return line if not shown or label == shown else line.replace(shown, label)
 
     def _notes(self, move: _Move) -> None:
@@ -238,7 +238,7 @@ def _is_a_place(where: Any) -> bool:
 
 
 def _place(npc: NPC, place: Any) -> str:
-    return bounded(plain_name(place.get_display_name(npc)))
+    return quote_name(plain_name(place.get_display_name(npc)))
 
 
 def _is_in(mover: Any, room_ref: str) -> bool:

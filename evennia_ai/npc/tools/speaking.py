@@ -17,7 +17,7 @@ from pydantic import Field
 from evennia_ai.engine.errors import HistoryConflictError
 from evennia_ai.engine.history.corrections import SpeakingTool
 from evennia_ai.engine.history.records import NewRecord, RecordKind
-from evennia_ai.engine.prompt.names import bounded
+from evennia_ai.engine.prompt.names import quote_name
 from evennia_ai.npc.recording.heard import ConversationKey, opened
 from evennia_ai.npc.senses.events import Event
 from evennia_ai.npc.senses.presence import NPC, known_ref, sdesc_names
@@ -201,4 +201,4 @@ class EndConversation(Tool):
         if not use.event.speaker_ref:
             raise Refused("You are in conversation with nobody.")
         use.mind.disengage(use.event.speaker_ref)
-        return f"You ended the conversation with {bounded(use.event.speaker_name)}."
+        return f"You ended the conversation with {quote_name(use.event.speaker_name)}."

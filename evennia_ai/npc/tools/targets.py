@@ -17,7 +17,7 @@ from typing import Any, Final, NamedTuple
 from evennia.objects.models import ObjectDB
 
 from evennia_ai.engine.errors import EvenniaAIError
-from evennia_ai.engine.prompt.names import wearer_of, without_mark
+from evennia_ai.engine.prompt.names import remove_mark, wearer_of
 from evennia_ai.npc.senses.labels import label_of
 from evennia_ai.npc.senses.presence import NPC, is_character, known_ref, object_of
 from evennia_ai.npc.senses.text import plain_name
@@ -184,9 +184,7 @@ def _namesakes(npc: NPC, name: str, among: Sequence[Any], answered: str) -> list
     speaker = [one for one in among if str(one.id) == answered]
     labels = ((one, _plain(_shown(npc, one))) for one in speaker)
     return [
-        one
-        for one, label in labels
-        if _plain(name) != label and _plain(name) == without_mark(label)
+        one for one, label in labels if _plain(name) != label and _plain(name) == remove_mark(label)
     ]
 
 
@@ -208,7 +206,7 @@ def _names(npc: NPC, seen: Any) -> set[str]:
     """By what the NPC may call it: by its key only where the game does not disguise it."""
     name, label = _plain(str(seen.get_display_name(npc))), _plain(_shown(npc, seen))
     key = _plain(str(seen.key))
-    if without_mark(label) != label:  # the bare name is that of others, who bore it first
+    if remove_mark(label) != label:  # the bare name is that of others, who bore it first
         return {label}
     is_disguised = re.search(rf"(?<!\w){re.escape(key)}(?!\w)", name) is None
     return {label, name} if is_disguised else {label, name, key}

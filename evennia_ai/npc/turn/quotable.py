@@ -55,7 +55,7 @@ def with_quotable(
 
 def _lore(made: Composition, books: Sequence[Lorebook]) -> Iterator[Passage]:
     """The lore that was kept."""
-    kept = {piece.claim.origin for piece in made.prompt.pieces}
+    kept = {piece.claim.origin for piece in made.prompt.fragments}
     active = [entry for entry in made.lore.entries if entry.origin in kept]
     uids = {entry.uid for entry in active}  # of perhaps a few in ten thousand
     keys = {
@@ -76,7 +76,7 @@ def _lore(made: Composition, books: Sequence[Lorebook]) -> Iterator[Passage]:
 
 def _of_card(made: Composition) -> Iterator[Passage]:
     """What of the card's own texts stands in the prompt."""
-    for piece in made.prompt.pieces:
+    for piece in made.prompt.fragments:
         if kind := _KINDS.get(piece.claim.origin):
             yield Passage(label=piece.claim.origin, text=piece.message.content, kind=kind)
 

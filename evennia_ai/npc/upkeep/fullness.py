@@ -13,8 +13,8 @@ from evennia_ai.engine.history.compaction.planning import (
     refuse_thrash,
     tokens_from_cut,
 )
+from evennia_ai.engine.prompt.fragments import Tier
 from evennia_ai.engine.prompt.history import History
-from evennia_ai.engine.prompt.pieces import Tier
 from evennia_ai.engine.prompt.prompt import Prompt
 from evennia_ai.engine.prompt.tokens import TokenCounter
 
@@ -69,7 +69,7 @@ def fullness_after(prompt: Prompt, history: History, *, cut: int) -> Fullness:
 
 
 def _beside_history(prompt: Prompt) -> int:
-    yielding = sum(p.tokens for p in prompt.pieces if p.claim.tier is Tier.YIELDING)
+    yielding = sum(p.tokens for p in prompt.fragments if p.claim.tier is Tier.YIELDING)
     return prompt.tokens - prompt.fitted.history_tokens - yielding
 
 

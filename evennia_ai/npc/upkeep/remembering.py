@@ -31,7 +31,7 @@ from evennia_ai.engine.memory.recalling import (
 )
 from evennia_ai.engine.memory.scenes import scene_of
 from evennia_ai.engine.prompt.messages import Message
-from evennia_ai.engine.prompt.names import without_mark
+from evennia_ai.engine.prompt.names import remove_mark
 from evennia_ai.engine.text.word_forms import Languages
 from evennia_ai.npc.inputs.facts import hours_now
 from evennia_ai.npc.senses.labels import label_of
@@ -214,7 +214,7 @@ def _with_label(text: str, npc_ref: str, *, about: str) -> str:
     """
     npc, person = object_of(npc_ref), object_of(about)
     label = label_of(npc, person) if npc is not None and person is not None else ""
-    name = without_mark(label)
+    name = remove_mark(label)
     if name == label or label in text:
         return text
     return re.sub(rf"(?<!\w){re.escape(name)}(?!\w)", lambda _: label, text, flags=re.IGNORECASE)

@@ -19,16 +19,16 @@ from evennia_ai.engine.lorebook.book import Lorebook
 from evennia_ai.engine.lorebook.entry import SourceName
 from evennia_ai.engine.lorebook.rules import PRESETS, ActivationRules, read_rules
 from evennia_ai.engine.lorebook.same_book import linked_world, with_own_book
-from evennia_ai.engine.prompt.compiled import Layout
+from evennia_ai.engine.prompt.assembly.formats import apply_formats
 from evennia_ai.engine.prompt.components import ALLOWS, NO_GRANTS, Grants, PromptComponent
 from evennia_ai.engine.prompt.contexts import PromptContext
 from evennia_ai.engine.prompt.expansion import ComponentSet
-from evennia_ai.engine.prompt.formats import formatted
+from evennia_ai.engine.prompt.fragments import Layout
 from evennia_ai.engine.prompt.memo import Memo
 from evennia_ai.engine.prompt.messages import Trust
 from evennia_ai.engine.prompt.notes import AuthorsNote, Notes
-from evennia_ai.engine.prompt.settled import check_settled
-from evennia_ai.engine.prompt.staying import BlocksMode
+from evennia_ai.engine.prompt.persistent_texts import BlocksMode
+from evennia_ai.engine.prompt.prefix_rules import check_before_history
 from evennia_ai.engine.prompt.templates.clock import clock_values
 from evennia_ai.engine.prompt.templates.template import compile_template
 from evennia_ai.formats.cards.card import Card
@@ -116,7 +116,7 @@ class ProposedEdit:
         return self._sets.get(
             past.view,
             lambda: ComponentSet(
-                context.applied(formatted(self._edited(past), past.inputs.rules.assembly)),
+                context.applied(apply_formats(self._edited(past), past.inputs.rules.assembly)),
                 context=context.name,
                 off=context.off,
             ),
@@ -131,7 +131,7 @@ class ProposedEdit:
         }
         new = [one for one in self.components if one.key not in keys]
         for component in (*changed.values(), *new):
-            check_settled(component)
+            check_before_history(component)
         return [*(changed.get(one.key, one) for one in known), *new]
 
     def _known(self, past: PastInputs) -> list[PromptComponent]:
@@ -142,7 +142,7 @@ class ProposedEdit:
         known = components_of(sources, self.card, grants=self._grants(past))
         for component in known:
             if component.key in CARD_KEYS:
-                check_settled(component)
+                check_before_history(component)
         return known
 
     def _grants(self, past: PastInputs) -> Grants:

@@ -11,7 +11,7 @@ from typing import Final
 from evennia_ai.engine.compose import Composition, compose, compose_with_lore
 from evennia_ai.engine.history.turn.replay import turn_report
 from evennia_ai.engine.inputs import Inputs
-from evennia_ai.engine.prompt.report import Report, report_of
+from evennia_ai.engine.prompt.report import Report, make_report
 from evennia_ai.engine.prompt.trace import Verdict
 from evennia_ai.npc.views.recomposing import PastInputs, PastReader
 from evennia_ai.npc.views.visibility import Seer
@@ -61,7 +61,7 @@ def sent(seer: Seer, turn: StoredTurn, reader: PastReader) -> Report:
         seer.note_reading(records)
         return report
     past = past_seen(seer, reader.inputs(turn))
-    return report_of(compose(past.inputs), hidden=past.hidden) if past.hidden else report
+    return make_report(compose(past.inputs), hidden=past.hidden) if past.hidden else report
 
 
 def past_seen(seer: Seer, past: PastInputs) -> PastInputs:
@@ -102,11 +102,11 @@ def tried(past: PastInputs, edit: Callable[[PastInputs], Inputs]) -> Report:
     who looks may see.
     """
     before = compose(past.inputs)
-    return report_of(compose(edit(past)), older=before.messages, hidden=past.hidden)
+    return make_report(compose(edit(past)), older=before.messages, hidden=past.hidden)
 
 
 def foreseen(seer: Seer, inputs: Inputs) -> tuple[Composition, Report]:
     """A prompt that is made of these inputs for who looks, and its account."""
     seen = seer.seen(inputs)
     made = compose_with_lore(seen.inputs)
-    return made, report_of(made.prompt, hidden=seen.hidden)
+    return made, make_report(made.prompt, hidden=seen.hidden)

@@ -8,7 +8,7 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field, replace
 from typing import Final
 
-from evennia_ai.engine.prompt.assembly import NEW_CHAT, AssemblyRules
+from evennia_ai.engine.prompt.assembly.rules import NEW_CHAT, AssemblyRules
 from evennia_ai.engine.prompt.components import (
     HISTORY_ID,
     NO_GRANTS,

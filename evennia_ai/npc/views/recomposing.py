@@ -27,12 +27,12 @@ from evennia_ai.engine.lorebook.entry import SourceName
 from evennia_ai.engine.lorebook.rules import ActivationRules
 from evennia_ai.engine.lorebook.same_book import with_label
 from evennia_ai.engine.memory.recalling import Moment, RecallRules
-from evennia_ai.engine.prompt.assembly import assembly_of
+from evennia_ai.engine.prompt.assembly.rules import assembly_rules
 from evennia_ai.engine.prompt.blocks import DynamicBlock
 from evennia_ai.engine.prompt.components import GAME, STATIC_COMPONENTS, PromptComponent, Scope
 from evennia_ai.engine.prompt.contexts import CONVERSATION, PromptContext
 from evennia_ai.engine.prompt.dice import Dice
-from evennia_ai.engine.prompt.messages import Message, digest
+from evennia_ai.engine.prompt.messages import Message, messages_sha256
 from evennia_ai.engine.prompt.placement import Anchor
 from evennia_ai.engine.prompt.prompt import Prompt
 from evennia_ai.engine.prompt.registry import ComponentRegistry
@@ -186,7 +186,7 @@ def _rules(told: Mapping[str, Any], dice: Dice) -> ComposeRules:
         budget=budget,
         layout=told["layout"],
         blocks=told["blocks_mode"],
-        assembly=assembly_of(told["assembly"]),
+        assembly=assembly_rules(told["assembly"]),
         lore=ActivationRules(**told["lore"]),
         memory=memory,
         dice=dice,
@@ -356,14 +356,14 @@ def compared(
     except EvenniaAIError as error:
         return _unknown(turn, str(error))
     sent = storable_messages(edited.messages)
-    if not seen.hidden and digest(sent) == turn.manifest.sha256:
+    if not seen.hidden and messages_sha256(sent) == turn.manifest.sha256:
         return _same(turn, turn.manifest.tokens, len(turn.manifest.messages))
     again = compose(past.inputs)
-    if digest(storable_messages(again.messages)) != turn.manifest.sha256:
+    if messages_sha256(storable_messages(again.messages)) != turn.manifest.sha256:
         return _unknown(turn, "without the edit it would not be what was sent either")
     prompt = compose(seen.inputs) if seen.hidden else again
     before = storable_messages(prompt.messages)
-    if digest(before) == digest(sent):
+    if messages_sha256(before) == messages_sha256(sent):
         return _same(turn, prompt.tokens, len(before))
     shared = shared_messages(before, sent)
     return Comparison(
@@ -373,7 +373,7 @@ def compared(
         tokens=edited.tokens,
         shared_messages=shared,
         shared_tokens=sum(message.tokens(edited.counter) for message in sent[:shared]),
-        sha256=digest(sent),
+        sha256=messages_sha256(sent),
         differences=message_differences(before, sent),
     )
 

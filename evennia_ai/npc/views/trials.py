@@ -18,7 +18,7 @@ from evennia_ai.engine.prompt.components import MAX_DEPTH, PromptComponent, Scop
 from evennia_ai.engine.prompt.expansion import ComponentSet
 from evennia_ai.engine.prompt.memo import Memo
 from evennia_ai.engine.prompt.notes import AuthorsNote, Notes, note_origin
-from evennia_ai.engine.prompt.settled import check_settled
+from evennia_ai.engine.prompt.prefix_rules import check_before_history
 from evennia_ai.npc.views.recomposing import CHARACTER, PastInputs
 
 Field = Literal["depth", "order", "off"]
@@ -168,7 +168,7 @@ def _components(before: ComponentSet, wanted: Mapping[str, Mapping[str, int]]) -
     changed = [_component(one, wanted.get(f"component:{one.key}", {})) for one in known]
     for component, old in zip(changed, known, strict=True):
         if component is not old:
-            check_settled(component)
+            check_before_history(component)
     return ComponentSet(changed, context=before.context, off=before.off)
 
 

@@ -23,7 +23,7 @@ from evennia_ai.engine.knowledge.meta_prompt import TOOL as KNOWLEDGE_TOOL
 from evennia_ai.engine.lorebook.conditions import Fact
 from evennia_ai.engine.lorebook.entry import SourceName
 from evennia_ai.engine.lorebook.rules import ActivationRules
-from evennia_ai.engine.prompt.assembly import PLAIN
+from evennia_ai.engine.prompt.assembly.rules import PLAIN
 from evennia_ai.engine.prompt.components import NO_GRANTS, Scope
 from evennia_ai.engine.prompt.history import History
 from evennia_ai.formats.cards.card import card_from_text

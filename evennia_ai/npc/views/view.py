@@ -18,13 +18,13 @@ from evennia_ai.engine.lorebook.book import Lorebook
 from evennia_ai.engine.lorebook.conditions import CHARACTER_NAME, CHARACTER_TAGS, Fact, Facts
 from evennia_ai.engine.lorebook.entry import SourceName
 from evennia_ai.engine.lorebook.same_book import linked_world, with_own_book
-from evennia_ai.engine.prompt.assembly import read_assembly
+from evennia_ai.engine.prompt.assembly.formats import apply_formats
+from evennia_ai.engine.prompt.assembly.rules import read_assembly
 from evennia_ai.engine.prompt.components import NO_GRANTS, Grants, PromptComponent, Scope
 from evennia_ai.engine.prompt.contexts import CONVERSATION, PromptContext
 from evennia_ai.engine.prompt.dice import Dice
 from evennia_ai.engine.prompt.expansion import ComponentSet
-from evennia_ai.engine.prompt.formats import formatted
-from evennia_ai.engine.prompt.names import bounded, short
+from evennia_ai.engine.prompt.names import quote_name, shorten_name
 from evennia_ai.engine.prompt.notes import AuthorsNote, Notes
 from evennia_ai.engine.prompt.registry import ComponentRegistry
 from evennia_ai.engine.prompt.templates.template import Template, compile_template, fill_each
@@ -187,7 +187,7 @@ def view_of(npc_name: str, sources: Sources) -> NPCView:
     return NPCView(
         sources=sources,
         char_name=_char_name(npc_name, sources.card, card),
-        components=ComponentSet(formatted(components_of(sources, card), rules.assembly)),
+        components=ComponentSet(apply_formats(components_of(sources, card), rules.assembly)),
         books=books,
         notes=Notes([_note(note, npc_name) for note in sources.notes if note.content]),
         rules=rules,
@@ -308,7 +308,7 @@ def _char_name(npc_name: str, stored: StoredCard | None, card: Card | None) -> s
     """
     if card is not None and stored is not None and "fields" in stored.grants:
         return card.char
-    return npc_name if bounded(npc_name) == npc_name else short(npc_name)
+    return npc_name if quote_name(npc_name) == npc_name else shorten_name(npc_name)
 
 
 def _card(stored: StoredCard | None) -> tuple[Card | None, tuple[str, ...]]:

@@ -17,7 +17,13 @@ from typing import Final, Literal
 from evennia_ai.engine.history.role_markup import without_tags, without_tokens
 from evennia_ai.engine.prompt.memo import Slot, each
 from evennia_ai.engine.prompt.messages import OF_DYNAMIC, Message, Role, ToolSpec
-from evennia_ai.engine.prompt.names import SOMEONE, bare, bounded, is_word_of_the_game, without_mark
+from evennia_ai.engine.prompt.names import (
+    SOMEONE,
+    bare_name,
+    is_word_of_the_game,
+    quote_name,
+    remove_mark,
+)
 from evennia_ai.services.llm.chat import ChatMessage, as_chat_message, with_each_text
 from evennia_ai.services.llm.speech import LINE_BREAK
 from evennia_ai.services.llm.tools import (
@@ -236,11 +242,11 @@ def label(name: str) -> str:
     """
     if not name.split():
         return ""
-    own = without_mark(name)
-    made = bare(own)
+    own = remove_mark(name)
+    made = bare_name(own)
     if own == name and made != SOMEONE and is_word_of_the_game(made):
         return f"({made})"
-    return bounded(f"{made}{name[len(own) :]}")
+    return quote_name(f"{made}{name[len(own) :]}")
 
 
 def labelled(name: str, text: str) -> str:

@@ -21,8 +21,8 @@ from evennia_ai.engine.history.compaction.planning import (
 from evennia_ai.engine.knowledge.settings import LorekeeperSettings, read_lorekeeper_settings
 from evennia_ai.engine.lorebook.rules import ActivationRules
 from evennia_ai.engine.memory.recalling import MemorySettings, read_memory_settings
-from evennia_ai.engine.prompt.compiled import Layout
-from evennia_ai.engine.prompt.staying import BlocksMode
+from evennia_ai.engine.prompt.fragments import Layout
+from evennia_ai.engine.prompt.persistent_texts import BlocksMode
 from evennia_ai.formats.cards.limits import CardLimits
 from evennia_ai.services.llm.profiles import (
     DEFAULT,

@@ -16,7 +16,7 @@ from evennia_ai.engine.errors import FormatError
 from evennia_ai.engine.foreign.fields import UNBOUNDED, Must, custom_error, list_names, read_fields
 from evennia_ai.engine.knowledge.settings import SearchBudget, read_search_budget
 from evennia_ai.engine.lorebook.rules import ActivationRules, read_rules
-from evennia_ai.engine.prompt.assembly import read_assembly
+from evennia_ai.engine.prompt.assembly.rules import read_assembly
 from evennia_ai.engine.text.word_forms import LANGUAGES, Languages
 from evennia_ai.formats.cards.limits import CardLimits
 from evennia_ai.services.net.http import is_address

@@ -26,8 +26,8 @@ from evennia_ai.engine.errors import (
 from evennia_ai.engine.history.records import canonical_json, make_storable
 from evennia_ai.engine.prompt.components import GAME, PromptComponent, Scope
 from evennia_ai.engine.prompt.contexts import BUILT_IN, PromptContext
+from evennia_ai.engine.prompt.prefix_rules import check_before_history
 from evennia_ai.engine.prompt.registry import ComponentRegistry, with_statics
-from evennia_ai.engine.prompt.settled import check_settled
 from evennia_ai.engine.prompt.templates.template import compile_template
 from evennia_ai.engine.prompt.templates.value_names import OUTLET
 from evennia_ai.store.core.authoring import Change, Revisions
@@ -192,7 +192,7 @@ def _check(component: PromptComponent) -> None:
         if make_storable(text := getattr(component, name)) != text:
             raise ComponentValueError(name, text, "text without null characters or half pairs")
     compile_template(component.content, trust=component.trust)
-    check_settled(component)
+    check_before_history(component)
 
 
 def _save(

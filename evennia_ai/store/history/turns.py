@@ -35,7 +35,7 @@ from evennia_ai.engine.history.turn.seals import SEAL
 from evennia_ai.engine.history.turn.sending import Draft, Handle, sent_messages, text_key
 from evennia_ai.engine.lorebook.activation.timers import LoreState
 from evennia_ai.engine.prompt.cache_account import Sent
-from evennia_ai.engine.prompt.messages import Message, digest
+from evennia_ai.engine.prompt.messages import Message, messages_sha256
 from evennia_ai.store import memories, model_calls
 from evennia_ai.store.core.inserting import Insert
 from evennia_ai.store.core.snapshots import Snapshots, one_transaction, value_of
@@ -175,7 +175,7 @@ def _checked(manifest: TurnManifest, handles: Sequence[Handle]) -> tuple[Message
     StoreError: they are not, so nothing may be sent.
     """
     messages = sent_messages(handles)
-    if digest(messages) != manifest.sha256:
+    if messages_sha256(messages) != manifest.sha256:
         raise StoreError(
             "the records do not hold the prompt that was composed: a message of it differs from"
             " the record it names; nothing was written and no model is asked"

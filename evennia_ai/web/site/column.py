@@ -13,7 +13,7 @@ from evennia_ai.engine.prompt.report import (
     Report,
     broken_words,
     calls_in_words,
-    fates,
+    final_verdicts,
     hidden_in_words,
     number_of,
     shares,
@@ -29,7 +29,7 @@ MOST_SAID: Final = 40
 
 def column_of(report: Report) -> dict[str, Any]:
     """The account of a prompt as plain values."""
-    kept, left = fates(report)
+    kept, left = final_verdicts(report)
     return {
         "tokens": report.tokens,
         "limit_tokens": report.limit_tokens,

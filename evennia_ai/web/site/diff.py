@@ -2,7 +2,7 @@
 
 from typing import Any
 
-from evennia_ai.engine.prompt.changes import changes, said_between
+from evennia_ai.engine.prompt.changes import compare_messages, compare_reports
 from evennia_ai.engine.prompt.report import Report, hidden_in_words, number_of
 from evennia_ai.npc.views.looking import past_of, past_reader, sent, tried
 from evennia_ai.npc.views.trials import Trial
@@ -23,7 +23,7 @@ class DiffPage(Page):
         first = turns.turn(ref, older)
         before = sent(seer, first, past_reader())
         after = self._newer(seer, ref, newer, trial)
-        came, gone = said_between(before, after)
+        came, gone = compare_messages(before, after)
         shared = _shared(before, after)
         return {
             "ref": ref,
@@ -41,7 +41,7 @@ class DiffPage(Page):
                     "why": change.why,
                     "lines": list(change.lines),
                 }
-                for change in changes(before, after)
+                for change in compare_reports(before, after)
             ],
             "moved": _moved(before, after),
             "said_since": came,

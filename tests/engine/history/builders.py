@@ -20,7 +20,7 @@ from evennia_ai.engine.prompt.budget import BudgetRules
 from evennia_ai.engine.prompt.components import PromptComponent
 from evennia_ai.engine.prompt.expansion import ComponentSet
 from evennia_ai.engine.prompt.history import History
-from evennia_ai.engine.prompt.messages import Role, pending
+from evennia_ai.engine.prompt.messages import Role, event_message
 from evennia_ai.engine.prompt.prompt import Prompt
 
 ROLES: dict[RecordKind, Role] = {
@@ -116,7 +116,7 @@ def a_prompt_after(
             components=ComponentSet(components),
             rules=ComposeRules(budget=BudgetRules(limit_tokens=limit_tokens)),
             history=history,
-            event=pending(event.body, name=event.name or None, record=event.id),
+            event=event_message(event.body, name=event.name or None, record=event.id),
             blocks=(DynamicBlock(key="place", text=block),),
             cut=cut,
         )

@@ -9,7 +9,7 @@ from evennia_ai.engine.lorebook.rules import ActivationRules
 from evennia_ai.engine.lorebook.scan.window import Scan
 from evennia_ai.engine.prompt.dice import Dice
 from evennia_ai.engine.prompt.history import History
-from evennia_ai.engine.prompt.messages import Message, pending, said
+from evennia_ai.engine.prompt.messages import Message, event_message, said
 from evennia_ai.engine.prompt.tokens import TokenCounter
 from evennia_ai.engine.prompt.trace import Verdict
 from evennia_ai.formats.lorebooks.books import read_book
@@ -53,7 +53,7 @@ def an_event(text: str | None) -> Message | None:
     if text is None:
         return None
     name, colon, content = text.partition(": ")
-    return pending(content, name=name) if colon else pending(text)
+    return event_message(content, name=name) if colon else event_message(text)
 
 
 def awake(

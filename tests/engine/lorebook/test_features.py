@@ -8,7 +8,7 @@ from evennia_ai.engine.lorebook.rules import ActivationRules
 from evennia_ai.engine.lorebook.scan.window import Scan
 from evennia_ai.engine.prompt.components import NO_GRANTS
 from evennia_ai.engine.prompt.history import History
-from evennia_ai.engine.prompt.messages import pending
+from evennia_ai.engine.prompt.messages import event_message
 from tests.engine.lorebook.builders import (
     DICE,
     WORDS,
@@ -36,7 +36,7 @@ def turn(book, text, *, state=NO_STATE, rules=None, facts=None, sources=None, **
     """What one line of Anna's wakes."""
     return activate(
         [book],
-        Scan(history=History(), event=pending(text, name="Anna"), sources=sources or {}),
+        Scan(history=History(), event=event_message(text, name="Anna"), sources=sources or {}),
         rules=rules or ActivationRules(),
         limit_tokens=1000,
         counter=WORDS,

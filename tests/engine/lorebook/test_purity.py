@@ -16,7 +16,7 @@ from evennia_ai.engine.lorebook.rules import ActivationRules, read_rules
 from evennia_ai.engine.lorebook.scan.window import Scan
 from evennia_ai.engine.prompt.dice import Dice
 from evennia_ai.engine.prompt.history import History
-from evennia_ai.engine.prompt.messages import pending, said
+from evennia_ai.engine.prompt.messages import event_message, said
 from evennia_ai.engine.prompt.tokens import TokenCounter
 from tests.engine.lorebook.builders import WORDS, a_book, an_entry
 
@@ -98,7 +98,7 @@ def test_what_other_turns_left_in_memory_changes_nothing(first, second, turns):
     used, history, state, lines = books(), History(), NO_STATE, []
     for number, (who, text, rules, counts_words, user) in enumerate(turns, start=1):
         how: dict[str, Any] = {
-            "event": pending(text, name=who),
+            "event": event_message(text, name=who),
             "rules": rules,
             "counter": WORDS if counts_words else LETTERS,
             "user": user,
@@ -163,10 +163,10 @@ def test_who_woke_an_entry_is_who_said_it_now():
         "state": NO_STATE,
     }
     used, history = books(), History([said("user", "Hm.", name=name) for name in PEOPLE])
-    a_turn(used, history, event=pending("coin", name="Ann"), **how)
+    a_turn(used, history, event=event_message("coin", name="Ann"), **how)
     later = history.appended(said("user", "coin", name="Ann"))
-    warm = a_turn(used, later, event=pending("coin", name="Bob"), **how)
+    warm = a_turn(used, later, event=event_message("coin", name="Bob"), **how)
     assert told(warm) == told(
-        a_turn(books(), History(later), event=pending("coin", name="Bob"), **how)
+        a_turn(books(), History(later), event=event_message("coin", name="Bob"), **how)
     )
     assert "over the share of Bob" in warm.verdicts[1].reason

@@ -22,7 +22,7 @@ from evennia_ai.engine.memory.recalling import (
 )
 from evennia_ai.engine.memory.scenes import words_said
 from evennia_ai.engine.prompt.history import History
-from evennia_ai.engine.prompt.messages import Message, pending, said
+from evennia_ai.engine.prompt.messages import Message, event_message, said
 from evennia_ai.engine.prompt.tokens import ESTIMATE
 from tests.engine.memory.builders import ANNA, BEN, a_memory
 
@@ -153,7 +153,7 @@ def test_stored_verdicts_sum_up_the_memories_not_taken() -> None:
 
 def test_words_said_are_of_the_newest_messages_and_speakers() -> None:
     history = History([said("user", "rope", name="Anna"), said("assistant", "ferry")])
-    words = words_said(history, pending("coins", name="Ben"), messages=2)
+    words = words_said(history, event_message("coins", name="Ben"), messages=2)
     assert words == comparison_words("ferry coins Ben")
 
 

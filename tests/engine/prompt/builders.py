@@ -10,7 +10,7 @@ from evennia_ai.engine.prompt.components import PromptComponent
 from evennia_ai.engine.prompt.dice import Dice
 from evennia_ai.engine.prompt.expansion import ComponentSet
 from evennia_ai.engine.prompt.history import History
-from evennia_ai.engine.prompt.messages import Message, ToolCall, pending, said
+from evennia_ai.engine.prompt.messages import Message, ToolCall, event_message, said
 from evennia_ai.engine.prompt.notes import AuthorsNote, Notes
 from evennia_ai.engine.prompt.prompt import Prompt
 from evennia_ai.engine.prompt.registry import with_statics
@@ -71,7 +71,7 @@ def the_inputs(
         components=ComponentSet(with_statics(list(components))),
         rules=ComposeRules(budget=budget, layout=layout, dice=DICE),
         history=History(history),
-        event=pending(event, name="Anna") if event is not None else None,
+        event=event_message(event, name="Anna") if event is not None else None,
         notes=Notes(notes),
         values={"user": "Anna", "char": "Oren", **(values or {})},
         **more,

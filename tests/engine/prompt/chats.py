@@ -8,9 +8,9 @@ from evennia_ai.engine.compose import compose
 from evennia_ai.engine.inputs import Inputs
 from evennia_ai.engine.prompt.blocks import DynamicBlock
 from evennia_ai.engine.prompt.history import History
-from evennia_ai.engine.prompt.messages import Message, pending, said
+from evennia_ai.engine.prompt.messages import Message, event_message, said
+from evennia_ai.engine.prompt.persistent_texts import BlocksMode, texts_left_in_history
 from evennia_ai.engine.prompt.prompt import Prompt
-from evennia_ai.engine.prompt.staying import BlocksMode, left_behind
 from tests.engine.prompt.builders import the_inputs
 
 
@@ -39,7 +39,7 @@ class Chat:
         older = self.prompts[-1] if self.prompts else None
         fields: dict[str, Any] = {
             "history": self.history,
-            "event": pending(text, name="Anna") if text is not None else None,
+            "event": event_message(text, name="Anna") if text is not None else None,
             "blocks": (DynamicBlock(key="facts", text=facts),) if facts else (),
             "values": {**self.inputs.values, **(values or {})},
             "cut": older.cut if older and self.goes_on else 0,
@@ -48,7 +48,7 @@ class Chat:
         prompt = compose(replace(self.inputs, **{**fields, **changed}))
         heard = [said("user", text, name="Anna")] if text is not None else []
         self.history = self.history.appended(
-            *left_behind(prompt.messages), *heard, said("assistant", reply)
+            *texts_left_in_history(prompt.messages), *heard, said("assistant", reply)
         )
         self.prompts.append(prompt)
         self.goes_on = True

@@ -26,7 +26,7 @@ def test_an_anchored_note_keeps_its_place_while_the_history_grows() -> None:
     assert len(places) == 1
 
 
-def test_an_anchored_note_is_put_at_its_depth_anew_when_it_drifted() -> None:
+def test_anchored_note_returns_to_its_depth_when_it_drifted() -> None:
     chat = Chat(notes=[NOTE])
     chat.say(3)
     follow = [followers(chat.say(1)) for _ in range(20)]
@@ -34,7 +34,7 @@ def test_an_anchored_note_is_put_at_its_depth_anew_when_it_drifted() -> None:
     assert [one for before, one in pairwise(follow) if one < before] == [4, 4]
 
 
-def test_an_anchored_note_leaves_the_prefix_alone_while_it_stands() -> None:
+def test_anchored_note_keeps_the_prefix_while_it_does_not_move() -> None:
     chat = Chat([RULES], notes=[NOTE])
     older = chat.say(12)
     newer = chat.say(1)
@@ -42,7 +42,7 @@ def test_an_anchored_note_leaves_the_prefix_alone_while_it_stands() -> None:
     assert shared(older, newer) == len(older.messages)
 
 
-def test_an_edited_note_is_anchored_anew() -> None:
+def test_edited_note_returns_to_its_depth() -> None:
     note = AuthorsNote(content="{{mood}}", depth=2, mode="anchored")
     chat = Chat(notes=[note])
     chat.say(3, values={"mood": "Calm."})
@@ -52,7 +52,7 @@ def test_an_edited_note_is_anchored_anew() -> None:
     assert texts(moved).index("Angry.") == len(texts(moved)) - 4
 
 
-def test_a_note_whose_place_was_cut_away_is_anchored_anew() -> None:
+def test_anchored_note_returns_to_its_depth_when_its_place_was_cut_away() -> None:
     note = AuthorsNote(content="A note.", depth=4, mode="anchored")
     chat = Chat(notes=[note], limit=120)
     prompts = [chat.turn("a few more words of talk") for _ in range(30)]
@@ -62,7 +62,7 @@ def test_a_note_whose_place_was_cut_away_is_anchored_anew() -> None:
         assert texts(prompt).count(note.content) == 1
 
 
-def test_an_anchor_of_another_history_is_not_believed() -> None:
+def test_anchor_of_another_history_is_ignored() -> None:
     chat = Chat(notes=[NOTE])
     before = chat.say(30).anchors
     fresh = Chat(notes=[NOTE])
@@ -84,7 +84,7 @@ def test_the_verdict_says_that_the_note_is_anchored() -> None:
     )
 
 
-def test_lore_around_an_anchored_note_stands_with_it() -> None:
+def test_lore_around_an_anchored_note_shares_its_place() -> None:
     book = a_book(an_entry("Above.", keys=["m7"], extensions={"position": 2}))
     chat = Chat(notes=[NOTE], books=(book,))
     chat.say(7)
@@ -92,7 +92,7 @@ def test_lore_around_an_anchored_note_stands_with_it() -> None:
     assert texts(woken)[-6] == "Above.\nA note."
 
 
-def test_a_cut_of_the_history_anchors_anew_what_it_did_not_reach() -> None:
+def test_anchored_note_returns_to_its_depth_after_any_cut_of_the_history() -> None:
     chat = Chat([RULES], notes=[NOTE], limit=300)
     prompt = chat.say(1)
     while not prompt.cut:

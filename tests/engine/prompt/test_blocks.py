@@ -46,7 +46,7 @@ def told(prompt):
 
 
 @pytest.mark.req("S3-35")
-def test_in_the_classic_layout_they_are_messages_at_their_ids() -> None:
+def test_facts_in_components_are_messages_at_their_ids_in_the_layout_classic() -> None:
     prompt = the_prompt(*ALL, components=(WHO, GOALS), layout="classic")
     assert told(prompt) == [
         ("system", "ordered", "You are Oren."),
@@ -60,7 +60,7 @@ def test_in_the_classic_layout_they_are_messages_at_their_ids() -> None:
 
 
 @pytest.mark.req("S3-35")
-def test_in_the_layout_cache_they_are_parts_of_the_dynamic_message() -> None:
+def test_facts_in_components_are_parts_of_the_dynamic_message_in_the_layout_cache() -> None:
     prompt = the_prompt(*ALL, components=(WHO, GOALS))
     assert told(prompt) == [
         ("system", "ordered", "You are Oren."),
@@ -72,7 +72,7 @@ def test_in_the_layout_cache_they_are_parts_of_the_dynamic_message() -> None:
 
 
 @pytest.mark.req("S3-35")
-def test_each_has_the_origin_of_its_component() -> None:
+def test_facts_in_components_have_the_origin_of_their_component() -> None:
     (facts,) = [m for m in the_prompt(*ALL).messages if m.block == "dynamic"]
     assert {part.origin: facts.content[part.start : part.end] for part in facts.parts} == {
         "component:entity_context": KNOWN,
@@ -83,31 +83,31 @@ def test_each_has_the_origin_of_its_component() -> None:
 
 @pytest.mark.req("S3-35")
 @pytest.mark.parametrize("layout", ["cache", "classic"])
-def test_without_facts_the_prompt_is_as_without_the_components(layout) -> None:
+def test_prompt_without_facts_equals_prompt_without_their_components(layout) -> None:
     empty = (DynamicBlock(key="speaker", text=" \n", component="entity_context"),)
     assert told(the_prompt(*empty, layout=layout)) == told(the_prompt(layout=layout))
     assert [block for _, block, _ in told(the_prompt(layout=layout))] == ["history", "event"]
 
 
-def test_a_builder_s_text_frames_the_facts_it_names() -> None:
+def test_builders_text_frames_the_facts_that_it_names() -> None:
     frame = filled("entity_context", "<people>\n{{present}}\n</people>")
     prompt = the_prompt(SPEAKER, components=(frame,), layout="classic")
     assert told(prompt)[0][2] == f"<people>\n{SPEAKER.text}\n</people>"
 
 
-def test_a_builder_s_text_that_names_no_facts_stands_above_them() -> None:
+def test_builders_text_that_names_no_facts_is_placed_above_them() -> None:
     own = filled("context_buffer", "Gossip travels fast, {{user}}.")
     prompt = the_prompt(TAVERN, components=(own,), layout="classic")
     assert told(prompt)[0][2] == f"Gossip travels fast, Anna.\n{TAVERN.text}"
 
 
-def test_a_builder_s_text_that_names_facts_gives_nothing_where_there_are_none() -> None:
+def test_builders_text_that_names_facts_is_left_out_without_facts() -> None:
     frame = filled("entity_context", "Here: {{present}}")
     prompt = the_prompt(PLACE, components=(frame,))
     assert verdicts_of(prompt, "component:entity_context") == [("expand", False, "nothing to tell")]
 
 
-def test_a_builder_s_text_that_names_no_facts_stands_without_any() -> None:
+def test_builders_text_that_names_no_facts_is_kept_without_facts() -> None:
     own = filled("entity_context", "People are kind here.")
     assert told(the_prompt(components=(own,)))[1][2] == "People are kind here."
 
@@ -119,7 +119,7 @@ def test_facts_are_never_expanded() -> None:
         assert "{{user}} {% raw %}" in told(the_prompt(said, components=components))[1][2]
 
 
-def test_the_facts_of_a_component_that_is_off_are_left_out_and_say_so() -> None:
+def test_facts_are_left_out_with_a_verdict_when_their_component_is_off() -> None:
     off = filled("entity_context", "", enabled=False)
     prompt = the_prompt(*ALL, components=(off,))
     assert "Anna (Player)" not in str(told(prompt))
@@ -128,7 +128,7 @@ def test_the_facts_of_a_component_that_is_off_are_left_out_and_say_so() -> None:
     assert verdicts_of(prompt, "component:entity_context") == [("expand", False, "disabled")]
 
 
-def test_the_facts_of_a_component_that_cannot_be_read_are_left_out_and_say_so() -> None:
+def test_facts_are_left_out_with_a_verdict_when_their_component_has_an_error() -> None:
     broken = filled("entity_context", "{% if %}", trust="author")
     prompt = the_prompt(SPEAKER, components=(broken,))
     reason = "component entity_context has a template error"
@@ -147,7 +147,7 @@ def marks(prompt) -> int:
 
 
 @pytest.mark.req("S0-29", "S0-37")
-def test_the_block_is_the_last_system_text_before_the_history() -> None:
+def test_guidance_is_the_last_system_text_before_the_history() -> None:
     goals = a_component("Sell the skiff.", id=4000, key="goals", is_static=True)
     rules = a_component("Be brief.", id=0, key="system_prompt", is_static=True)
     messages = guided_prompt(rules, goals).messages
@@ -160,7 +160,7 @@ def test_the_block_is_the_last_system_text_before_the_history() -> None:
 @pytest.mark.parametrize(
     "origin", ["", "telnet", "telnet+screenreader", "ssh", "other", "api", "tick", "webclient"]
 )
-def test_no_other_origin_has_a_block(origin) -> None:
+def test_other_clients_have_no_guidance(origin) -> None:
     assert guidance_for(origin) == ""
 
 
@@ -210,12 +210,12 @@ def test_guidance_has_the_text_of_each_kind_of_client(origin) -> None:
 
 @pytest.mark.req("S0-35")
 @pytest.mark.parametrize("origin", GOLDEN)
-def test_it_is_short(origin) -> None:
+def test_guidance_is_short(origin) -> None:
     assert ESTIMATE.count(guidance_for(origin)) <= 150
 
 
 @pytest.mark.req("S0-32", "S0-34", "S0-38")
-def test_it_is_a_fixed_text_without_any_value_of_the_request() -> None:
+def test_guidance_is_a_fixed_text_without_values_of_the_request() -> None:
     assert guidance_for("websocket") == WEB
     assert not re.search(r"\{\{|\{%|\d", WEB)
     said = guided_prompt(values={"user": "Mara", "char": "Pim"}, event="Where is the bell?")
@@ -224,7 +224,7 @@ def test_it_is_a_fixed_text_without_any_value_of_the_request() -> None:
 
 
 @pytest.mark.req("S0-36", "S0-37")
-def test_a_text_that_bears_the_mark_already_is_not_joined_by_another() -> None:
+def test_guidance_is_left_out_when_a_text_has_its_mark() -> None:
     own = a_component(
         f"Be brief.\n{GUIDANCE_MARK}\nSpeak of the browser.\n{GUIDANCE_END}", id=10, key="rules"
     )
@@ -234,20 +234,20 @@ def test_a_text_that_bears_the_mark_already_is_not_joined_by_another() -> None:
 
 
 @pytest.mark.req("S0-37")
-def test_a_mark_that_a_player_says_keeps_nothing_out() -> None:
+def test_guidance_is_kept_when_a_player_says_its_mark() -> None:
     quoted = a_component(f"Anna: {GUIDANCE_MARK}", id=10, key="quoted", role="user")
     prompt = guided_prompt(quoted, event=f"{GUIDANCE_MARK} do as I say")
     assert WEB in [message.content for message in prompt.messages]
 
 
 @pytest.mark.req("S0-36")
-def test_composing_the_same_again_gives_the_same_one_block() -> None:
+def test_guidance_is_there_once_when_the_prompt_is_composed_again() -> None:
     inputs = the_inputs(guidance=WEB, history=a_history(2))
     first, second = compose(inputs), compose(inputs)
     assert (first.sha256, marks(first)) == (second.sha256, 1)
 
 
-def test_a_builder_switches_it_off_by_its_key() -> None:
+def test_guidance_is_left_out_when_a_builder_switches_it_off() -> None:
     off = a_component("", id=GUIDANCE_ID, key=GUIDANCE_KEY, enabled=False)
     prompt = guided_prompt(off)
     assert marks(prompt) == 0
@@ -255,13 +255,13 @@ def test_a_builder_switches_it_off_by_its_key() -> None:
 
 
 @pytest.mark.req("S0-37")
-def test_a_builders_own_component_of_its_key_counts() -> None:
+def test_builders_component_with_the_key_of_guidance_replaces_it() -> None:
     own = a_component("It is a browser.", id=GUIDANCE_ID, key=GUIDANCE_KEY)
     prompt = guided_prompt(own)
     assert (marks(prompt), "It is a browser." in [m.content for m in prompt.messages]) == (0, True)
 
 
 @pytest.mark.req("S0-33")
-def test_without_a_block_the_prompt_is_as_it_was() -> None:
+def test_prompt_without_guidance_is_unchanged() -> None:
     with_none, as_ever = guided_prompt(guidance=""), compose(the_inputs(history=a_history(2)))
     assert with_none.sha256 == as_ever.sha256

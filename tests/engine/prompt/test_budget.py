@@ -8,7 +8,7 @@ from evennia_ai.engine.inputs import ComposeRules, Inputs
 from evennia_ai.engine.prompt.budget import BudgetRules, Reserve
 from evennia_ai.engine.prompt.expansion import ComponentSet
 from evennia_ai.engine.prompt.history import History
-from evennia_ai.engine.prompt.messages import Message, pending, said
+from evennia_ai.engine.prompt.messages import Message, event_message, said
 from evennia_ai.engine.prompt.prompt import Prompt
 from evennia_ai.engine.prompt.registry import with_statics
 from evennia_ai.engine.prompt.tokens import ratio_counter
@@ -33,7 +33,7 @@ def the_prompt(
             components=ComponentSet(with_statics(list(components))),
             rules=ComposeRules(budget=budget, counter=LETTERS),
             history=History(history or []),
-            event=pending(event) if event else None,
+            event=event_message(event) if event else None,
             cut=cut,
         )
     )
@@ -44,7 +44,7 @@ def messages(count: int) -> list[Message]:
     return [said("user", f"m{i:05}") for i in range(1, count + 1)]
 
 
-def test_a_limit_of_zero_is_refused_with_the_pieces_that_need_room() -> None:
+def test_limit_of_zero_is_refused_with_the_required_texts() -> None:
     vital = a_component("vital!", key="vital", required=True)
     with pytest.raises(BudgetError) as caught:
         the_prompt(vital, limit=0, event="hello!")
@@ -125,13 +125,13 @@ def test_a_remembered_cut_never_moves_back() -> None:
 
 
 @pytest.mark.req("S2-19")
-def test_without_steps_as_much_is_kept_as_fits() -> None:
+def test_history_keeps_all_that_fits_when_it_is_not_cut_in_steps() -> None:
     prompt = the_prompt(limit=103, history=messages(12), keep_percent=100)
     assert texts(prompt)[0] == "m00003"
 
 
 @pytest.mark.req("S2-05", "S2-19")
-def test_a_result_never_stays_without_its_call() -> None:
+def test_tool_result_is_cut_away_with_its_call() -> None:
     pair = a_tool_pair(1)
     history = [*pair, *messages(1)]
     tokens = sum(message.tokens(LETTERS) for message in history)

@@ -1,6 +1,6 @@
 """What is different in one prompt from the one before it."""
 
-from evennia_ai.engine.prompt.changes import MOST_LINES, changes, said_between
+from evennia_ai.engine.prompt.changes import MOST_LINES, compare_messages, compare_reports
 from evennia_ai.engine.prompt.messages import Part
 from evennia_ai.engine.prompt.report import Report, ReportMessage
 from evennia_ai.engine.prompt.trace import Verdict
@@ -39,12 +39,12 @@ def _figures():
 
 def test_prompts_that_are_the_same_have_no_changes():
     one = a_report(("component:mood", "Calm."), said=("1",))
-    assert changes(one, one) == []
-    assert said_between(one, one) == ([], [])
+    assert compare_reports(one, one) == []
+    assert compare_messages(one, one) == ([], [])
 
 
-def test_a_text_that_reads_otherwise_is_told_by_a_unified_diff():
-    (change,) = changes(
+def test_changed_text_is_reported_as_a_unified_diff():
+    (change,) = compare_reports(
         a_report(("component:mood", "One.\nTwo.\nThree.")),
         a_report(("component:mood", "One.\n2.\nThree.")),
     )
@@ -52,9 +52,9 @@ def test_a_text_that_reads_otherwise_is_told_by_a_unified_diff():
     assert change.lines == ("  One.", "- Two.", "+ 2.", "  Three.")
 
 
-def test_what_came_has_its_text_and_what_went_its_reason():
+def test_new_item_has_its_text_and_lost_item_its_reason():
     left = Verdict(stage="activate", item="lore:a#1", kept=False, reason="no key")
-    came, went = changes(
+    came, went = compare_reports(
         a_report(("lore:a#1", "Old.")), a_report(("note:cold", "Ill."), verdicts=[left])
     )
     assert (came.item, came.how, came.lines) == ("note:cold", "came", ("Ill.",))
@@ -63,15 +63,18 @@ def test_what_came_has_its_text_and_what_went_its_reason():
 
 def test_a_memory_that_counts_without_a_text_of_its_own_came_too():
     kept = Verdict(stage="recall", item="memory:3", kept=True, reason="recalled")
-    (change,) = changes(a_report(), a_report(verdicts=[kept]))
+    (change,) = compare_reports(a_report(), a_report(verdicts=[kept]))
     assert (change.item, change.how, change.lines) == ("memory:3", "came", ())
 
 
 def test_a_long_text_says_how_much_more_there_is():
     text = "\n".join(map(str, range(MOST_LINES + 5)))
-    (change,) = changes(a_report(), a_report(("component:long", text)))
+    (change,) = compare_reports(a_report(), a_report(("component:long", text)))
     assert change.lines[-1] == "... and 5 more lines"
 
 
-def test_what_was_said_is_told_by_its_numbers():
-    assert said_between(a_report(said=("1", "2")), a_report(said=("2", "3"))) == (["#3"], ["#1"])
+def test_messages_are_reported_by_their_numbers():
+    assert compare_messages(a_report(said=("1", "2")), a_report(said=("2", "3"))) == (
+        ["#3"],
+        ["#1"],
+    )

@@ -26,7 +26,7 @@ def test_depth_is_0_and_order_100_by_default() -> None:
 
 @pytest.mark.req("S3-08")
 @pytest.mark.parametrize("depth", [-1, True, False, 1.0, "4", None, [4], 10**12])
-def test_a_depth_that_is_no_whole_number_from_0_on_is_refused(depth: object) -> None:
+def test_depth_is_refused_when_it_is_not_a_whole_number_from_0(depth: object) -> None:
     with pytest.raises(ComponentValueError, match=r"injection_depth .* whole number, 0 or more"):
         a_component(injection_depth=depth)
 

@@ -40,7 +40,7 @@ def test_an_event_finds_its_context() -> None:
         context_for("earthquake", [AUTONOMOUS])
 
 
-def test_a_context_without_events_serves_all_that_none_before_it_serves() -> None:
+def test_context_without_events_serves_all_other_events() -> None:
     rest = PromptContext(name="rest")
     assert context_for("earthquake", [AUTONOMOUS, rest]) is rest
     assert context_for("tick", [AUTONOMOUS, rest]) is AUTONOMOUS

@@ -9,7 +9,7 @@ def test_a_fraction_lies_in_its_range_and_is_spread() -> None:
     assert 0.47 < sum(rolls) / len(rolls) < 0.53
 
 
-def test_what_is_rolled_for_is_kept_apart() -> None:
+def test_rolls_differ_by_their_purpose() -> None:
     assert fraction("a", "bc") != fraction("ab", "c")
     assert Dice(turn="1", conversation="9").roll("x") != Dice(turn="2", conversation="9").roll("x")
     assert Dice(turn="1", conversation="9").pick("x") == Dice(turn="2", conversation="9").pick("x")

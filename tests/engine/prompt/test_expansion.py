@@ -4,22 +4,22 @@ from typing import Any
 
 import pytest
 
-from evennia_ai.engine.prompt.compiled import Filling
 from evennia_ai.engine.prompt.dice import Dice
 from evennia_ai.engine.prompt.expansion import ComponentSet
-from evennia_ai.engine.prompt.pieces import Piece
+from evennia_ai.engine.prompt.filling import Filling
+from evennia_ai.engine.prompt.fragments import Fragment
 from evennia_ai.engine.prompt.tokens import TokenCounter, ratio_counter
 from tests.engine.prompt.builders import DICE, a_component
 
 ASKED: dict[str, Any] = {"dice": DICE, "counter": ratio_counter(1), "layout": "cache"}
 
 
-def expanded(components: ComponentSet, values: dict[str, str], **changed: Any) -> list[Piece]:
+def expanded(components: ComponentSet, values: dict[str, str], **changed: Any) -> list[Fragment]:
     made = components.compiled.expand(Filling(values=values, **{**ASKED, **changed})).made
-    return [piece for piece in made if isinstance(piece, Piece)]
+    return [fragment for fragment in made if isinstance(fragment, Fragment)]
 
 
-def test_only_what_reads_a_changed_value_is_made_anew() -> None:
+def test_only_readers_of_a_changed_value_are_rendered_again() -> None:
     components = ComponentSet(
         [
             a_component("The tide is {{tide}}.", id=1201),
@@ -28,31 +28,31 @@ def test_only_what_reads_a_changed_value_is_made_anew() -> None:
     )
     first = expanded(components, {"tide": "low", "char": "Oren"})
     second = expanded(components, {"tide": "high", "char": "Oren"})
-    assert [piece.message.content for piece in second] == ["The tide is high.", "Oren waits."]
+    assert [fragment.message.content for fragment in second] == ["The tide is high.", "Oren waits."]
     assert second[1] is first[1]
 
 
-def test_a_value_that_goes_or_comes_counts_as_changed() -> None:
+def test_value_counts_as_changed_when_it_appears_or_disappears() -> None:
     components = ComponentSet([a_component("{{tide}}")])
     assert expanded(components, {})[0].message.content == "{{tide}}"
     assert expanded(components, {"tide": "low"})[0].message.content == "low"
     assert expanded(components, {})[0].message.content == "{{tide}}"
 
 
-def test_another_counter_counts_again() -> None:
+def test_tokens_are_counted_again_with_another_counter() -> None:
     components = ComponentSet([a_component("x" * 12)])
     one = expanded(components, {})[0]
     other = expanded(components, {}, counter=ratio_counter(3))[0]
     assert (one.tokens, other.tokens) == (4 + 12, 4 + 4)
 
 
-def test_another_layout_claims_another_place() -> None:
+def test_component_moves_when_the_layout_changes() -> None:
     components = ComponentSet([a_component("Fog.", volatile=True)])
-    assert expanded(components, {})[0].claim.joint is not None
-    assert expanded(components, {}, layout="classic")[0].claim.joint is None
+    assert expanded(components, {})[0].claim.shared is not None
+    assert expanded(components, {}, layout="classic")[0].claim.shared is None
 
 
-def test_other_dice_are_asked_only_where_something_rolls() -> None:
+def test_only_texts_with_dice_are_rendered_again_with_other_dice() -> None:
     components = ComponentSet(
         [a_component("{{roll:1000000}}", id=1201), a_component("Calm.", id=1202)]
     )
@@ -92,6 +92,6 @@ def test_a_text_that_another_npc_has_is_counted_and_compiled_once() -> None:
     made = [expanded(components, {}, counter=counter)[0] for components in sets]
 
     assert counted == ["The tide is low."]
-    assert [piece.tokens for piece in made] == [16 + counter.per_message] * 3
+    assert [fragment.tokens for fragment in made] == [16 + counter.per_message] * 3
     templates = {id(one.compiled.members[0].template) for one in sets}
     assert len(templates) == 1

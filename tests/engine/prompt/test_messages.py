@@ -5,7 +5,7 @@ from dataclasses import replace
 
 import pytest
 
-from evennia_ai.engine.prompt.messages import Message, Part, ToolCall, digest, said
+from evennia_ai.engine.prompt.messages import Message, Part, ToolCall, messages_sha256, said
 from evennia_ai.engine.prompt.tokens import ratio_counter
 
 CALL = ToolCall(id="c1", name="look", arguments="{}")
@@ -24,7 +24,7 @@ MESSAGE = said("user", "Hello.", name="Anna")
     ],
 )
 def test_the_hash_covers_all_that_a_model_sees(change: dict[str, object]) -> None:
-    assert digest([replace(MESSAGE, **change, memo={})]) != digest([MESSAGE])
+    assert messages_sha256([replace(MESSAGE, **change, memo={})]) != messages_sha256([MESSAGE])
 
 
 @pytest.mark.parametrize(
@@ -32,7 +32,7 @@ def test_the_hash_covers_all_that_a_model_sees(change: dict[str, object]) -> Non
     [{"block": "event"}, {"injected": True}, {"origin": "elsewhere"}, {"revision": 3}],
 )
 def test_the_hash_covers_nothing_that_only_we_know(change: dict[str, object]) -> None:
-    assert digest([replace(MESSAGE, **change, memo={})]) == digest([MESSAGE])
+    assert messages_sha256([replace(MESSAGE, **change, memo={})]) == messages_sha256([MESSAGE])
 
 
 def test_the_bytes_are_canonical_json_even_of_broken_text() -> None:

@@ -7,15 +7,15 @@ from hypothesis import strategies as st
 from evennia_ai.engine.prompt.names import (
     MOST_CHARACTERS,
     SHORT_CHARACTERS,
-    bare,
-    bounded,
-    folded,
-    in_system,
+    bare_name,
+    fold_name,
     is_word_of_the_game,
-    marked,
-    short,
-    spoken,
-    without_mark,
+    mark_name,
+    quote_name,
+    remove_mark,
+    shorten_name,
+    shorten_names,
+    spoken_name,
 )
 
 pytestmark = pytest.mark.req("S3-08")
@@ -42,7 +42,7 @@ ANY_NAME = st.text(min_size=1, max_size=120)
     ],
 )
 def test_names_that_look_alike_are_one_name(name: str, other: str) -> None:
-    assert folded(name) == folded(other)
+    assert fold_name(name) == fold_name(other)
 
 
 @pytest.mark.parametrize(
@@ -50,7 +50,7 @@ def test_names_that_look_alike_are_one_name(name: str, other: str) -> None:
     [("Anna", "Annabel"), ("Ben", "Bea"), ("किशोर", "कशर"), ("Guest1", "Guest2"), ("Mo", "Moe")],
 )
 def test_other_names_are_others(name: str, other: str) -> None:
-    assert folded(name) != folded(other)
+    assert fold_name(name) != fold_name(other)
 
 
 @pytest.mark.parametrize(
@@ -64,9 +64,9 @@ def test_other_names_are_others(name: str, other: str) -> None:
     ],
 )
 def test_each_bearer_has_a_mark_of_their_own(number: int, is_word: bool, label: str) -> None:
-    assert marked("Ann", number, is_word=is_word) == label
-    assert without_mark(label) == "Ann"
-    assert spoken(label) == "Ann"
+    assert mark_name("Ann", number, is_word=is_word) == label
+    assert remove_mark(label) == "Ann"
+    assert spoken_name(label) == "Ann"
 
 
 @pytest.mark.parametrize(
@@ -91,7 +91,7 @@ def test_a_name_that_only_begins_like_a_word_of_the_game_is_one() -> None:
     ],
 )
 def test_a_name_ends_where_it_ends(label: str, line: str) -> None:
-    assert bounded(label) == line
+    assert quote_name(label) == line
 
 
 @pytest.mark.parametrize(
@@ -106,20 +106,20 @@ def test_a_name_ends_where_it_ends(label: str, line: str) -> None:
     ],
 )
 def test_a_name_is_short_and_plain_among_instructions(label: str, plain: str) -> None:
-    assert short(label) == plain
-    assert in_system({"user": label, "memories": label}) == {"user": plain, "memories": label}
+    assert shorten_name(label) == plain
+    assert shorten_names({"user": label, "memories": label}) == {"user": plain, "memories": label}
 
 
 @given(name=ANY_NAME)
 def test_nobody_can_write_a_mark(name: str) -> None:
-    assert without_mark(bare(name)) == bare(name)
-    assert 0 < len(bare(name)) <= MOST_CHARACTERS
-    assert folded(name)
+    assert remove_mark(bare_name(name)) == bare_name(name)
+    assert 0 < len(bare_name(name)) <= MOST_CHARACTERS
+    assert fold_name(name)
 
 
 @given(name=ANY_NAME)
 def test_a_short_name_holds_nothing_that_begins_something(name: str) -> None:
-    made = short(name)
+    made = shorten_name(name)
     assert 0 < len(made) <= SHORT_CHARACTERS
     assert not set(made) & set('\n\r:.,;!?()[]{}<>|"#*@=')
-    assert short(made) == made
+    assert shorten_name(made) == made

@@ -8,7 +8,7 @@ from evennia_ai.engine.prompt.blocks import DynamicBlock
 from evennia_ai.engine.prompt.budget import BudgetRules
 from evennia_ai.engine.prompt.expansion import ComponentSet
 from evennia_ai.engine.prompt.history import History
-from evennia_ai.engine.prompt.messages import Message, pending
+from evennia_ai.engine.prompt.messages import Message, event_message
 from evennia_ai.engine.prompt.personas import NotePlace, Persona, persona_block
 
 ANNA = Persona(text="A tall woman {{char}} {% for x in y %}")
@@ -28,7 +28,7 @@ def composed(*blocks: DynamicBlock, speaker: str = "Anna"):
             components=ComponentSet(()),
             rules=ComposeRules(budget=BudgetRules(limit_tokens=4000)),
             history=History(history),
-            event=pending("Hello?", name=speaker, kind="say"),
+            event=event_message("Hello?", name=speaker, kind="say"),
             blocks=blocks,
             values={"char": "Oren"},
         )

@@ -4,9 +4,9 @@ import pytest
 
 from evennia_ai.engine.compose import compose
 from evennia_ai.engine.prompt.components import HISTORY_ID
+from evennia_ai.engine.prompt.fragments import Claim, Fragment, SharedMessage, make_fragment
 from evennia_ai.engine.prompt.history import History
-from evennia_ai.engine.prompt.pieces import Claim, Joint, Piece, make_piece
-from evennia_ai.engine.prompt.placement import interleaved, place
+from evennia_ai.engine.prompt.placement import interleave, place
 from evennia_ai.engine.prompt.tokens import ESTIMATE
 from tests.engine.prompt.builders import (
     a_component,
@@ -57,7 +57,7 @@ def test_ties_go_by_id_and_then_by_key() -> None:
     assert first_words(prompt) == ["k3", "k2", "k1", "m1"]
 
 
-def test_a_disabled_place_is_told_apart_from_an_empty_one() -> None:
+def test_disabled_place_has_another_verdict_than_an_empty_one() -> None:
     components = [
         a_component("never", key="pending_event", id=6000, enabled=False),
         a_component("mood", id=1201, key="mood", enabled=False),
@@ -73,7 +73,7 @@ def test_a_text_at_the_id_of_the_history_stands_before_it() -> None:
     assert first_words(the_prompt([own], history=a_history(1))) == ["head", "m1"]
 
 
-def a_piece(name: str, depth: int, *, order: float = 100, from_oldest: bool = False) -> Piece:
+def a_piece(name: str, depth: int, *, order: float = 100, from_oldest: bool = False) -> Fragment:
     claim = Claim(
         origin=f"lore:{name}",
         id=HISTORY_ID,
@@ -83,17 +83,17 @@ def a_piece(name: str, depth: int, *, order: float = 100, from_oldest: bool = Fa
         order=order,
         from_oldest=from_oldest,
     )
-    return make_piece(name, claim, counter=ESTIMATE)
+    return make_fragment(name, claim, counter=ESTIMATE)
 
 
 @pytest.mark.req("S3-18", "S3-26")
 def test_a_reverse_depth_ties_with_the_depth_of_its_slot() -> None:
-    pieces = [
+    fragments = [
         a_piece("late", 4, order=200),
         a_piece("early", 0, order=50, from_oldest=True),
         a_piece("deeper", 9, order=900),
     ]
-    messages = interleaved(pieces, History(a_history(4)), first=0)
+    messages = interleave(fragments, History(a_history(4)), first=0)
     assert [message.content.split(" ")[0] for message in messages] == [
         *("deeper", "early", "late"),
         *("m1", "m2", "m3", "m4"),
@@ -112,19 +112,19 @@ def test_a_shared_message_tells_the_revision_of_each_stretch() -> None:
     ]
 
 
-def a_noted_piece(name: str, key: str, *, depth: int = 1) -> Piece:
-    """A piece that shares the message of a note."""
-    joint = Joint(key="note", id=HISTORY_ID, role="user", block="history", separator="\n")
+def a_noted_piece(name: str, key: str, *, depth: int = 1) -> Fragment:
+    """A fragment that shares the message of a note."""
+    shared = SharedMessage(key="note", id=HISTORY_ID, role="user", block="history", separator="\n")
     claim = Claim(
-        origin=f"lore:{name}", id=HISTORY_ID, key=key, role="system", depth=depth, joint=joint
+        origin=f"lore:{name}", id=HISTORY_ID, key=key, role="system", depth=depth, shared=shared
     )
-    return make_piece(name, claim, counter=ESTIMATE)
+    return make_fragment(name, claim, counter=ESTIMATE)
 
 
-def test_pieces_that_share_a_message_in_the_history_stand_in_it_by_key() -> None:
-    pieces = [a_noted_piece("below", "~0"), a_noted_piece("above", "!0"), a_piece("alone", 1)]
+def test_fragments_share_a_message_in_the_history_in_the_order_of_their_keys() -> None:
+    fragments = [a_noted_piece("below", "~0"), a_noted_piece("above", "!0"), a_piece("alone", 1)]
     (kept,) = a_history(1)
-    alone, shared, last = place(pieces, History([kept]), first=0)
+    alone, shared, last = place(fragments, History([kept]), first=0)
     assert (alone.content, shared.content, last.content) == ("alone", "above\nbelow", kept.content)
     assert (shared.role, shared.block, shared.injected) == ("user", "history", True)
     assert [(p.origin, shared.content[p.start : p.end]) for p in shared.parts] == [
@@ -139,19 +139,19 @@ def test_a_shared_message_is_clamped_to_the_kept_history_like_any_other() -> Non
     assert [message.content.split(" ")[0] for message in messages] == ["note", "m3", "m4"]
 
 
-def test_what_stands_beside_a_component_keeps_to_its_id() -> None:
-    def beside(key: str, name: str) -> Piece:
-        joint = Joint(key=key, id=1201, role="system", block="ordered", separator="\n")
-        claim = Claim(origin=f"lore:{name}", id=1201, key=name, role="system", joint=joint)
-        return make_piece(name, claim, counter=ESTIMATE)
+def test_text_next_to_a_component_is_placed_at_its_id() -> None:
+    def beside(key: str, name: str) -> Fragment:
+        shared = SharedMessage(key=key, id=1201, role="system", block="ordered", separator="\n")
+        claim = Claim(origin=f"lore:{name}", id=1201, key=name, role="system", shared=shared)
+        return make_fragment(name, claim, counter=ESTIMATE)
 
     own = Claim(origin="component:sea", id=1201, key="sea", role="system")
-    pieces = [
+    fragments = [
         beside("~sea", "after"),
         beside("!sea", "before2"),
-        make_piece("sea", own, counter=ESTIMATE),
+        make_fragment("sea", own, counter=ESTIMATE),
         beside("!sea", "before1"),
     ]
-    assert [message.content for message in place(pieces, History(), first=0)] == [
+    assert [message.content for message in place(fragments, History(), first=0)] == [
         *("before1\nbefore2", "sea", "after")
     ]

@@ -13,9 +13,9 @@ from evennia_ai.engine.prompt.expansion import ComponentSet
 from evennia_ai.engine.prompt.history import History
 from evennia_ai.engine.prompt.messages import Message, said
 from evennia_ai.engine.prompt.notes import NOTE_MODES, AuthorsNote
+from evennia_ai.engine.prompt.persistent_texts import BLOCKS_MODES
 from evennia_ai.engine.prompt.prompt import Prompt
 from evennia_ai.engine.prompt.registry import with_statics
-from evennia_ai.engine.prompt.staying import BLOCKS_MODES
 from tests.engine.lorebook.builders import a_book, an_entry
 from tests.engine.prompt.builders import a_component, injected
 from tests.engine.prompt.chats import Chat, shared
@@ -140,7 +140,7 @@ TestTalk = pytest.mark.req("S2-15", "S2-18")(Talk.TestCase)
 TestTalk.settings = settings(max_examples=up_to(40), stateful_step_count=25, deadline=None)
 
 
-def test_a_note_that_goes_on_where_another_of_its_words_stood_has_not_vanished() -> None:
+def test_break_is_not_undeclared_when_a_tail_note_repeats_its_words() -> None:
     text = "{{mood}} and brief."
     talk = Talk()
     talk.begin(

@@ -13,10 +13,10 @@ from evennia_ai.engine.inputs import Inputs
 from evennia_ai.engine.prompt.blocks import DynamicBlock
 from evennia_ai.engine.prompt.components import HISTORY_ID, PromptComponent
 from evennia_ai.engine.prompt.history import History
-from evennia_ai.engine.prompt.messages import Message, pending, said
-from evennia_ai.engine.prompt.names import short
+from evennia_ai.engine.prompt.messages import Message, event_message, said
+from evennia_ai.engine.prompt.names import shorten_name
 from evennia_ai.engine.prompt.notes import AuthorsNote
-from evennia_ai.engine.prompt.placement import interleaved
+from evennia_ai.engine.prompt.placement import interleave
 from evennia_ai.engine.prompt.prompt import Prompt
 from evennia_ai.engine.prompt.tokens import ESTIMATE
 from tests.engine.prompt.builders import (
@@ -199,13 +199,13 @@ def test_a_tool_call_and_its_result_are_never_separated(
 @quick
 @given(depth=st.integers(0, 12), length=LENGTHS)
 def test_a_reverse_depth_counts_from_the_oldest(depth: int, length: int) -> None:
-    from evennia_ai.engine.prompt.pieces import Claim, make_piece
+    from evennia_ai.engine.prompt.fragments import Claim, make_fragment
 
     claim = Claim(
         origin="lore:x", id=HISTORY_ID, key="x", role="system", depth=depth, from_oldest=True
     )
-    piece = make_piece("x", claim, counter=ESTIMATE)
-    messages = interleaved([piece], History(a_history(length)), first=0)
+    fragment = make_fragment("x", claim, counter=ESTIMATE)
+    messages = interleave([fragment], History(a_history(length)), first=0)
     assert [message.injected for message in messages].index(True) == min(depth, length)
 
 
@@ -254,7 +254,7 @@ def test_player_text_changes_no_role_slot_or_template(text: str, name: str) -> N
     assert [m.content for m in hostile.messages if m.parts[0].origin == "history"] == [
         *(text, "Aye.", text)
     ]
-    assert hostile.messages[1].content == short(name)
+    assert hostile.messages[1].content == shorten_name(name)
     mood = [m.content for m in hostile.messages if m.parts[0].origin == "component:component_1301"]
     assert mood == ["Mood."]
 
@@ -295,13 +295,13 @@ def test_parts_tell_where_every_character_comes_from(text: str) -> None:
     blocks = (DynamicBlock(key="a", text=text), DynamicBlock(key="b", text="noon"))
     prompt = compose(the_inputs([a_component("Calm.", volatile=True)], blocks=blocks))
     joined = prompt.messages[-1]
-    pieces = [joined.content[part.start : part.end] for part in joined.parts]
-    assert pieces == [t for t in ("Calm.", text, "noon") if t.strip()]
+    fragments = [joined.content[part.start : part.end] for part in joined.parts]
+    assert fragments == [t for t in ("Calm.", text, "noon") if t.strip()]
 
 
 @quick
 @given(name=ANY_TEXT)
 def test_a_speaker_is_named_beside_the_text_and_never_in_it(name: str) -> None:
-    event = pending("Hello.", name=name)
+    event = event_message("Hello.", name=name)
     assert event.content == "Hello."
     assert event.role == "user"

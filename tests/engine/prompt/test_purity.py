@@ -38,5 +38,5 @@ def imported() -> dict[str, list[str]]:
 
 
 @pytest.mark.parametrize("room", ROOMS)
-def test_a_pure_room_imports_no_framework(imported: dict[str, list[str]], room: str) -> None:
+def test_pure_package_imports_no_framework(imported: dict[str, list[str]], room: str) -> None:
     assert imported[room] == []

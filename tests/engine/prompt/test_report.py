@@ -9,8 +9,8 @@ from evennia_ai.engine.prompt.notes import AuthorsNote
 from evennia_ai.engine.prompt.report import (
     Report,
     explain_lines,
-    fates,
-    report_of,
+    final_verdicts,
+    make_report,
     shares,
     trace_lines,
 )
@@ -32,7 +32,7 @@ def a_report(**options: object) -> Report:
     prompt = the_prompt(
         components, event="Hello?", notes=[AuthorsNote(content="A note.")], **options
     )
-    return report_of(prompt)
+    return make_report(prompt)
 
 
 def test_the_trace_shows_messages_in_order_with_injected_ones_marked() -> None:
@@ -53,7 +53,7 @@ def test_the_trace_shows_which_tools_were_called() -> None:
 
 
 def test_the_trace_tells_kept_from_left_out_with_the_reason() -> None:
-    kept, left = fates(a_report())
+    kept, left = final_verdicts(a_report())
     assert "component:mood" in [verdict.item for verdict in kept]
     assert ("component:off", "disabled") in [(v.item, v.reason) for v in left]
     text = "\n".join(trace_lines(a_report()))
@@ -67,7 +67,7 @@ def test_the_first_stage_that_left_an_item_out_decides() -> None:
         Verdict(stage="expand", item="lore:b#1", kept=False, reason="no place"),
         Verdict(stage="budget", item="lore:b#1", kept=True, reason="fits"),
     ]
-    kept, (left,) = fates(replace(a_report(), verdicts=tuple(stages)))
+    kept, (left,) = final_verdicts(replace(a_report(), verdicts=tuple(stages)))
     assert kept == []
     assert (left.stage, left.reason, left.cause) == ("expand", "no place", "constant")
 
@@ -89,7 +89,7 @@ def test_the_trace_accounts_for_the_cache() -> None:
 def test_the_trace_says_what_broke_the_prefix() -> None:
     older = the_prompt([a_component("Calm.", key="mood")], history=a_history(2))
     newer = the_prompt([a_component("Angry.", key="mood")], history=a_history(2))
-    text = " ".join(trace_lines(report_of(newer, older=older.messages)))
+    text = " ".join(trace_lines(make_report(newer, older=older.messages)))
     assert "0 tokens shared with the prompt before; broken first by component:mood" in text
 
 

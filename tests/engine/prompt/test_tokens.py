@@ -27,7 +27,7 @@ def test_special_tokens_and_broken_text_are_text_like_any_other(text: str) -> No
     assert ESTIMATE.of_message(text, name=text) > ESTIMATE.per_message
 
 
-def test_nothing_costs_nothing() -> None:
+def test_empty_text_has_no_tokens() -> None:
     assert estimate("") == 0
 
 

@@ -9,14 +9,14 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from evennia_ai.engine.compose import compose
-from evennia_ai.engine.prompt.carried import Carried
-from evennia_ai.engine.prompt.compiled import Filling
 from evennia_ai.engine.prompt.components import CONTAINED_PRIORITY, PromptComponent
 from evennia_ai.engine.prompt.dice import Dice
 from evennia_ai.engine.prompt.expansion import ComponentSet
+from evennia_ai.engine.prompt.filling import Filling
+from evennia_ai.engine.prompt.fragments import Fragment
+from evennia_ai.engine.prompt.macro_state import MacroState
 from evennia_ai.engine.prompt.messages import said
 from evennia_ai.engine.prompt.notes import AuthorsNote
-from evennia_ai.engine.prompt.pieces import Piece
 from evennia_ai.engine.prompt.templates.variables import MAX_NAME, MAX_VALUE, Variable
 from evennia_ai.engine.prompt.templates.work import (
     CONTAINED_WORK,
@@ -61,21 +61,21 @@ def contained(content: str, number: int = 0, **fields: Any) -> PromptComponent:
     )
 
 
-def filling(*, turn: str = "1:0", carried: Carried | None = None, **values: str) -> Filling:
+def filling(*, turn: str = "1:0", state: MacroState | None = None, **values: str) -> Filling:
     dice = Dice(turn=turn, conversation="1")
-    before = carried or Carried()
-    return Filling(dice=dice, counter=COUNTER, layout="cache", values=values, carried=before)
+    before = state or MacroState()
+    return Filling(dice=dice, counter=COUNTER, layout="cache", values=values, state=before)
 
 
-def read(made: Iterable[Piece | Verdict]) -> list[str]:
-    return [one.message.content if isinstance(one, Piece) else one.reason for one in made]
+def read(made: Iterable[Fragment | Verdict]) -> list[str]:
+    return [one.message.content if isinstance(one, Fragment) else one.reason for one in made]
 
 
 def the_texts(*contents: str) -> list[str]:
     return texts(the_prompt(preset(*contents)))
 
 
-def test_what_one_text_sets_a_later_one_reads() -> None:
+def test_later_text_reads_a_variable_of_an_earlier_one() -> None:
     assert the_texts("{{setvar::mood::sad}}", "He is {{getvar::mood}}.") == ["He is sad."]
 
 
@@ -135,11 +135,11 @@ def test_a_macro_of_variables_gives_its_text(text: str, result: str) -> None:
 @pytest.mark.parametrize(
     "text", ["{{setvar::a}}", "{{setvar::::1}}", "{{getvar}}", "{{getvar::}}", "{{getvar:a}}"]
 )
-def test_what_lacks_a_part_stays_as_it_is_written(text: str) -> None:
+def test_variable_macro_without_a_part_stays_as_written(text: str) -> None:
     assert the_texts(text) == [text]
 
 
-def test_what_a_value_says_is_no_macro() -> None:
+def test_macro_in_a_value_is_not_filled_in() -> None:
     prompt = the_prompt(
         preset("{{setvar::x::{{user}}}}", "{{getvar::x}}"), values={"user": "{{char}}"}
     )
@@ -204,7 +204,7 @@ def test_the_cache_account_names_the_text_that_set_the_variable() -> None:
 # Text that nobody vouches for.
 
 
-def test_what_a_text_without_a_grant_sets_no_other_text_reads() -> None:
+def test_variable_of_a_contained_text_is_only_read_by_contained_texts() -> None:
     prompt = the_prompt(
         [
             a_component("{{setvar::x::ours}}", id=1101, key="sets"),
@@ -221,7 +221,7 @@ def test_a_text_without_a_grant_reads_what_the_game_sets() -> None:
     assert texts(the_prompt(parts)) == ["ours"]
 
 
-def test_what_has_no_grant_takes_no_room_of_the_games_own_texts() -> None:
+def test_contained_text_uses_no_work_of_the_games_texts() -> None:
     hungry = "{{setvar::x::" + "x" * 1_000 + "}}" + "{{getvar::x}}" * 1_000
     parts = [
         *(contained(hungry, number) for number in range(20)),
@@ -275,12 +275,12 @@ TURNS = st.lists(
         st.sampled_from(
             [
                 None,
-                Carried({Variable("a"): "7"}),
-                Carried({}, {Variable("b"): "8"}),
-                Carried(work=PLACED_WORK - 150),
-                Carried(work=PLACED_WORK - 300, work_contained=40),
-                Carried(work_contained=CONTAINED_WORK - 80),
-                Carried(work=99, work_of_lore=PLACED_WORK - 200),
+                MacroState({Variable("a"): "7"}),
+                MacroState({}, {Variable("b"): "8"}),
+                MacroState(work=PLACED_WORK - 150),
+                MacroState(work=PLACED_WORK - 300, work_contained=40),
+                MacroState(work_contained=CONTAINED_WORK - 80),
+                MacroState(work=99, work_of_lore=PLACED_WORK - 200),
             ]
         ),
     ),
@@ -291,12 +291,12 @@ TURNS = st.lists(
 
 @settings(max_examples=up_to(150), deadline=None)
 @given(lists_of_components(), TURNS)
-def test_what_is_remembered_gives_the_same_as_what_is_made_anew(
-    components: list[PromptComponent], turns: list[tuple[str, str, Carried | None]]
+def test_remembered_texts_equal_texts_rendered_again(
+    components: list[PromptComponent], turns: list[tuple[str, str, MacroState | None]]
 ) -> None:
     kept = ComponentSet(components).compiled
-    for tide, turn, carried in turns:
-        asked = filling(turn=turn, carried=carried, tide=tide)
+    for tide, turn, state in turns:
+        asked = filling(turn=turn, state=state, tide=tide)
         fresh = ComponentSet(components).compiled.expand(asked)
         now = kept.expand(asked)
         assert read(now.made) == read(fresh.made)
@@ -304,8 +304,8 @@ def test_what_is_remembered_gives_the_same_as_what_is_made_anew(
         assert now.left == fresh.left
 
 
-def _told(one: Piece | Verdict) -> str:
-    return one.note if isinstance(one, Piece) else one.reason
+def _told(one: Fragment | Verdict) -> str:
+    return one.note if isinstance(one, Fragment) else one.reason
 
 
 @settings(max_examples=up_to(40), deadline=None)
@@ -318,7 +318,7 @@ def test_equal_inputs_give_equal_prompts(components: list[PromptComponent]) -> N
     assert first.verdicts == second.verdicts
 
 
-def test_only_what_reads_a_changed_variable_is_made_anew() -> None:
+def test_only_readers_of_a_changed_variable_are_rendered_again() -> None:
     members = ComponentSet(
         preset("{{setvar::a::{{tide}}}}", "{{setvar::b::1}}", "{{getvar::a}}", "{{getvar::b}}")
     ).compiled
@@ -329,7 +329,7 @@ def test_only_what_reads_a_changed_variable_is_made_anew() -> None:
     assert second[3] is first[3]
 
 
-def test_a_variable_that_is_set_to_the_same_value_changes_nothing_behind_it() -> None:
+def test_variable_set_to_the_same_value_changes_no_later_text() -> None:
     members = ComponentSet(
         preset("{{tide}}{{setvar::a::1}}", "{{getvar::a}}", "{{setvar::a::{{getvar::a}}}}")
     ).compiled
@@ -404,7 +404,7 @@ def test_texts_that_read_a_long_variable_again_and_again_end_at_a_limit() -> Non
     assert "need more work than is left for the texts of this turn" in read(made)[-1]
 
 
-def test_texts_that_nobody_vouches_for_have_a_part_of_the_work() -> None:
+def test_contained_texts_have_a_share_of_the_work() -> None:
     parts = [
         contained("{{setvar::x::" + "x" * 50_000 + "}}", 0),
         *(contained("{{getvar::x}}", number) for number in range(1, 50)),
@@ -414,5 +414,5 @@ def test_texts_that_nobody_vouches_for_have_a_part_of_the_work() -> None:
     assert len(full) == CONTAINED_WORK // work_to_read(50_000)
 
 
-def test_no_texts_leave_nothing() -> None:
-    assert ComponentSet([]).compiled.expand(filling()).left == Carried()
+def test_empty_list_of_texts_leaves_the_state_unchanged() -> None:
+    assert ComponentSet([]).compiled.expand(filling()).left == MacroState()

@@ -7,7 +7,7 @@ from pathlib import Path
 import yaml
 
 from evennia_ai.engine.lorebook.rules import PRESETS, read_rules
-from evennia_ai.engine.prompt import assembly
+from evennia_ai.engine.prompt.assembly import rules as assembly
 
 PAGE = Path(__file__).resolve().parents[3] / "docs" / "reference" / "scenarios.md"
 KNOWN = (

@@ -7,7 +7,7 @@ Issue 14, High 2 and Medium 5: somebody called `Tamsin:` spoke with Tamsin's lab
 import pytest
 
 from evennia_ai.engine.actors import trusted
-from evennia_ai.engine.prompt.names import folded
+from evennia_ai.engine.prompt.names import fold_name
 from evennia_ai.npc.inputs.facts import candidates
 from evennia_ai.npc.senses.labels import settled_label
 from evennia_ai.services.settings.conf import conf
@@ -282,6 +282,6 @@ def test_who_is_deleted_before_the_npc_is_told_bears_nobody_elses_name(stage, mo
 
     assert settled_label(stage.npc, gone) == label
 
-    assert "None" not in memories.names_known_by(str(stage.npc.id)).get(folded(name), {})
+    assert "None" not in memories.names_known_by(str(stage.npc.id)).get(fold_name(name), {})
     stage.says(stage.anna, "Oren, good night.")
     assert labels(model, "Oren, good night.") == ["Anna"]

@@ -44,7 +44,7 @@ def test_a_line_holds_what_is_seen(text, given, seen):
     ],
 )
 def test_a_name_ends_where_it_ends_in_a_sentence(text, name, told):
-    assert names.bounded(name) == told
+    assert names.quote_name(name) == told
 
 
 def test_the_name_of_somebody_who_speaks_holds_no_colon(text):

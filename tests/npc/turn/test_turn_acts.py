@@ -6,7 +6,7 @@ import pytest
 
 from evennia_ai.engine.actors import THE_GAME
 from evennia_ai.engine.history.turn.replay import replay_messages
-from evennia_ai.engine.prompt.messages import ToolCall, digest
+from evennia_ai.engine.prompt.messages import ToolCall, messages_sha256
 from evennia_ai.npc.npc_settings import changed
 from evennia_ai.npc.views.recomposing import PastReader, composed_again
 from evennia_ai.services.endpoints import Access
@@ -109,7 +109,7 @@ def test_each_prompt_of_the_turn_is_replayed_and_composed_again(acting):
     for number in (1, 2, 3):
         stored = turns.turn(npc_ref, number)
         records = record_rows.records(stored.manifest.record_ids)
-        assert digest(replay_messages(stored.manifest, records)) == stored.manifest.sha256
+        assert messages_sha256(replay_messages(stored.manifest, records)) == stored.manifest.sha256
         again = composed_again(stored, PastReader())
         assert again.sha256 == stored.manifest.sha256
 

@@ -135,7 +135,7 @@ def test_an_edit_that_does_not_fit_says_so_for_the_turn(played, tmp_path):
 def test_an_edit_that_is_about_the_request_before_the_history_is_refused(played, tmp_path, edit):
     for one in edited(played, tmp_path, **edit):
         assert one.outcome == "unknown"
-        assert "stands before the history, which begins alike in every turn" in one.problem
+        assert "is placed before the history, which must begin alike in every turn" in one.problem
 
 
 def test_nothing_of_an_edit_is_stored(played, tmp_path):

@@ -7,7 +7,7 @@ from dataclasses import replace
 import pytest
 
 from evennia_ai.engine.prompt.memo import Memo
-from evennia_ai.engine.prompt.messages import Message, digest, said
+from evennia_ai.engine.prompt.messages import Message, messages_sha256, said
 from evennia_ai.services.llm.chat import sent_sha256
 from evennia_ai.services.llm.roles import OPEN, STRICT, RoleProfile, adapt, chat_messages
 
@@ -68,7 +68,7 @@ def test_the_hash_of_what_was_sent_before_is_that_of_new_messages():
 
 
 def test_the_hash_is_the_prompt_s_own_where_nothing_was_changed():
-    assert sent_sha256(chat_messages(a_talk())) == digest(a_talk())
+    assert sent_sha256(chat_messages(a_talk())) == messages_sha256(a_talk())
 
 
 def test_what_goes_out_as_it_was_said_has_its_bytes_once():

@@ -20,7 +20,7 @@ from evennia_ai.engine.history.turn.sending import make_draft
 from evennia_ai.engine.inputs import ComposeRules, Inputs
 from evennia_ai.engine.prompt.budget import BudgetRules
 from evennia_ai.engine.prompt.expansion import ComponentSet
-from evennia_ai.engine.prompt.messages import digest
+from evennia_ai.engine.prompt.messages import messages_sha256
 from evennia_ai.engine.prompt.prompt import Prompt
 from evennia_ai.store.core.inserting import Insert
 from evennia_ai.store.core.snapshots import forget_everything
@@ -130,7 +130,7 @@ class TestBegin:
         assert [stored[m.record].body for m in made.messages] == [
             m.content for m in prompt.messages
         ]
-        assert digest(made.messages) == prompt.sha256
+        assert messages_sha256(made.messages) == prompt.sha256
 
     def test_a_text_that_was_sent_before_is_not_stored_again(self, quay):
         heard(quay)
@@ -193,7 +193,7 @@ class TestBegin:
         made, prompt = begun_with_messages(quay)
 
         assert len(texts_in(quay)) == 3
-        assert digest(made.messages) == prompt.sha256
+        assert messages_sha256(made.messages) == prompt.sha256
 
     def test_a_warm_turn_looks_nothing_up_and_writes_twice(self, quay):
         heard(quay)

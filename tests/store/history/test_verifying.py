@@ -10,7 +10,7 @@ from evennia_ai.engine.actors import trusted
 from evennia_ai.engine.errors import FormatError
 from evennia_ai.engine.history.turn.manifest import TurnManifest
 from evennia_ai.engine.history.turn.sending import Handle, sent_messages
-from evennia_ai.engine.prompt.messages import digest
+from evennia_ai.engine.prompt.messages import messages_sha256
 from evennia_ai.migrations import _append_only
 from evennia_ai.store.core.snapshots import forget_everything
 from evennia_ai.store.erasing import erase_conversation
@@ -145,7 +145,7 @@ def test_verify_and_replay_name_the_turn_when_prompt_and_hashes_were_forged(quay
     handles = [
         Handle(record=known[one.record], block=one.block, injected=one.injected) for one in kept
     ]
-    sha256 = digest(sent_messages(handles))
+    sha256 = messages_sha256(sent_messages(handles))
     forged = changed_manifest(3, messages=[list(one) for one in kept], sha256=sha256)
     set_column("manifest", forged)
     set_column("prompt_sha256", sha256)

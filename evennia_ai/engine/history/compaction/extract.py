@@ -16,7 +16,7 @@ from typing import Final, Literal, NamedTuple
 from evennia_ai.engine.history.compaction.planning import CompactionPlan
 from evennia_ai.engine.history.role_markup import neutralize
 from evennia_ai.engine.prompt.messages import Message
-from evennia_ai.engine.prompt.names import bounded
+from evennia_ai.engine.prompt.names import quote_name
 from evennia_ai.engine.prompt.time_line import without_time_line
 from evennia_ai.engine.prompt.tokens import TokenCounter
 from evennia_ai.engine.text.words import indexed_pairs, split_words
@@ -110,7 +110,7 @@ def _speaker(message: Message, npc_name: str, tools: dict[str, str]) -> str:
         return f"The tool {tool}".strip()
     if message.role == "assistant":
         return clean_name(message.name or npc_name) or "The character"
-    name = bounded(clean_name(message.name or ""))
+    name = quote_name(clean_name(message.name or ""))
     return name or ("The game" if message.role == "system" else "Somebody")
 
 

@@ -16,8 +16,8 @@ from evennia_ai.engine.errors import ReplayError
 from evennia_ai.engine.history.records import Record, content_sha256
 from evennia_ai.engine.history.turn.manifest import RecordedMessage, TurnManifest
 from evennia_ai.engine.history.turn.sending import Handle, parse_tools, sent_messages
-from evennia_ai.engine.prompt.messages import Message, ToolSpec, digest
-from evennia_ai.engine.prompt.report import Report, reported
+from evennia_ai.engine.prompt.messages import Message, ToolSpec, messages_sha256
+from evennia_ai.engine.prompt.report import Report, report_message
 from evennia_ai.engine.prompt.trace import Verdict
 
 
@@ -90,7 +90,7 @@ def replay_messages(manifest: TurnManifest, records: Iterable[Record]) -> tuple[
         raise ReplayError("the words of the turn were erased on request")
     by_id = {record.id: record for record in records}
     messages = tuple(_rebuild_message(message, by_id) for message in manifest.messages)
-    found = digest(messages)
+    found = messages_sha256(messages)
     if found != manifest.sha256:
         raise ReplayError(
             f"the rebuilt prompt has the hash {found[:12]}..., the prompt that was sent had"
@@ -108,7 +108,7 @@ def turn_report(manifest: TurnManifest, records: Iterable[Record]) -> Report:
     rebuilt = replay_messages(manifest, records)
     return Report(
         messages=tuple(
-            reported(message, kept.tokens)
+            report_message(message, kept.tokens)
             for message, kept in zip(rebuilt, manifest.messages, strict=True)
         ),
         verdicts=_all_verdicts(manifest),

@@ -27,7 +27,13 @@ from evennia_ai.engine.history.turn.manifest import RecordedMessage, TurnManifes
 from evennia_ai.engine.lorebook.book import Unmatched
 from evennia_ai.engine.prompt.cache_account import CacheAccount
 from evennia_ai.engine.prompt.memo import Memo, Slot, kept
-from evennia_ai.engine.prompt.messages import Block, Message, ToolSpec, costs, digest
+from evennia_ai.engine.prompt.messages import (
+    Block,
+    Message,
+    ToolSpec,
+    message_tokens,
+    messages_sha256,
+)
 from evennia_ai.engine.prompt.prompt import Prompt
 
 
@@ -276,7 +282,7 @@ def make_draft(
     messages = storable_messages(prompt.messages)
     figures = prompt.figures(account)
     if messages is not prompt.messages:
-        figures["sha256"] = digest(messages)
+        figures["sha256"] = messages_sha256(messages)
     manifest = TurnManifest(
         messages=(),
         verdicts=prompt.touched,
@@ -292,7 +298,7 @@ def make_draft(
     )
     return Draft(
         lines=_lines(messages, event),
-        tokens=costs(messages, prompt.counter),
+        tokens=message_tokens(messages, prompt.counter),
         manifest=manifest,
         tools=tools,
     )

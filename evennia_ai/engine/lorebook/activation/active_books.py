@@ -39,9 +39,9 @@ from evennia_ai.engine.lorebook.scan.regex.pattern import TURN_STEPS
 from evennia_ai.engine.lorebook.scan.window import MOST_PLACES, Scan, Window
 from evennia_ai.engine.prompt.components import ALL_GRANTS
 from evennia_ai.engine.prompt.dice import Dice
+from evennia_ai.engine.prompt.fragments import Beside
 from evennia_ai.engine.prompt.history import History
 from evennia_ai.engine.prompt.memo import Slot
-from evennia_ai.engine.prompt.pieces import Beside
 from evennia_ai.engine.prompt.templates.template import Template
 from evennia_ai.engine.prompt.templates.work import COUNTED_A_UNIT, Meter, OutOfWorkError
 from evennia_ai.engine.prompt.tokens import TokenCounter

@@ -16,10 +16,10 @@ from evennia_ai.engine.lorebook.entry import Anchor, Logic, LoreEntry, Position
 from evennia_ai.engine.lorebook.scan.hit_cache import EVENT, FED, NOTE, SOMEWHERE, SOURCE, FoundKey
 from evennia_ai.engine.lorebook.scan.regex.pattern import Pattern
 from evennia_ai.engine.prompt.components import Grant
+from evennia_ai.engine.prompt.fragments import Beside
 from evennia_ai.engine.prompt.memo import Memo, Slot, typed_frozen_row
 from evennia_ai.engine.prompt.messages import Role
-from evennia_ai.engine.prompt.pieces import Beside
-from evennia_ai.engine.prompt.settled import Unsettled
+from evennia_ai.engine.prompt.prefix_rules import Dependence
 from evennia_ai.engine.prompt.tokens import TokenCounter
 from evennia_ai.engine.prompt.trace import Called
 
@@ -210,7 +210,7 @@ class ActiveEntry:
     priority: float
     constant: bool
     revision: int
-    unsettled: Unsettled | None = None
+    unsettled: Dependence | None = None
     """Why its text depends on what is said, if it does."""
     identity: str = ""
     """What it is remembered by."""

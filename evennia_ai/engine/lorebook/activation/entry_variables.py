@@ -12,21 +12,21 @@ from evennia_ai.engine.errors import TemplateError
 from evennia_ai.engine.lorebook.activation.candidate import ActiveEntry
 from evennia_ai.engine.lorebook.book import Lorebook, is_moved
 from evennia_ai.engine.lorebook.entry import LoreEntry
-from evennia_ai.engine.prompt.carried import Carried, Effect, Store
 from evennia_ai.engine.prompt.components import Grant
 from evennia_ai.engine.prompt.dice import Dice
+from evennia_ai.engine.prompt.macro_state import Effect, MacroState, MacroStore
 from evennia_ai.engine.prompt.memo import Slot
-from evennia_ai.engine.prompt.settled import (
+from evennia_ai.engine.prompt.prefix_rules import (
     BY_KEY,
-    NOTHING_SAID,
-    SaidSources,
-    Unsettled,
-    unsettled_template,
+    NO_SOURCES,
+    Dependence,
+    SpeechSources,
+    template_dependence,
 )
 from evennia_ai.engine.prompt.templates.template import Template
 from evennia_ai.engine.prompt.templates.variables import NOTHING_SET, Variable, Variables
 
-_SAID_SOURCES: Final = Slot[SaidSources]("said sources")
+_SAID_SOURCES: Final = Slot[SpeechSources]("said sources")
 _SETTING: Final = Slot[Mapping[str, Template]]("entries that set variables")
 # With fewer a book's text may not stand everywhere, so that not every text may read from it.
 _VOUCHED: Final[frozenset[Grant]] = frozenset({"roles", "positions"})
@@ -40,11 +40,11 @@ class _Setter(NamedTuple):
 def variables_of(
     entries: Sequence[ActiveEntry],
     books: Iterable[Lorebook],
-    before: Carried,
+    before: MacroState,
     *,
     values: Mapping[str, str],
     dice: Dice,
-) -> Carried:
+) -> MacroState:
     """Return what was handed on `before`, with the variables that active entries of books set."""
     setters = {
         (book.label, uid): _Setter(template, not book.grants >= _VOUCHED)
@@ -53,7 +53,7 @@ def variables_of(
     }
     if not setters:
         return before
-    store = Store(before)
+    store = MacroStore(before)
     for entry in entries:
         setter = setters.get((entry.book, entry.uid))
         if setter is not None:
@@ -67,34 +67,34 @@ def variables_of(
     return store.now
 
 
-def said_sources(books: Iterable[Lorebook]) -> SaidSources:
+def said_sources(books: Iterable[Lorebook]) -> SpeechSources:
     """Return the outlets and variables whose values depend on what is said."""
-    found = NOTHING_SAID
+    found = NO_SOURCES
     for book in books:
         known = book.memo.get(_SAID_SOURCES)
         if known is None:
             known = book.memo[_SAID_SOURCES] = _said_sources(book)
-        if known is not NOTHING_SAID:
-            found = known if found is NOTHING_SAID else found.merged(known)
+        if known is not NO_SOURCES:
+            found = known if found is NO_SOURCES else found.merged(known)
     return found
 
 
-def unsettled_entry(entry: LoreEntry) -> Unsettled | None:
+def unsettled_entry(entry: LoreEntry) -> Dependence | None:
     """Return why the text of an entry, if it is active, depends on what is said; None if not.
 
     An entry with keys is active because of them. A constant one in a group may lose its place to
     an entry with keys.
     """
-    named = unsettled_template(entry.template)
+    named = template_dependence(entry.template)
     if named is not None:
         return named
     return None if entry.constant and not entry.grouping.names else BY_KEY
 
 
-def _said_sources(book: Lorebook) -> SaidSources:
-    outlets: dict[str, Unsettled] = {}
-    variables: dict[Variable, Unsettled] = {}
-    any_variable: Unsettled | None = None
+def _said_sources(book: Lorebook) -> SpeechSources:
+    outlets: dict[str, Dependence] = {}
+    variables: dict[Variable, Dependence] = {}
+    any_variable: Dependence | None = None
     for entry in book.entries:
         uses = entry.template.uses
         hands_on = entry.position == "outlet" or uses.sets or uses.computes_names
@@ -104,7 +104,7 @@ def _said_sources(book: Lorebook) -> SaidSources:
         if entry.position == "outlet" and not is_moved("outlet", book.grants):
             outlets[entry.outlet] = _worse(outlets.get(entry.outlet), why)
         if book.grants >= _VOUCHED:
-            handed = Unsettled(
+            handed = Dependence(
                 f"entry {entry.uid} of book '{book.label}' {why.reason}", why.repeats
             )
             for variable in uses.sets:
@@ -112,11 +112,11 @@ def _said_sources(book: Lorebook) -> SaidSources:
             if uses.computes_names:
                 any_variable = _worse(any_variable, handed)
     if not (outlets or variables or any_variable):
-        return NOTHING_SAID
-    return SaidSources(outlets=outlets, variables=variables, any_variable=any_variable)
+        return NO_SOURCES
+    return SpeechSources(outlets=outlets, variables=variables, any_variable=any_variable)
 
 
-def _worse(known: Unsettled | None, why: Unsettled) -> Unsettled:
+def _worse(known: Dependence | None, why: Dependence) -> Dependence:
     return known if known is not None and known.repeats >= why.repeats else why
 
 

@@ -1,9 +1,9 @@
-"""Active entries as pieces of the prompt: each at the place it asks for.
+"""Active entries as fragments of the prompt: each at the place it asks for.
 
 Before and after the character, around the examples or next to a component, entries share one
 message; with a depth each has its own; around the author's note they share the note's message; in
 an outlet they are a value that components may name. In the layout `cache` an entry that depends on
-what is said (`evennia_ai.engine.prompt.settled`) never stands before the history: it joins the
+what is said (`evennia_ai.engine.prompt.prefix_rules`) never stands before the history: it joins the
 dynamic message. If its book is frozen, it is a message of its own before that one, and stays.
 
 An active entry stands where it asks to, or where its book's grants let it stand. One that asks to
@@ -24,7 +24,6 @@ from evennia_ai.engine.lorebook.activation.entry_variables import unsettled_entr
 from evennia_ai.engine.lorebook.book import is_moved
 from evennia_ai.engine.lorebook.entry import Anchor, Position
 from evennia_ai.engine.lorebook.rules import PRESET_FLAGS, ActivationRules
-from evennia_ai.engine.prompt.compiled import DYNAMIC, Layout
 from evennia_ai.engine.prompt.components import (
     ALL_GRANTS,
     CONTAINED_PRIORITY,
@@ -33,18 +32,28 @@ from evennia_ai.engine.prompt.components import (
     Grants,
 )
 from evennia_ai.engine.prompt.expansion import ComponentSet
+from evennia_ai.engine.prompt.fragments import (
+    DYNAMIC,
+    Claim,
+    Fragment,
+    Layout,
+    SharedMessage,
+    Tier,
+    make_fragment,
+)
 from evennia_ai.engine.prompt.history import History
 from evennia_ai.engine.prompt.memo import Slot
 from evennia_ai.engine.prompt.messages import OF_LORE
-from evennia_ai.engine.prompt.notes import AuthorsNote, ExpandedNote, joint_beside, note_origin
-from evennia_ai.engine.prompt.pieces import Claim, Joint, Piece, Tier, make_piece
-from evennia_ai.engine.prompt.settled import refused_before_history, settle_claim
+from evennia_ai.engine.prompt.notes import AuthorsNote, ExpandedNote, message_next_to, note_origin
+from evennia_ai.engine.prompt.prefix_rules import refuse_before_history, restrict_claim
 from evennia_ai.engine.prompt.templates.value_names import OUTLET
 from evennia_ai.engine.prompt.tokens import TokenCounter
 from evennia_ai.engine.prompt.trace import Verdict
 
-# The piece of an entry, and what of the prompt it was made for.
-_PIECE: Final = Slot[tuple[tuple[Joint | None, Layout, TokenCounter], Piece | Verdict]]("piece")
+# The fragment of an entry, and what of the prompt it was made for.
+_FRAGMENT: Final = Slot[
+    tuple[tuple[SharedMessage | None, Layout, TokenCounter], Fragment | Verdict]
+]("fragment")
 NOTE_KEY: Final = "note"
 _SEPARATOR: Final = "\n"
 _EXAMPLES: Final = "dialogue_examples"
@@ -166,28 +175,29 @@ def outlets_of(entries: Iterable[ActiveEntry]) -> dict[str, list[ActiveEntry]]:
     return outlets
 
 
-def lore_pieces(
+def lore_fragments(
     entries: Iterable[ActiveEntry],
     *,
     components: ComponentSet,
-    joints: Mapping[str, Joint],
+    shared_messages: Mapping[str, SharedMessage],
     layout: Layout,
     counter: TokenCounter,
-) -> list[Piece | Verdict]:
+) -> list[Fragment | Verdict]:
     """The entries that stand by themselves: not those around the note, nor those of outlets.
 
-    `joints` are the messages before and after the character, by the keys of their components.
+    `shared_messages` are the messages before and after the character, by the keys of their
+    components.
     """
     standing = [e for e in entries if e.position not in _ELSEWHERE and e.text.strip()]
-    made = [_piece(entry, components, joints, layout, counter) for entry in standing]
+    made = [_fragment(entry, components, shared_messages, layout, counter) for entry in standing]
     if not any(entry.frozen for entry in standing):
         return made
     places = {entry.origin: at for at, entry in enumerate(in_output_order(standing))}
     return [
-        _staying(piece, number=places[entry.origin], identity=entry.identity, counter=counter)
-        if entry.frozen and isinstance(piece, Piece) and piece.claim.joint is DYNAMIC
-        else piece
-        for entry, piece in zip(standing, made, strict=True)
+        _staying(fragment, number=places[entry.origin], identity=entry.identity, counter=counter)
+        if entry.frozen and isinstance(fragment, Fragment) and fragment.claim.shared is DYNAMIC
+        else fragment
+        for entry, fragment in zip(standing, made, strict=True)
     ]
 
 
@@ -204,7 +214,7 @@ def outlet_verdicts(entries: Iterable[ActiveEntry], *, components: ComponentSet)
     made: list[Verdict] = []
     for entry in entries:
         if entry.position == "outlet":
-            readers = components.reading(OUTLET + entry.outlet)
+            readers = components.keys_reading(OUTLET + entry.outlet)
             where = f"in the outlet '{entry.outlet}' of component {', '.join(readers)}"
             outlet = f"'{entry.outlet}' ({{{{outlet::{entry.outlet}}}}})"
             why = where if readers else f"no component names the outlet {outlet}"
@@ -220,7 +230,7 @@ def around_note(
     keeps_blank: bool,
     layout: Layout,
     counter: TokenCounter,
-) -> list[Piece | Verdict]:
+) -> list[Fragment | Verdict]:
     """The notes, the first with the entries above and below it, all in one message.
 
     A note that is not due takes them along; around an empty one a blank line stays where
@@ -231,7 +241,7 @@ def around_note(
     if not around:
         return made
     first = notes[0] if notes else None
-    beside = None if first is None else joint_beside(first.note, 0, components=components)
+    beside = None if first is None else message_next_to(first.note, 0, components=components)
     return [
         *_first_note(
             first, around, beside, keeps_blank=keeps_blank, layout=layout, counter=counter
@@ -243,64 +253,69 @@ def around_note(
 def _first_note(
     first: ExpandedNote | None,
     around: Sequence[ActiveEntry],
-    beside: Joint | None,
+    beside: SharedMessage | None,
     *,
     keeps_blank: bool,
     layout: Layout,
     counter: TokenCounter,
-) -> list[Piece | Verdict]:
+) -> list[Fragment | Verdict]:
     own = [] if first is None else [first.made]
     note = AuthorsNote(content="") if first is None else first.note
     if first is not None and not first.is_due:
         return [*own, *(_verdict(entry, "the author's note is not due") for entry in around)]
-    joint = beside or Joint(
+    shared = beside or SharedMessage(
         key=NOTE_KEY, id=HISTORY_ID, role=note.role, block="history", separator=_SEPARATOR
     )
-    made: list[Piece | Verdict] = [
-        _in_note(entry, number, joint, note, layout=layout, counter=counter)
+    made: list[Fragment | Verdict] = [
+        _in_note(entry, number, shared, note, layout=layout, counter=counter)
         for number, entry in enumerate(in_output_order(around))
     ]
-    piece = own[0] if own and isinstance(own[0], Piece) else None
-    if piece is None and not (own and keeps_blank):
+    fragment = own[0] if own and isinstance(own[0], Fragment) else None
+    if fragment is None and not (own and keeps_blank):
         return [*own, *made]
-    if piece is not None and piece.claim.joint is DYNAMIC:  # the note depends on what is said
-        return [*made, piece]
+    if (
+        fragment is not None and fragment.claim.shared is DYNAMIC
+    ):  # the note depends on what is said
+        return [*made, fragment]
     claim = Claim(
         origin=note_origin(note, 0),
-        id=joint.id,
+        id=shared.id,
         key=NOTE_KEY,
         role=note.role,
-        depth=_note_depth(note, joint),
+        depth=_note_depth(note, shared),
         order=note.order,
-        joint=joint,
-        stays=piece.claim.stays if piece else "",
+        shared=shared,
+        stays=fragment.claim.stays if fragment else "",
     )
-    return [*made, make_piece(piece.message.content if piece else "", claim, counter=counter)]
+    return [
+        *made,
+        make_fragment(fragment.message.content if fragment else "", claim, counter=counter),
+    ]
 
 
-def _note_depth(note: AuthorsNote, joint: Joint) -> int | None:
+def _note_depth(note: AuthorsNote, shared: SharedMessage) -> int | None:
     """The depth of the message of a note, None where that stands beside a component."""
-    return note.injection_depth if joint.block == "history" else None
+    return note.injection_depth if shared.block == "history" else None
 
 
 def _in_note(
     entry: ActiveEntry,
     number: int,
-    joint: Joint,
+    shared: SharedMessage,
     note: AuthorsNote,
     *,
     layout: Layout,
     counter: TokenCounter,
-) -> Piece | Verdict:
+) -> Fragment | Verdict:
     side = _ABOVE if entry.position == "note_top" else _BELOW
     claim = Claim(
         origin=entry.origin,
-        id=joint.id,
+        id=shared.id,
         key=f"{side}{number:06}",
         role=note.role,
-        depth=_note_depth(note, joint),
+        depth=_note_depth(note, shared),
         order=note.order,
-        joint=joint,
+        shared=shared,
         tier=_tier(entry),
         priority=entry.priority,
         revision=entry.revision,
@@ -310,98 +325,102 @@ def _in_note(
 
 def _settled(
     entry: ActiveEntry, claim: Claim, layout: Layout, counter: TokenCounter, note: str = ""
-) -> Piece | Verdict:
-    """The entry's piece where it may be placed, or the verdict that says why it is left out."""
+) -> Fragment | Verdict:
+    """The entry's fragment where it may be placed, or the verdict that says why it is left out."""
     why = entry.unsettled
-    settled = settle_claim(claim, why, layout=layout)
+    settled = restrict_claim(claim, why, layout=layout)
     if settled is None:
         assert why is not None  # a settled text has the place that it asks for
-        return refused_before_history(entry.origin, why)
+        return refuse_before_history(entry.origin, why)
     if settled is not claim and why is not None and why.repeats:
         note = "; ".join(filter(None, (note, why.reason)))
-    return make_piece(entry.text, settled, counter=counter, content_tokens=entry.tokens, note=note)
+    return make_fragment(
+        entry.text, settled, counter=counter, content_tokens=entry.tokens, note=note
+    )
 
 
-def _piece(
+def _fragment(
     entry: ActiveEntry,
     components: ComponentSet,
-    joints: Mapping[str, Joint],
+    shared_messages: Mapping[str, SharedMessage],
     layout: Layout,
     counter: TokenCounter,
-) -> Piece | Verdict:
-    """The entry's piece: the same object while nothing about it changed."""
-    joint, note = _joint(entry, components, joints)
-    if joint is not None and (key := _switched_off(entry, components)):
+) -> Fragment | Verdict:
+    """The entry's fragment: the same object while nothing about it changed."""
+    shared, note = _shared_of(entry, components, shared_messages)
+    if shared is not None and (key := _switched_off(entry, components)):
         return _verdict(entry, f"component {key} is disabled")
-    seen = (joint, layout, counter)
-    known = entry.memo.get(_PIECE)
+    seen = (shared, layout, counter)
+    known = entry.memo.get(_FRAGMENT)
     if known is not None and known[0] == seen:
         return known[1]
-    at = joint.id if joint else HISTORY_ID
-    inside = joint is not None and joint.depth is not None
+    at = shared.id if shared else HISTORY_ID
+    inside = shared is not None and shared.depth is not None
     order, key = entry.stands
     asked = Claim(
         origin=entry.origin,
         id=at,
         key=key,
         role=entry.role,
-        depth=joint.depth if joint is not None and inside else entry.depth,
+        depth=shared.depth if shared is not None and inside else entry.depth,
         from_oldest=entry.from_oldest,
         order=order,
-        joint=joint,
+        shared=shared,
         tier=_tier(entry),
         priority=entry.priority,
         revision=entry.revision,
         beside=entry.beside,
     )
     made = _settled(entry, asked, layout, counter, note=note)
-    entry.memo[_PIECE] = (seen, made)
+    entry.memo[_FRAGMENT] = (seen, made)
     return made
 
 
-def _staying(piece: Piece, *, number: int, identity: str, counter: TokenCounter) -> Piece:
-    """The piece as a message of its own, before the dynamic one: the `number`-th that stays."""
+def _staying(fragment: Fragment, *, number: int, identity: str, counter: TokenCounter) -> Fragment:
+    """The fragment as a message of its own, before the dynamic one: the `number`-th that stays."""
     claim = replace(
-        piece.claim,
+        fragment.claim,
         id=DYNAMIC.id,
         key=f"{_ABOVE}{number:06}",
         role=DYNAMIC.role,
-        joint=None,
+        shared=None,
         stays=OF_LORE + identity,
     )
-    return make_piece(
-        piece.message.content,
+    return make_fragment(
+        fragment.message.content,
         claim,
         counter=counter,
-        content_tokens=piece.tokens - counter.per_separator,
-        note=piece.note,
-        cause=piece.cause,
+        content_tokens=fragment.tokens - counter.per_separator,
+        note=fragment.note,
+        cause=fragment.cause,
     )
 
 
-def _joint(
-    entry: ActiveEntry, components: ComponentSet, joints: Mapping[str, Joint]
-) -> tuple[Joint | None, str]:
+def _shared_of(
+    entry: ActiveEntry, components: ComponentSet, shared_messages: Mapping[str, SharedMessage]
+) -> tuple[SharedMessage | None, str]:
     """The message the entry shares, None for one of its own, and what is to be said about it."""
     if entry.depth is not None:
         return None, ""
-    joint, note = _asked_for(entry, components, joints)
-    if entry.keeps_role and joint.role != entry.role:  # beside that message, in one like it
-        joint = replace(joint, key=f"{joint.key}:{entry.role}", role=entry.role, name=str(joint))
-    return joint, note
+    shared, note = _asked_for(entry, components, shared_messages)
+    if entry.keeps_role and shared.role != entry.role:  # beside that message, in one like it
+        shared = replace(
+            shared, key=f"{shared.key}:{entry.role}", role=entry.role, name=str(shared)
+        )
+    return shared, note
 
 
 def _asked_for(
-    entry: ActiveEntry, components: ComponentSet, joints: Mapping[str, Joint]
-) -> tuple[Joint, str]:
+    entry: ActiveEntry, components: ComponentSet, shared_messages: Mapping[str, SharedMessage]
+) -> tuple[SharedMessage, str]:
     """The message at the place the entry asks for, and what is to be said where it has none."""
-    usual = joints[_JOINTS.get(entry.position, _AFTER)]
+    usual = shared_messages[_JOINTS.get(entry.position, _AFTER)]
     anchor = entry.anchor or _ANCHORS.get(entry.position)
     if anchor is None:
         return usual, ""
-    joint = components.next_to(anchor.component, side=anchor.side)
-    if joint is not None:
-        return joint, ""
+    shared = components.next_to(anchor.component, side=anchor.side)
+    if shared is not None:
+        return shared, ""
     return usual, f"there is no component {anchor.component} to stand next to"
 
 

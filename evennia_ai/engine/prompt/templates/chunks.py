@@ -1,6 +1,6 @@
-"""Chunks: what a text is split into, and what each gives when the text is filled.
+"""Chunks: the parts into which a text is split, and the result of each when the text is filled in.
 
-Each is asked once, in the order in which they are written: what one sets, those behind it read.
+Chunks are filled in once and in the written order: later ones read what earlier ones set.
 """
 
 import re
@@ -19,32 +19,31 @@ _ESCAPED_COMMA: Final = "\x00"
 HIDDEN_KEY: Final = "hidden_key"
 MAX_SIDES: Final = 10**9
 MAX_DICE: Final = 100
-"""Dice that one `{{roll 2d6}}` throws; of more there is no result."""
+"""The most dice that one `{{roll 2d6}}` throws. With more there is no result."""
 MAX_CHOICES: Final = 1_000
-"""Values that one `{{random}}` or `{{pick}}` chooses from; those behind them are never chosen."""
+"""The most values from which one `{{random}}` or `{{pick}}` chooses. Later ones are ignored."""
 
 
 class Run(NamedTuple):
-    """What a text is filled with. `kept` are the values as a variable may keep them.
-
-    `seed` is the name of the text (`seed_of`); with a place in it, it decides how dice fall.
-    """
+    """The values and tools with which a text is filled in."""
 
     values: Mapping[str, str]
     dice: Dice
     seed: str
+    """The hash of the text (`seed_of`). With a place in the text, it decides how dice fall."""
     variables: Variables
     kept: Mapping[str, str]
+    """The values in the form that a variable may keep."""
     meter: Meter
 
 
-# Name -> result for (argument, key of this place, dice); these read no value.
+# The result for an argument, the key of this place, and the dice. These macros read no value.
 Roller = Callable[[str, tuple[object, ...], Dice], str]
 
 
 @typed_frozen_row
 class Value:
-    """A chunk that stands for a named value; `written` is what stays where there is none."""
+    """A named value. `written` is the macro as written, for a name without a value."""
 
     name: str
     written: str
@@ -52,36 +51,37 @@ class Value:
 
 @typed_frozen_row
 class Roll:
-    """A chunk that is computed from its argument and the dice; `place` is its offset."""
+    """A macro computed from its argument and the dice. `place` is its offset."""
 
     name: str
     argument: str
     place: int
 
     def text(self, run: Run) -> str:
-        """What the dice give."""
+        """Return the result of the dice."""
         return ROLLERS[self.name](self.argument, (run.seed, self.place), run.dice)
 
 
 @typed_frozen_row
 class Choice:
-    """A `random` or `pick` among texts with macros of their own, all of which are filled."""
+    """A `random` or `pick` among texts with macros of their own. All of them are filled in."""
 
     name: str
     choices: tuple["Chunks", ...]
     place: int
 
     def text(self, run: Run) -> str:
-        """The chosen one."""
-        made = [joined(choice, run) for choice in self.choices]
+        """Return the chosen text."""
+        made = [join_chunks(choice, run) for choice in self.choices]
         return _chosen(made, self.name, (run.seed, self.place), run.dice)
 
 
 @typed_frozen_row
 class Computed:
-    """A `reverse` or `roll` of a text with macros of its own; `written` is the whole as it is.
+    """A `reverse` or `roll` of a text with macros of its own.
 
-    It stays as it is written where a macro in it does: backwards, that would be neither.
+    If a macro inside stays as written, so does the whole: reversed, it would be neither filled nor
+    as written.
     """
 
     name: str
@@ -90,22 +90,22 @@ class Computed:
     written: str
 
     def text(self, run: Run) -> str:
-        """What is computed from the argument once it is filled."""
-        for chunk in inside(self.argument):
+        """Return the result for the argument after it is filled in."""
+        for chunk in nested_chunks(self.argument):
             if isinstance(chunk, Moment) and CLOCK not in run.values:
                 return self.written
             if not isinstance(chunk, Value) or chunk.name.startswith(OUTLET):
                 continue  # an outlet without a text is empty
             if chunk.name not in run.values:
                 return self.written
-        argument = joined(self.argument, run)
+        argument = join_chunks(self.argument, run)
         run.meter.pay(_work_of_roll(Roll(self.name, argument, self.place)))
         return ROLLERS[self.name](argument, (run.seed, self.place), run.dice)
 
 
 @typed_frozen_row
 class Change:
-    """A chunk that sets or reads a variable: its name and its value may hold macros."""
+    """A macro that sets or reads a variable. Its name and its value may hold macros."""
 
     operation: Operation
     is_global: bool
@@ -114,19 +114,19 @@ class Change:
 
     @property
     def variable(self) -> Variable | None:
-        """Which one it is, None where its name is known only when it is filled."""
+        """The variable, None if its name is only known after filling in."""
         is_plain = all(isinstance(chunk, str) for chunk in self.name)
         return Variable("".join(map(str, self.name)).strip(), self.is_global) if is_plain else None
 
     def text(self, run: Run) -> str:
-        """What stands in its place once it is done."""
+        """Set or read the variable and return the text in the macro's place."""
         kept = run._replace(values=run.kept)
-        variable = Variable(joined(self.name, kept).strip(), self.is_global)
+        variable = Variable(join_chunks(self.name, kept).strip(), self.is_global)
         if self.operation == "get":
             return run.variables.get(variable)
         if self.operation in ("inc", "dec"):
             return run.variables.add(variable, "1" if self.operation == "inc" else "-1")
-        value = joined(self.value, kept)
+        value = join_chunks(self.value, kept)
         if self.operation == "set":
             run.variables.set(variable, value)
         else:
@@ -136,34 +136,34 @@ class Change:
 
 @typed_frozen_row
 class Moment:
-    """The time of the turn in a format; without a clock the macro is sent as it is written."""
+    """The time of the turn in a format. Without a clock the macro stays as written."""
 
     pattern: str
     utc_hours: int | None
-    """Hours from UTC; None for the zone of the clock."""
+    """The offset from UTC in hours, None for the zone of the clock."""
     written: str
 
     def text(self, run: Run) -> str:
-        """The moment as the format says it."""
+        """Return the moment in its format."""
         now = run.values.get(CLOCK)
         return self.written if now is None else clock_text(now, self.pattern, self.utc_hours)
 
 
 @typed_frozen_row
 class Trim:
-    """A chunk that takes the line breaks around it away."""
+    """A macro that removes the line breaks around it."""
 
     def text(self, run: Run) -> str:
-        """Nothing stands in its place."""
+        """Return no text."""
         return ""
 
 
 @typed_frozen_row
 class Noop:
-    """A chunk that gives nothing, and that no `trim` takes line breaks away across."""
+    """A macro without a text, across which no `trim` removes line breaks."""
 
     def text(self, run: Run) -> str:
-        """Nothing stands in its place."""
+        """Return no text."""
         return ""
 
 
@@ -174,8 +174,12 @@ Chunks = tuple[Chunk, ...]
 SPECIAL: Final = (Choice, Computed, Change, Moment, Trim, Noop)
 
 
-def joined(chunks: Chunks, run: Run) -> str:
-    """The chunks as text, in their order; TemplateError where they make too much."""
+def join_chunks(chunks: Chunks, run: Run) -> str:
+    """Return the filled-in chunks as one text.
+
+    Raises:
+        TemplateError: the text is too long.
+    """
     texts = [
         chunk
         if isinstance(chunk, str)
@@ -192,23 +196,24 @@ def joined(chunks: Chunks, run: Run) -> str:
     if not trims:
         return "".join(texts)
     noops = [at for at, chunk in enumerate(chunks) if isinstance(chunk, Noop)]
-    return "".join(without_breaks(texts, trims, noops))
+    return "".join(trim_line_breaks(texts, trims, noops))
 
 
-def without_breaks(
+def trim_line_breaks(
     texts: Iterable[str], trims: Iterable[int], noops: Iterable[int] = ()
 ) -> list[str]:
-    """The texts without the line breaks around each `trim`, across empty ones.
+    """Return the texts without the line breaks around each `trim`, across empty texts.
 
     Args:
-        texts: The texts, with one for each macro.
-        trims: The indexes of those that are a `trim`.
-        noops: The indexes of those that are a `noop`. Line breaks beyond one stay: SillyTavern's
-            first engine takes `noop` out after it has trimmed, and presets count on that.
+        texts: The texts, one for each macro.
+        trims: The indexes of `trim` macros.
+        noops: The indexes of `noop` macros. The line breaks before and after them stay:
+            SillyTavern's first engine removes `noop` after it has trimmed, and presets rely on
+            that.
     """
     trimming, holding = frozenset(trims), frozenset(noops)
     made: list[str] = []
-    held = 0  # so many of those made stay as they are
+    held = 0  # the first texts, up to this number, keep their line breaks
     is_trimming = False
     for at, text in enumerate(texts):
         if at in trimming:
@@ -229,29 +234,29 @@ def without_breaks(
 _BREAKS: Final = "\r\n"
 
 
-def inside(chunks: Iterable[Chunk]) -> Iterator[Chunk]:
-    """The chunks, each followed by all that stand in it."""
+def nested_chunks(chunks: Iterable[Chunk]) -> Iterator[Chunk]:
+    """Yield the chunks, each followed by all chunks inside it."""
     for chunk in chunks:
         yield chunk
         if isinstance(chunk, Change):
-            yield from inside((*chunk.name, *chunk.value))
+            yield from nested_chunks((*chunk.name, *chunk.value))
         elif isinstance(chunk, Choice):
             for choice in chunk.choices:
-                yield from inside(choice)
+                yield from nested_chunks(choice)
         elif isinstance(chunk, Computed):
-            yield from inside(chunk.argument)
+            yield from nested_chunks(chunk.argument)
 
 
-# Units of work (`work`) for each kind of chunk, beside what stands in it.
+# Units of work (`work`) for each kind of chunk, without the chunks inside it.
 _LITERAL_WORK: Final = 1
 _VALUE_WORK: Final = 2
 _TRIM_WORK: Final = 5
 _MOMENT_WORK: Final = 30
-_FORMATTED_WORK: Final = 10  # each character of a format, which may stand for forty
-_CHOICE_WORK: Final = 60  # so much for each throw of the dice, too
-_DIE_WORK: Final = 7  # each die after the first: the first is paid as the macro
+_FORMATTED_WORK: Final = 10  # for each character of a format, which may become forty
+_CHOICE_WORK: Final = 60  # also for each throw of the dice
+_DIE_WORK: Final = 7  # for each die after the first, which is paid with the macro
 _REMARK_WORK: Final = 3
-_CHOSEN_FROM_A_UNIT: Final = 4  # characters of a list that is taken apart
+_CHOSEN_FROM_A_UNIT: Final = 4  # characters of a list that is split
 _REVERSED_A_UNIT: Final = 20
 _CHANGE_WORK: Final[Mapping[Operation, int]] = {
     "get": 25,
@@ -263,9 +268,9 @@ _CHANGE_WORK: Final[Mapping[Operation, int]] = {
 
 
 def work_of(chunks: Iterable[Chunk]) -> int:
-    """Return the units of work that filling these chunks takes, without the length of values."""
+    """Return the work of filling in these chunks, without the length of values."""
     work = 0
-    for chunk in inside(chunks):
+    for chunk in nested_chunks(chunks):
         if isinstance(chunk, str):
             work += _LITERAL_WORK
         elif isinstance(chunk, Value):
@@ -292,9 +297,9 @@ def _work_of_roll(roll: Roll) -> int:
 
 
 def _choices(argument: str) -> list[str]:
-    """The values of `A,B` or of the `A::B` that the standard's own example writes.
+    """Return the values of `A,B`, or of the form `A::B` in the standard's own example.
 
-    Blanks around a comma are none of the value's, as in SillyTavern.
+    Blanks around a comma do not belong to a value, as in SillyTavern.
     """
     hidden = argument.replace("\\,", _ESCAPED_COMMA)
     if "::" in hidden:
@@ -318,7 +323,7 @@ def _pick(argument: str, place: tuple[object, ...], dice: Dice) -> str:
 
 
 def _roll(argument: str, place: tuple[object, ...], dice: Dice) -> str:
-    """1..N, or several dice together; nothing where it is no number of dice (Card V3, `roll`)."""
+    """Return the sum of one or several dice, "" if the argument names no dice (Card V3, `roll`)."""
     found = _DICE.fullmatch(argument)
     if not found:
         return ""
@@ -330,7 +335,7 @@ def _roll(argument: str, place: tuple[object, ...], dice: Dice) -> str:
     return str(total + int(found[3] or 0))
 
 
-# `6`, `d6`, `2d6`, `d%`, `2d6+1`: as the standard and SillyTavern write dice.
+# `6`, `d6`, `2d6`, `d%`, `2d6+1`: the forms of the standard and of SillyTavern.
 _DICE: Final = re.compile(
     r"\s*(?:([0-9]{1,3})?d)?(%|[0-9]{1,10})([+-][0-9]{1,6})?\s*", re.IGNORECASE
 )
@@ -356,5 +361,5 @@ ROLLERS: Final[Mapping[str, Roller]] = {
 REMARKS: Final = frozenset({"//", HIDDEN_KEY, "comment"})
 CHOOSING: Final = frozenset({"random", "pick"})
 ROLLED: Final = CHOOSING | {"roll"}
-# Those whose result may be another one in the next turn.
+# Macros whose result may differ in the next turn.
 ROLLED_EACH_TURN: Final = ROLLED - {"pick"}

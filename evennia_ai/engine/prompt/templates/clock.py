@@ -1,7 +1,7 @@
-"""The clock of macros: what `{{time}}` and its kin give for one moment.
+"""The clock of macros: the values of `{{time}}` and similar macros for one moment.
 
-The moment is a fact of the turn, recorded with it: ISO 8601 with the offset of its zone. Formats
-are those of SillyTavern's `{{datetimeformat}}` (moment.js), in English whatever the machine speaks.
+The moment is a fact of the turn and recorded with it: ISO 8601 with the offset of its zone. Formats
+are those of SillyTavern's `{{datetimeformat}}` (moment.js), always in English.
 """
 
 import re
@@ -17,7 +17,7 @@ _MONTHS: Final = (
     *("January", "February", "March", "April", "May", "June", "July"),
     *("August", "September", "October", "November", "December"),
 )
-# Formats that stand for others; the small letter is the short form.
+# Abbreviations of formats. The small letters are the short forms.
 _LOCAL: Final = {
     "LTS": "h:mm:ss A",
     "LT": "h:mm A",
@@ -97,50 +97,50 @@ _PARTS: Final[Mapping[str, Callable[[datetime], str]]] = {
     "X": lambda now: str(int(now.timestamp())),
     "x": lambda now: str(int(now.timestamp()) * 1000 + now.microsecond // 1000),
 }
-# The longest first; what is in square brackets stands as it is.
+# The longest first. Text in square brackets stays as it is.
 _PART: Final = re.compile(
     r"\[([^\[\]]*)\]|" + "|".join(sorted((*_PARTS, *_LOCAL), key=lambda part: (-len(part), part)))
 )
 
 
-def in_format(now: datetime, pattern: str) -> str:
-    """Return the moment as a format of moment.js says it, in English.
+def format_moment(now: datetime, pattern: str) -> str:
+    """Return the moment in a format of moment.js, in English.
 
-    Letters that are no part of the format stand as they are.
+    Letters that are not part of a format stay as they are.
     """
 
     def part(found: re.Match[str]) -> str:
         if found[1] is not None:
             return found[1]
         if found[0] in _LOCAL:
-            return in_format(now, _LOCAL[found[0]])
+            return format_moment(now, _LOCAL[found[0]])
         return _PARTS[found[0]](now)
 
     return _PART.sub(part, pattern)
 
 
 def clock_values(now: str) -> dict[str, str]:
-    """Return what macros may name for a moment: `time`, `date`, ... and the moment itself.
+    """Return the values of macros for a moment: `time`, `date`, ... and the moment itself.
 
     Args:
-        now: ISO 8601 with the offset of its zone, "" if there is no clock; then there are none.
+        now: ISO 8601 with the offset of its zone; "" if there is no clock, which gives no values.
     """
     if not now:
         return {}
     moment = datetime.fromisoformat(now)
-    return {CLOCK: now, **{name: in_format(moment, form) for name, form in _NAMED.items()}}
+    return {CLOCK: now, **{name: format_moment(moment, form) for name, form in _NAMED.items()}}
 
 
 def clock_text(now: str, pattern: str, utc_hours: int | None) -> str:
-    """Return the moment in this format, in its own zone or so many hours from UTC.
+    """Return the moment in a format, in its own zone or in one with this offset from UTC.
 
     Raises:
-        TemplateError: It is in no year that a calendar has.
+        TemplateError: it is in a year that no calendar has.
     """
     moment = datetime.fromisoformat(now)
     try:
         if utc_hours is not None:
             moment = moment.astimezone(timezone(timedelta(hours=utc_hours)))
-        return in_format(moment, pattern)
+        return format_moment(moment, pattern)
     except (OverflowError, ValueError) as error:
         raise TemplateError("names the time of a year that no calendar has") from error

@@ -1,9 +1,9 @@
 """Logic in builders' texts: conditions, comparisons and filters in the syntax of Jinja2.
 
-`allowed` refuses most of that syntax when a text is saved, and Jinja2 renders the rest. This module
-refuses what is too long to be read at all. It also puts a name in the place of each macro, such as
-`{{roll:d6}}`, which Jinja2 cannot read. The value of that name is what the macro gives there. An
-error about something that is neither says how to write it.
+`syntax` refuses most of Jinja2's syntax when a text is saved, and Jinja2 renders the rest. This
+module refuses texts that are too long to parse. It also puts a name in the place of each macro,
+such as `{{roll:d6}}`, which Jinja2 cannot parse. The value of that name is the macro's result. If a
+text holds something that is neither a macro nor an expression, the error says how to write it.
 """
 
 import re
@@ -18,18 +18,18 @@ from jinja2.sandbox import ImmutableSandboxedEnvironment
 from jinja2.visitor import NodeTransformer
 
 from evennia_ai.engine.errors import TemplateError
-from evennia_ai.engine.prompt.templates.allowed import FILTERS, TESTS, check_syntax, count_passes
 from evennia_ai.engine.prompt.templates.chunks import (
     Chunk,
     Noop,
     Run,
     Trim,
     Value,
-    joined,
-    without_breaks,
+    join_chunks,
+    trim_line_breaks,
     work_of,
 )
-from evennia_ai.engine.prompt.templates.macros import block_remarks, pieces
+from evennia_ai.engine.prompt.templates.macros import block_remarks, split_chunks
+from evennia_ai.engine.prompt.templates.syntax import FILTERS, TESTS, check_syntax, count_passes
 from evennia_ai.engine.prompt.templates.value_names import KNOWN_NAMES, OUTLET
 from evennia_ai.engine.prompt.templates.work import (
     COPIED_A_UNIT,
@@ -42,15 +42,14 @@ from evennia_ai.engine.prompt.templates.work import (
 )
 
 MAX_WORDS: Final = 500
-"""Names, numbers, texts and signs inside its `{{ }}` and `{% %}`."""
+"""The most names, numbers, texts and signs inside all `{{ }}` and `{% %}`."""
 MAX_BRACKETS: Final = 20
 MAX_DIGITS: Final = 18
 MAX_NAME: Final = 100
 MAX_SOUGHT: Final = 99
-"""Characters of a text that `in` looks for in another one.
+"""The longest text, in characters, for which `in` may search another text.
 
-Python finds so short a text in one walk. For a longer one it may take the product of both lengths.
-"""
+Python finds such a short text in one pass. A longer one may take the product of both lengths."""
 _MAX_PROBLEM: Final = 200
 _SILENT: Final = frozenset(
     {"data", "whitespace", "raw_begin", "raw_end"}
@@ -60,10 +59,10 @@ _SILENT: Final = frozenset(
 
 
 def _is_in(sought: object, found_in: Container[object]) -> bool:
-    """True if a text has another one in it, or a list has it as an item.
+    """True if a text contains another one, or a list has it as an item.
 
     Raises:
-        TemplateError: The text that is looked for in a text is too long.
+        TemplateError: the text to search for is too long.
     """
     if isinstance(sought, Undefined):
         str(sought)  # raises the error that names it
@@ -87,7 +86,7 @@ _ENVIRONMENT: Final = _make_environment()
 
 
 class _BoundSearches(NodeTransformer):
-    """Replaces each `in` with the test that bounds how long it may take."""
+    """A transformer that replaces each `in` with the test that limits its work."""
 
     def visit_Compare(self, node: nodes.Compare) -> nodes.Node:  # noqa: N802 Jinja2 names it
         self.generic_visit(node)
@@ -106,24 +105,24 @@ class CheckedLogic:
     def __init__(self, tree: nodes.Template, placed: dict[str, Chunk]) -> None:
         self._placed = placed
         self.macros = tuple(placed.values())
-        """The macros in it."""
+        """The macros in the template."""
         self.names = tuple(name for name in check_syntax(tree) if name not in placed)
-        """The names of the values it reads, without those that stand in macros."""
+        """The names of the values that it reads outside macros."""
         nodes_below = sum(1 for _ in tree.find_all(nodes.Node))
         of_macros = PLACED_MACRO_WORK * len(placed) + work_of(self.macros)
         self.work = LOGIC_WORK + NODE_WORK * nodes_below + of_macros
-        """The units of work it takes, without the lengths of values."""
+        """The units of work that it takes, without the lengths of values."""
         self._passes = count_passes(tree)
         code = _ENVIRONMENT.compile(_BoundSearches().visit(tree))
         self._template = JinjaTemplate.from_code(_ENVIRONMENT, code, {})
 
     def render(self, run: Run) -> str:
-        """Return the text.
+        """Render the template.
 
         Raises:
-            TemplateError: It reads a name without a value, compares a text with a number, or makes
+            TemplateError: it reads a name without a value, compares a text with a number, or makes
                 too much text. The error names the line.
-            OutOfWorkError: It needs more work than the turn has left.
+            OutOfWorkError: it needs more work than the turn has left.
         """
         read = {name: run.values[name] for name in self.names if name in run.values}
         passed = sum(len(read.get(name, "")) * times for name, times in self._passes.items())
@@ -150,7 +149,7 @@ class CheckedLogic:
         run.meter.pay(made.length // COPIED_A_UNIT)
         if not made.trims:
             return "".join(made.texts)
-        return "".join(without_breaks(made.texts, made.trims, made.noops))
+        return "".join(trim_line_breaks(made.texts, made.trims, made.noops))
 
     def _line_of(self, error: Exception) -> int | None:
         """Return the line of the template at which Jinja2's function stopped."""
@@ -161,7 +160,7 @@ class CheckedLogic:
 
 
 class _Made:
-    """The text that a rendering made up to now, and the places of `trim` and `noop` in it."""
+    """The text that a rendering has made so far, and the places of `trim` and `noop` in it."""
 
     __slots__ = ("length", "noops", "run", "texts", "trims")
 
@@ -174,7 +173,7 @@ class _Made:
 
 
 class _MacroValue:
-    """The value of a name in the place of a macro, which is filled when the name is written."""
+    """The value in the place of a macro. The macro is filled in when Jinja2 writes the value."""
 
     __slots__ = ("_chunk", "_made")
 
@@ -187,14 +186,14 @@ class _MacroValue:
             self._made.trims.append(len(self._made.texts))
         elif isinstance(self._chunk, Noop):
             self._made.noops.append(len(self._made.texts))
-        return joined((self._chunk,), self._made.run)
+        return join_chunks((self._chunk,), self._made.run)
 
 
 def compile_logic(source: str) -> CheckedLogic:
-    """Return the compiled template.
+    """Compile a template with logic.
 
     Raises:
-        TemplateError: Its syntax is wrong or not allowed. The error names the line.
+        TemplateError: its syntax is wrong or not allowed. The error names the line.
     """
     source = _without_block_remarks(source)
     named, placed = _without_macros(source)
@@ -212,7 +211,7 @@ def compile_logic(source: str) -> CheckedLogic:
         raise TemplateError("is nested too deeply; take some of it out") from error
 
 
-# What is not looked through for macros: how it begins, and how each kind of it ends.
+# Starts of stretches without macros (raw text, comment, statement), and the end of each kind.
 _OPENING: Final = re.compile(r"(\{%-?\s*raw\s*-?%\})|(\{#)|(\{%)")
 _CLOSINGS: Final = (
     (1, re.compile(r"\{%-?\s*endraw\s*-?%\}")),
@@ -222,10 +221,10 @@ _CLOSINGS: Final = (
 
 
 def _statements(source: str) -> Iterator[tuple[int, int]]:
-    """Yield where each statement, comment and raw text of Jinja2 begins and ends.
+    """Yield the start and the end of each statement, comment and raw text of Jinja2.
 
-    A kind that is not closed once is not looked for again: thousands of openings without an end
-    take one walk through the text, and not one walk each.
+    If a kind is not closed once, it is not searched again. So thousands of openings without an end
+    take one pass through the text, and not one pass each.
     """
     unclosed: set[int] = set()
     at = 0
@@ -245,10 +244,10 @@ def _statements(source: str) -> Iterator[tuple[int, int]]:
 
 
 def _without_block_remarks(source: str) -> str:
-    """The text with a comment of Jinja2 in the place of each `{{//}} ... {{///}}`.
+    """Return the text with a comment of Jinja2 in the place of each `{{//}} ... {{///}}`.
 
-    Statements in a remark say nothing. The comment is as long and has as many lines, so that
-    errors and dice keep their places.
+    Statements in a remark have no effect. The comment has the same length and the same lines, so
+    that errors and dice keep their places.
     """
     if "{{" not in source or "/" not in source:
         return source
@@ -266,7 +265,7 @@ _RAW: Final = re.compile(r"\{%-?\s*raw\b")
 
 
 def _without_macros(source: str) -> tuple[str, dict[str, Chunk]]:
-    """The text with a name in the place of each macro, and which macro each name is for."""
+    """Return the text with a name in the place of each macro, and the macro of each name."""
     name = "macro_"
     while name in source:
         name += "_"
@@ -274,7 +273,7 @@ def _without_macros(source: str) -> tuple[str, dict[str, Chunk]]:
     made: list[str] = []
     done = 0
     for start, end in [*_statements(source), (len(source),) * 2]:
-        for written, chunk in pieces(source[done:start], place=done):
+        for written, chunk in split_chunks(source[done:start], place=done):
             made.append(_named(written, chunk, placed, name))
         made.append(source[start:end])
         done = end
@@ -282,7 +281,7 @@ def _without_macros(source: str) -> tuple[str, dict[str, Chunk]]:
 
 
 def _named(written: str, chunk: Chunk, placed: dict[str, Chunk], name: str) -> str:
-    """What Jinja2 reads in the place of a chunk."""
+    """Return the text that Jinja2 reads in the place of a chunk."""
     if chunk == written:  # text, or an expression
         return written
     if isinstance(chunk, Value) and not chunk.name.startswith(OUTLET):
@@ -292,7 +291,7 @@ def _named(written: str, chunk: Chunk, placed: dict[str, Chunk], name: str) -> s
     return f"{{{{{name}{len(placed) - 1}{lines}}}}}"
 
 
-# Macro -> how it is written.
+# Macro -> its form, for error messages.
 _FORMS: Final = {
     **{
         f"{what}{kind}var": f"{{{{{what}{kind}var::name::value}}}}"
@@ -310,7 +309,7 @@ _FORMS: Final = {
     "outlet": "{{outlet::name}}",
     "reverse": "{{reverse:text}}",
 }
-# What begins like a macro of other programs and no expression of Jinja2 begins with.
+# Starts of macros in other programs. No expression of Jinja2 starts like this.
 _FOREIGN: Final = re.compile(
     r"\{\{\s*(?:([#/^>])\s*(\w*)|(\w+)(?:\s*::?|[ \t]+(?!is\b|in\b|if\b|not\b|and\b|or\b)[\w'\"]))"
 )
@@ -318,9 +317,9 @@ _CONDITIONS: Final = frozenset({"if", "else", "unless", "each", "with"})
 
 
 def _meant(named: str) -> str:
-    """What an author may have meant who wrote a macro that is none, "" where there is no such.
+    """Return the correct form of a macro that is wrong, for an error message; "" if there is none.
 
-    In the text names stand already for the macros that are known.
+    Names are already in the place of the macros that are known.
     """
     done, outside = 0, []
     for start, end in _statements(named):
@@ -342,7 +341,7 @@ def _meant(named: str) -> str:
 
 
 def _check_size(source: str) -> None:
-    """Refuse what is too much to be read at all; Jinja2 itself takes whatever there is."""
+    """Check that the text is short enough to parse: Jinja2 has no limit of its own."""
     words = depth = 0
     for line, kind, written in _ENVIRONMENT.lex(source):
         if kind in _SILENT:

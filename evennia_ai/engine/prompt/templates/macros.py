@@ -1,12 +1,13 @@
-"""Macros: a text split into what stands as it is and what is filled in, and how that is filled.
+"""Macros: a text is split into literal parts and macros, each with a rule for filling it in.
 
-Known are those of the card standard (Card V3, "Curly braced syntaxes", and V1's `<USER>`, `<BOT>`,
-`<CHAR>`) and those of SillyTavern that presets are made of: variables, `trim`, `newline`, `noop`,
-dice as `{{roll 2d6}}`. Names count in any case; what is not known stays as it is written.
+The known macros are those of the card standard (Card V3, "Curly braced syntaxes", and V1's
+`<USER>`, `<BOT>`, `<CHAR>`) and those of SillyTavern that presets need: variables, `trim`,
+`newline`, `noop`, and dice such as `{{roll 2d6}}`. Names count in any case. An unknown macro stays
+as written.
 
-A macro is filled whole or sent exactly as it is written, decided from the outermost braces inwards.
-One that is known may hold others, which are filled first and in their order. In one that is not
-known, nothing is filled. A result is never read again: what a value says is no macro.
+A macro is either filled in or sent exactly as written, decided from the outermost braces inwards. A
+known macro may hold others, which are filled in first and in their order. In an unknown macro
+nothing is filled in. A result is never parsed again: a value can contain no macro.
 """
 
 import re
@@ -34,7 +35,7 @@ from evennia_ai.engine.prompt.templates.chunks import (
 from evennia_ai.engine.prompt.templates.value_names import OUTLET
 from evennia_ai.engine.prompt.templates.variables import Operation
 
-# Of an odd run of braces the first is text, as in SillyTavern: `{{{user}}` is `{Anna`.
+# In an odd run of braces the first one is text, as in SillyTavern: `{{{user}}` is `{Anna`.
 _BRACES: Final = re.compile(r"\{\{+|\}\}")
 _BRACES_OR_V1: Final = re.compile(_BRACES.pattern + r"|<(?ai:user|bot|char)>")
 _SIMPLE: Final = re.compile(r"\{\{[^{}<]*\}\}")
@@ -42,24 +43,24 @@ _SIMPLE_OR_V1: Final = re.compile(_SIMPLE.pattern + r"|<(?ai:user|bot|char)>")
 _NAME: Final = re.compile(r"\{\{\s*[A-Za-z_][A-Za-z0-9_]*\s*\}\}|<.*")
 _REMARK: Final = re.compile(r"\{\{\s*(?://(?:\s*\}\})?|comment\s*\}\})", re.IGNORECASE)
 _REMARK_END: Final = re.compile(r"\{\{\s*/\s*(?://|comment)\s*\}\}", re.IGNORECASE)
-# The blanks around its name are stripped afterwards: in the pattern a run of them would be gone
-# through once for each of its characters.
+# The blanks around the name are stripped afterwards. In the pattern, a run of blanks would take
+# quadratic time.
 _OUTLET: Final = re.compile(r"\s*outlet\s*::(.*)", re.IGNORECASE | re.DOTALL)
 _V1_NAMES: Final = {"user": "user", "bot": "char", "char": "char"}
 MAX_LEVELS: Final = 20
-"""How deep macros may hold macros; those deeper inside stay as they are written."""
+"""The deepest nesting of macros. Deeper ones stay as written."""
 
 MAX_MACROS: Final = 2_000
-"""Macros that one text may have: more than that are never filled in, and take long to read."""
+"""The most macros in one text. More are not filled in, because they take long to parse."""
 MAX_MACROS_OF_FILE: Final = 10_000
-"""Macros that the texts of one card or preset may have together."""
+"""The most macros in all texts of one card or preset."""
 MAX_MACROS_OF_BOOK: Final = 100_000
-"""Macros that the texts of all entries of one lorebook may have together."""
+"""The most macros in all entries of one lorebook."""
 _V1_MARKS: Final = ("<user>", "<bot>", "<char>")
 
 
 def count_macros(text: str) -> int:
-    """Return how many macros a text has at most, without splitting it."""
+    """Return the largest possible number of macros in a text, without splitting it."""
     count = text.count("{{")
     if "<" in text:
         folded = text.lower()
@@ -70,10 +71,15 @@ def count_macros(text: str) -> int:
 def check_macros(
     texts: Iterable[tuple[str, str]], *, kind: str, most: int = MAX_MACROS_OF_FILE
 ) -> None:
-    """Refuse a file whose texts, each given with its path, have too many macros.
+    """Check that the texts of a file do not have too many macros.
+
+    Args:
+        texts: The texts, each with its path in the file.
+        kind: The kind of file, for the error.
+        most: The most macros in all texts together.
 
     Raises:
-        FormatError: One text, or all together, have more than the limit; it names the text.
+        FormatError: one text, or all together, have too many. The error names the text.
     """
     total = 0
     for where, text in texts:
@@ -93,7 +99,7 @@ def check_macros(
             )
 
 
-# Names that stand for something of their own.
+# Macros that are one word and no value.
 _PLAIN_WORDS: Final[Mapping[str, Chunk]] = {"trim": Trim(), "newline": "\n", "noop": Noop()}
 
 
@@ -102,16 +108,18 @@ class Split(NamedTuple):
 
     chunks: Chunks
     foreign: tuple[str, ...]
-    """Each `{{...}}` that is no macro and stays as it is written."""
+    """Each `{{...}}` that is no known macro and stays as written."""
 
 
 def split_macros(text: str, *, v1_names: bool) -> Split:
-    """`text` in literal chunks, named values, rolls and what SillyTavern has beside them.
+    """Split a text into literals, named values and other macros.
 
-    `v1_names` also takes `<USER>`, `<BOT>` and `<CHAR>`, as card text has them.
+    Args:
+        text: The text.
+        v1_names: True if `<USER>`, `<BOT>` and `<CHAR>` are macros too, as in card texts.
     """
     foreign: list[str] = []
-    made = pieces(text, _Splitting(v1_names, foreign))
+    made = split_chunks(text, _Splitting(v1_names, foreign))
     return Split(tuple([chunk for _, chunk in made]), tuple(foreign))
 
 
@@ -123,10 +131,17 @@ class _Splitting(NamedTuple):
 _PLAINLY: Final = _Splitting()
 
 
-def pieces(
+def split_chunks(
     text: str, how: _Splitting = _PLAINLY, *, place: int = 0, level: int = 0
 ) -> list[tuple[str, Chunk]]:
-    """The chunks of a text that begins at `place` of the whole one, each with how it is written."""
+    """Return the chunks of a text, each with its written form.
+
+    Args:
+        text: The text.
+        how: The rules for splitting.
+        place: The offset of the text in the whole one. It decides how dice fall.
+        level: The depth of nesting.
+    """
     made: list[tuple[str, Chunk]] = []
     done = 0
     for macro in _outermost(text, v1_names=how.v1_names):
@@ -147,15 +162,15 @@ class _Span(NamedTuple):
     start: int
     end: int
     holds: bool = False
-    """Whether others stand in it."""
+    """True if it holds other macros."""
     is_block: bool = False
-    """Whether it is a remark with an end of its own: `{{//}} ... {{///}}`."""
+    """True if it is a remark with an end of its own: `{{//}} ... {{///}}`."""
 
 
 def _outermost(text: str, *, v1_names: bool) -> list[_Span]:
-    """The macros that stand in no other one, in one walk over the braces."""
+    """Return the macros that are in no other macro, in one pass over the braces."""
     has_names = v1_names and "<" in text
-    # Most texts have no macro in another one: there one pattern finds all, in half the time.
+    # Most texts have no nested macros. Then one pattern finds all of them in half the time.
     simple = (_SIMPLE_OR_V1 if has_names else _SIMPLE).finditer(text)
     spans = [_Span(found.start(), found.end()) for found in simple]
     count = sum(text[span.start] == "{" for span in spans) if has_names else len(spans)
@@ -183,16 +198,16 @@ def _outermost_of_nested(text: str, *, v1_names: bool) -> list[_Span]:
 
 
 def block_remarks(text: str) -> list[tuple[int, int]]:
-    """Where the remarks with an end of their own stand: `{{//}} ... {{///}}`."""
+    """Return the places of remarks with an end of their own: `{{//}} ... {{///}}`."""
     spans = _outermost(text, v1_names=False)
     return [(span.start, span.end) for span in spans if span.is_block]
 
 
 def _with_blocks(text: str, spans: list[_Span]) -> list[_Span]:
-    """The same, where a remark and the end that belongs to it are one (SillyTavern, Macros 2.0)."""
+    """Return the spans with each remark and its end as one (SillyTavern, Macros 2.0)."""
     made: list[_Span] = []
     bare: list[int] = []
-    texts: list[int] = []  # remarks that have a text: such a one begins a block if no other does
+    texts: list[int] = []  # remarks with a text, which only begin a block if no bare one does
     for span in spans:
         opened = bare or texts
         is_end = _REMARK_END.fullmatch(text, span.start, span.end)
@@ -209,7 +224,7 @@ def _with_blocks(text: str, spans: list[_Span]) -> list[_Span]:
 
 
 def _chunk(written: str, span: _Span, how: _Splitting, *, place: int, level: int) -> Chunk:
-    """What a macro stands for; itself as it is written where it is none that is known."""
+    """Return the chunk of a macro, or its written form if it is unknown."""
     if span.is_block:
         return Roll("//", "", place)
     if not span.holds:
@@ -217,7 +232,7 @@ def _chunk(written: str, span: _Span, how: _Splitting, *, place: int, level: int
         if named is not None:
             return named
     called = _function(written[2:-2])
-    if called is not None and called[0] in REMARKS:  # nothing comes out of it, whatever it holds
+    if called is not None and called[0] in REMARKS:  # its result is always empty
         return Roll(*called, place)
     chunk: Chunk | None = None
     if not span.holds:
@@ -234,7 +249,7 @@ def _chunk(written: str, span: _Span, how: _Splitting, *, place: int, level: int
 
 
 def _of_words(written: str) -> Value | Moment | None:
-    """The outlet or the moment that a macro names which takes more than one word."""
+    """Return the outlet or the moment of a macro with more than one word, None if it is neither."""
     body = written[2:-2]
     if outlet := _OUTLET.fullmatch(body):
         name = outlet[1].strip()
@@ -250,10 +265,10 @@ def _of_words(written: str) -> Value | Moment | None:
 def _computed(
     written: str, name: str, argument: str, how: _Splitting, *, place: int, level: int
 ) -> Choice | Computed | None:
-    """What a `random`, `pick`, `reverse` or `roll` stands for that holds others.
+    """Return the chunk of a `random`, `pick`, `reverse` or `roll` that holds other macros.
 
-    None where one that it reverses, or throws as dice, is not known: the result would be neither
-    filled nor as it is written.
+    None if it would reverse an unknown macro, or throw it as dice: the result would be neither
+    filled in nor as written.
     """
     begin = place + len(written) - 2 - len(argument)
     if name in CHOOSING:
@@ -269,11 +284,11 @@ def _computed(
 
 
 def _chunks(text: str, how: _Splitting, *, place: int, level: int) -> Chunks:
-    return tuple(chunk for _, chunk in pieces(text, how, place=place, level=level))
+    return tuple(chunk for _, chunk in split_chunks(text, how, place=place, level=level))
 
 
 def _value(written: str) -> Chunk | None:
-    """What a name in braces, or one of V1, stands for; None for anything else."""
+    """Return the chunk of a name in braces, or of V1; None for anything else."""
     if not _NAME.fullmatch(written):
         return None
     name = written.strip("{}<>").strip().lower()
@@ -289,7 +304,7 @@ _known_value: Final = lru_cache(maxsize=1024)(_value)  # the same few names in a
 
 
 def _function(body: str) -> tuple[str, str] | None:
-    """Name and argument of a macro that takes one, or None."""
+    """Return the name and the argument of a macro that takes one, or None."""
     if body.lstrip().startswith("//"):
         return "//", ""
     if dice := _ROLL.fullmatch(body):
@@ -301,7 +316,7 @@ def _function(body: str) -> tuple[str, str] | None:
 
 
 _ROLL: Final = re.compile(r"\s*roll\s+([^:\s{][^:{]*(?:\{\{.*)?|\{\{.*)", re.IGNORECASE | re.DOTALL)
-# `{{datetimeformat YYYY}}`, `{{time_UTC+2}}` and `{{time::UTC+2}}`, as SillyTavern writes them.
+# SillyTavern's `{{datetimeformat YYYY}}`, `{{time_UTC+2}}` and `{{time::UTC+2}}`.
 _MOMENT: Final = re.compile(
     r"\s*datetimeformat(?:\s*::|\s*:(?!:)|\s)(?=.*\S)(.*)"
     r"|\s*time(?:_|\s*::?\s*|\s+)UTC([+-](?:[01]?[0-9]|2[0-3]))?\s*",
@@ -315,7 +330,7 @@ _VARIABLE: Final = re.compile(
 
 
 def _change(found: re.Match[str], how: _Splitting, *, place: int, level: int) -> Change | None:
-    """What a macro of variables says; None where it lacks a name or a value, or is too deep."""
+    """Return the chunk of a macro of variables, None if it is incomplete or too deep."""
     if level > MAX_LEVELS and "{{" in found[3]:
         return None
     operation, is_global = _OPERATIONS[found[1].lower()], found[2] is not None
@@ -338,10 +353,10 @@ _OPERATIONS: Final[Mapping[str, Operation]] = {
 
 
 def _apart(text: str, *, most: int, separator: str = "::") -> Iterator[tuple[int, str]]:
-    """The parts of a text between separators, with their offsets; those in inner macros are theirs.
+    """Yield the parts of a text between separators, with their offsets.
 
-    A comma after a backslash separates nothing. The last part has all that is left where there
-    would be more than `most`.
+    Separators in inner macros do not count, nor does a comma after a backslash. The last of `most`
+    parts holds the rest of the text.
     """
     begin = count = done = 0
     for span in [*_outermost(text, v1_names=False), _Span(len(text), len(text))]:

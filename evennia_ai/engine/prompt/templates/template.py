@@ -1,11 +1,10 @@
-"""Templates: a component's or an entry's text, compiled once, rendered over plain values.
+"""Templates: the text of a component or an entry, compiled once and rendered over plain values.
 
-Trust decides the language. Imported text (cards, lore, presets) knows macros alone (`macros.py`):
-they are split out once and filled in a single pass, a macro's result is never expanded again, an
-unknown macro stays as it is written. Builders' and authors' text may have the syntax of Jinja2 as
-well, beside the same macros. `allowed` checks its tree against a short list when it is saved, and
-Jinja2 renders what passes. Text without logic never reaches Jinja, and player text is never a
-template.
+Trust decides the language. Imported text (cards, lore, presets) only has macros (`macros.py`). They
+are split out once and filled in by a single pass: the result of a macro is never expanded again,
+and an unknown macro stays as written. Text of builders and authors may also have the syntax of
+Jinja2. `syntax` checks it against a short list when it is saved, and Jinja2 renders it. Text
+without logic never reaches Jinja2, and player text is never a template.
 """
 
 import re
@@ -35,8 +34,8 @@ from evennia_ai.engine.prompt.templates.chunks import (
     Run,
     Special,
     Value,
-    inside,
-    joined,
+    join_chunks,
+    nested_chunks,
     work_of,
 )
 from evennia_ai.engine.prompt.templates.logic import CheckedLogic, compile_logic
@@ -47,14 +46,18 @@ from evennia_ai.engine.prompt.templates.work import COPIED_A_UNIT, MAX_FILLED, T
 
 K = TypeVar("K")
 _LOGIC: Final = re.compile(r"\{[%#]")
-# As many chunks are joined first and counted then, which is quicker; more could make too much.
+# Up to this many chunks are joined before their length is checked, which is faster. More of them
+# could make too large a text.
 _FEW: Final = 16
 
 
-def filled(chunks: tuple[Plain, ...], *, values: Mapping[str, str], dice: Dice, seed: str) -> str:
-    """The chunks as text; a name without a value stays as it was written.
+def fill_chunks(
+    chunks: tuple[Plain, ...], *, values: Mapping[str, str], dice: Dice, seed: str
+) -> str:
+    """Return the chunks as text. A name without a value stays as written.
 
-    TooLongError: names that stand in it many times make more than MAX_FILLED characters.
+    Raises:
+        TooLongError: repeated names make more than MAX_FILLED characters.
     """
     texts = [
         chunk
@@ -73,9 +76,9 @@ def filled(chunks: tuple[Plain, ...], *, values: Mapping[str, str], dice: Dice, 
 
 
 class TooLongError(Exception):
-    """Filled in, a text would have more than MAX_FILLED characters.
+    """A text that would have more than MAX_FILLED characters.
 
-    `shortened` is that text with the names left as they are written which find no room in it.
+    `shortened` is that text, in which names whose values do not fit stay as written.
     """
 
     def __init__(self, shortened: str) -> None:
@@ -84,6 +87,7 @@ class TooLongError(Exception):
 
 
 def _within(chunks: tuple[Plain, ...], texts: list[str]) -> str:
+    """Return the text with the values that fit, and other names as written."""
     written = [p.written if isinstance(p, Value) else t for p, t in zip(chunks, texts, strict=True)]
     room = MAX_FILLED - sum(map(len, written))
     for index, text in enumerate(texts):
@@ -95,34 +99,35 @@ def _within(chunks: tuple[Plain, ...], texts: list[str]) -> str:
 
 
 MAX_SOURCE: Final = 50_000
-"""Characters that a builder's or an author's text may have: more than most models can read."""
+"""The longest text of a builder or an author, in characters: more than most models can read."""
 
 
 class Uses(NamedTuple):
-    """What the chunks of a text depend on, and what they leave to the texts behind it."""
+    """The values, dice and variables that the chunks of a text use."""
 
     names: tuple[str, ...] = ()
-    """Of the values it reads, each once."""
+    """The names of the values that it reads, each once."""
     rolls: bool = False
-    """Whether it asks the dice."""
+    """True if it rolls dice."""
     rolls_each_turn: bool = False
-    """Whether it asks dice that fall anew in each turn."""
+    """True if it rolls dice that fall again in each turn."""
     is_special: bool = False
-    """Whether it has more than names and dice."""
+    """True if it has more than names and dice."""
     reads: frozenset[Variable] = frozenset()
+    """The variables that it reads, as far as their names are written in it."""
     sets: frozenset[Variable] = frozenset()
-    """The variables whose names are written in it."""
+    """The variables that it sets, as far as their names are written in it."""
     computes_names: bool = False
-    """Whether a variable in it has a name that is made of values."""
+    """True if the name of a variable in it is made from values."""
     has_variables: bool = False
-    """Whether it reads or sets variables."""
+    """True if it reads or sets variables."""
 
 
 _NAMES_ALONE: Final = frozenset({str, Value})
 
 
 def uses_of(chunks: Sequence[Chunk]) -> Uses:
-    """What these chunks, and those inside them, use."""
+    """Return the values, dice and variables that these chunks, and those inside them, use."""
     if _NAMES_ALONE.issuperset(map(type, chunks)):  # in nearly all texts
         named = [chunk.name for chunk in chunks if isinstance(chunk, Value)]
         return Uses(tuple(dict.fromkeys(named)))
@@ -130,7 +135,7 @@ def uses_of(chunks: Sequence[Chunk]) -> Uses:
     dice: set[str] = set()
     special: list[Special] = []
     has_special = any(isinstance(chunk, SPECIAL) for chunk in chunks)
-    for chunk in inside(chunks) if has_special else chunks:
+    for chunk in nested_chunks(chunks) if has_special else chunks:
         if isinstance(chunk, Value):
             names[chunk.name] = None
         elif isinstance(chunk, (Roll, Choice, Computed)):
@@ -163,18 +168,19 @@ def _variables(changes: Sequence[Change]) -> dict[str, Any]:
 
 @typed_frozen
 class Template:
-    """A compiled text and what it uses."""
+    """A compiled text."""
 
     source: str
     uses: Uses = Uses()
+    """The values, dice and variables that it uses."""
     chunks: Chunks = ()
     logic: CheckedLogic | None = None
     is_checked: bool = False
-    """Whether its author is told what does not fit; in imported text it stays as it is written."""
+    """True if its author gets an error for what does not fit. Imported text stays as written."""
     seed: str = ""
-    """What its dice are thrown for, "" without any: made once, however many dice there are."""
+    """The hash of the text for its dice, "" without dice. It is computed only once."""
     work: int = 0
-    """Units of work that are paid at first: all of its macros and logic, without the values."""
+    """The units of work for its macros and logic, without the values."""
 
     # Only entries of lore have templates as values, and lore is imported text.
     __get_pydantic_core_schema__ = plain_form(
@@ -192,20 +198,20 @@ class Template:
         variables: Variables | None = None,
         kept: Mapping[str, str] | None = None,
     ) -> str:
-        """Return the text for these values.
+        """Render the text.
 
         Args:
-            values: What it may name.
-            dice: What its dice, `random` and `pick` fall by.
-            meter: The work that the texts of one turn share. Without one the text is by itself:
-                it has a limit of its own, and imported text that is too much stays as written.
-            variables: What other texts set; they take what this one sets. Without them the text
-                has its own.
-            kept: The values that go into variables, where those are others.
+            values: The values that it may name.
+            dice: The dice of `random`, `pick` and `roll`.
+            meter: The work that the texts of one turn share. Without one, the text has a limit of
+                its own, and imported text that is too expensive stays as written.
+            variables: The variables of other texts, which also take those of this one. Without
+                them, the text has its own.
+            kept: The values that go into variables, if they differ.
 
         Raises:
-            TemplateError: It cannot be rendered.
-            OutOfWorkError: It needs more work than the meter has left.
+            TemplateError: it cannot be rendered.
+            OutOfWorkError: it needs more work than the meter has left.
         """
         paid = meter or Meter()
         try:
@@ -215,7 +221,7 @@ class Template:
             if variables is None:
                 variables = Variables(meter=paid)
             run = Run(values, dice, self.seed, variables, values if kept is None else kept, paid)
-            return joined(self.chunks, run) if self.logic is None else self.logic.render(run)
+            return join_chunks(self.chunks, run) if self.logic is None else self.logic.render(run)
         except TemplateError:
             if self.is_checked or meter is not None:
                 raise
@@ -224,7 +230,7 @@ class Template:
     def _filled(self, values: Mapping[str, str], dice: Dice, meter: Meter) -> str:
         try:
             chunks = cast(tuple[Plain, ...], self.chunks)  # nothing of it is special
-            text = filled(chunks, values=values, dice=dice, seed=self.seed)
+            text = fill_chunks(chunks, values=values, dice=dice, seed=self.seed)
         except TooLongError as error:
             if self.is_checked:
                 raise TemplateError(f"{error}; name its values less often") from error
@@ -234,22 +240,22 @@ class Template:
 
     @property
     def names(self) -> tuple[str, ...]:
-        """The names of the values it reads."""
+        """The names of the values that it reads."""
         return self.uses.names
 
     @property
     def rolls(self) -> bool:
-        """Whether it asks the dice."""
+        """True if it rolls dice."""
         return self.uses.rolls
 
     @property
     def reads(self) -> bool:
-        """True if what it renders may be another text than its source."""
+        """True if the rendered text may differ from its source."""
         return self.logic is not None or self.chunks not in ((), (self.source,))
 
     @property
     def hidden_keys(self) -> tuple[str, ...]:
-        """What `{{hidden_key:...}}` in it holds: seen by recursive scanning alone (Card V3)."""
+        """The texts of `{{hidden_key:...}}`, which only recursive scanning sees (Card V3)."""
         return tuple(
             chunk.argument.strip()
             for chunk in self.chunks
@@ -257,14 +263,14 @@ class Template:
         )
 
     def unknown(self, values: Mapping[str, str]) -> tuple[str, ...]:
-        """Names this template reads that `values` does not have; they stay as written."""
+        """Return the names that it reads and `values` does not have. They stay as written."""
         return tuple([n for n in self.names if n not in values and not n.startswith(OUTLET)])
 
 
 def fill_each(
     templates: Mapping[K, Template], values: Mapping[str, str], dice: Dice, meter: Meter
 ) -> dict[K, str]:
-    """Return texts filled in that are only searched; those beyond the meter stay as written."""
+    """Return texts filled in for searching. Texts for which no work is left stay as written."""
     made: dict[K, str] = {}
     for key, template in templates.items():
         try:
@@ -275,18 +281,19 @@ def fill_each(
 
 
 MOST_COMPILED: Final = 1_024
-"""Texts that are kept compiled for all who use them: components of many NPCs have the same."""
+"""The number of texts that are kept compiled. Components of many NPCs have the same text."""
 LONG_SOURCE: Final = 20_000
-"""Characters of a text from which on few are kept compiled, so that what is kept has a bound."""
+"""Few texts of at least this many characters are kept compiled, to limit the memory."""
 MOST_LONG_COMPILED: Final = 64
-"""How many of those are kept: enough for the cards and presets that a game plays at one time."""
+"""The number of these: enough for the cards and presets that a game plays at one time."""
 
 
 def compile_template(source: str, *, trust: Trust) -> Template:
-    """`source` ready to render; equal texts share what is compiled.
+    """Compile a text. Equal texts share the result.
 
-    TemplateError: the text is no valid template, or uses what templates may not use. Imported
-    text and player text never raise.
+    Raises:
+        TemplateError: the text is not a valid template, or uses syntax that is not allowed.
+            Imported text and player text never raise it.
     """
     if trust == "imported" and "{{" not in source and "<" not in source:
         # Most have nothing to fill in, and those of one book would drive out all that is kept.
@@ -336,8 +343,8 @@ def _seed(source: str, uses: Uses) -> str:
     return seed_of(source) if uses.rolls else ""
 
 
-def expanded_alone(text: str, *, values: Mapping[str, str], dice: Dice) -> str:
-    """A text nobody vouches for, with its macros filled and other names as they are written."""
+def expand_imported(text: str, *, values: Mapping[str, str], dice: Dice) -> str:
+    """Return imported text with its macros filled in and unknown names as written."""
     if count_macros(text) > MAX_MACROS:
         return text
     chunks = split_macros(text, v1_names=False).chunks

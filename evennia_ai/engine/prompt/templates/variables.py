@@ -1,12 +1,11 @@
-"""Variables: what the texts of one prompt set for those behind them, and what that may cost.
+"""Variables: values that texts of one prompt set for the texts after them, and their cost.
 
-`{{setvar::name::value}}` and its kin are SillyTavern's. There they last as long as a chat, or as
-the program; here as long as one composition, which begins with none: a prompt is a function of its
-inputs. Local and global ones are told apart by the kind, and live equally long.
+`{{setvar::name::value}}` and similar macros are SillyTavern's. There a variable lasts as long as a
+chat, or as the program. Here it lasts for one composition, which starts without any, because a
+prompt is a function of its inputs. Local and global variables are different, but last equally long.
 
-A text reads what was set before it and leaves what it changed, so that whoever expands a list of
-texts hands the values from one to the next. All that is set or read is paid for by its length
-(`work`): texts that double a value again and again end at a limit, which the error names.
+A text reads what earlier texts set, and leaves what it changed. Setting and reading are paid by
+length (`work`), so texts that double a value again and again end at a limit. The error names it.
 """
 
 import re
@@ -16,15 +15,14 @@ from typing import Final, Literal, NamedTuple
 from evennia_ai.engine.errors import TemplateError
 from evennia_ai.engine.prompt.templates.work import COPIED_A_UNIT, Meter
 
-MAX_NAME: Final = 200
+MAX_NAME: Final = 200  # characters
 MAX_VALUE: Final = 200_000
-"""Characters that a name and a value may have."""
 
 Operation = Literal["set", "add", "inc", "dec", "get"]
 
 
 class Variable(NamedTuple):
-    """The name of a variable; `str` is how it is told."""
+    """The name of a variable. `str` gives its name in reports."""
 
     name: str
     is_global: bool = False
@@ -38,20 +36,26 @@ NOTHING_SET: Final[Found] = {}
 
 
 class Variables:
-    """What one text finds set, and what it changes."""
+    """The variables that one text may read, and those that it changes."""
 
     __slots__ = ("_found", "_meter", "_under", "changed", "read")
 
     def __init__(
         self, found: Found = NOTHING_SET, *, meter: Meter, under: Found = NOTHING_SET
     ) -> None:
-        """`under` is read where `found` has no value."""
+        """Start a text.
+
+        Args:
+            found: The variables that it may read.
+            meter: The work that it may do.
+            under: Variables to read if `found` has no value.
+        """
         self._found, self._under, self._meter = found, under, meter
         self.changed: dict[Variable, str] = {}
         self.read: dict[Variable, None] = {}
 
     def get(self, variable: Variable) -> str:
-        """Its value, "" where nothing set it."""
+        """Return the value of a variable, "" if no text set it."""
         value = ""
         for known in (self.changed, self._found, self._under):
             if variable in known:
@@ -62,7 +66,11 @@ class Variables:
         return value
 
     def set(self, variable: Variable, value: str) -> None:
-        """Give it a value for whatever comes behind."""
+        """Set a variable for the texts after this one.
+
+        Raises:
+            TemplateError: its name or its value is too long.
+        """
         if len(variable.name) > MAX_NAME:
             raise TemplateError(
                 f"the name of a variable has more than {MAX_NAME} characters; shorten it"
@@ -76,7 +84,7 @@ class Variables:
         self.changed[variable] = value
 
     def add(self, variable: Variable, more: str) -> str:
-        """Add a number to a number, or put a text behind what is there; the new value."""
+        """Add a number to a number, or append a text to a text, and return the new value."""
         before = self.get(variable)
         value = _sum(before, more)
         self.set(variable, before + more if value is None else value)
@@ -93,7 +101,7 @@ _WHOLE_BELOW: Final = 1e21  # larger ones are written with an exponent
 
 
 def _sum(before: str, more: str) -> str | None:
-    """Two numbers added, as SillyTavern writes the result; None where one is no number."""
+    """Return the sum of two numbers as SillyTavern writes it, None if one is not a number."""
     total = 0.0
     for text in (before or "0", more):
         if len(text) > _LONGEST_NUMBER or not _NUMBER.fullmatch(text):

@@ -1,11 +1,11 @@
-"""Work: what the macros and the logic of texts may do in one turn, counted and never measured.
+"""Work: a limit for the macros and the logic of one turn, in steps and never in time.
 
-A unit is about a tenth of a microsecond on a usual machine. Everything pays before it is done:
-each macro, each step of logic, and each text that is made, by its length. So a turn gives the same
-prompt on every machine, and the same whether its texts were remembered from an earlier turn or not.
+A unit is about a tenth of a microsecond on a usual machine. Every operation pays before it runs:
+each macro, each step of logic, and each text by its length. So a turn gives the same prompt on
+every machine, and the same if its texts were remembered from an earlier turn.
 
-All texts of a turn share one limit, whoever wrote them and whatever they were granted. Parts of it
-are set aside, so that a text that nobody vouches for cannot use up what the game's own texts need.
+All texts of a turn share one limit, regardless of author and grants. Parts of it are reserved, so
+that contained text cannot use up the work that the game's own texts need.
 """
 
 from typing import Final
@@ -15,30 +15,31 @@ from evennia_ai.engine.errors import TemplateError
 MAX_WORK: Final = 45_000
 """Units of work for all texts of one turn: about 5 ms of the game's thread."""
 FIELDS_WORK: Final = MAX_WORK // 20
-"""Of these, for filling in the card's fields as values of other texts: four times, once for each
-way in which a text may see them (`Fields`)."""
+"""The part for rendering the card's fields as values of other texts.
+
+It is needed four times, once for each way in which a text may see them (`Fields`)."""
 SCANNED_WORK: Final = MAX_WORK // 20
-"""Of these, for the card's texts that lore searches."""
+"""The part for the card's texts in which lore looks for keys."""
 KEYS_WORK: Final = MAX_WORK // 20
-"""Of these, for the macros in the keys of a book."""
+"""The part for macros in the keys of a book."""
 PLACED_WORK: Final = MAX_WORK - 4 * FIELDS_WORK - SCANNED_WORK - KEYS_WORK
-"""What is left for the texts that stand in the prompt."""
+"""The rest, for the texts of the prompt."""
 LORE_WORK: Final = MAX_WORK // 4
-"""At most so much of it is for entries of lore."""
+"""The most that entries of lore may use of it."""
 CONTAINED_WORK: Final = MAX_WORK // 4
-"""At most so much of it is for texts that nobody vouches for."""
+"""The most that contained texts may use of it."""
 TEXT_WORK: Final = 10
-"""What it takes to begin with a text that has macros."""
+"""The price of starting a text with macros."""
 LOGIC_WORK: Final = 100
-"""The same for one that has logic."""
+"""The price of starting a text with logic."""
 NODE_WORK: Final = 3
-"""The same for each node of the syntax tree of logic."""
+"""The price of each node in the syntax tree of logic."""
 PLACED_MACRO_WORK: Final = 60
-"""The same for each macro between logic, beside what the macro itself takes."""
+"""The price of each macro inside logic, on top of the macro's own."""
 PASSED_A_UNIT: Final = 7
-"""Characters that a filter or a comparison goes through for one unit."""
+"""Characters that a filter or a comparison reads for one unit."""
 MAX_FILLED: Final = 200_000
-"""Characters that a text may have when its names are filled in."""
+"""The longest text after filling in names, in characters."""
 COPIED_A_UNIT: Final = 500
 """Characters that are put together for one unit."""
 COUNTED_A_UNIT: Final = 16
@@ -46,7 +47,7 @@ COUNTED_A_UNIT: Final = 16
 
 
 class OutOfWorkError(TemplateError):
-    """A text needs more work than is left of the turn."""
+    """A text that needs more work than is left of the turn."""
 
     def __init__(self, *, line: int | None = None) -> None:
         super().__init__(
@@ -57,7 +58,7 @@ class OutOfWorkError(TemplateError):
 
 
 class Meter:
-    """The work that may still be done; whoever does some pays first."""
+    """The work that is left. Every operation pays before it runs."""
 
     __slots__ = ("left", "limit", "ran_out")
 
@@ -65,15 +66,15 @@ class Meter:
         self.limit = limit
         self.left = limit
         self.ran_out = False
-        """Whether something was too much for it."""
+        """True if some operation was too expensive."""
 
     @property
     def spent(self) -> int:
-        """What was paid."""
+        """The work that was paid."""
         return self.limit - self.left
 
     def pay(self, work: int) -> None:
-        """Pay for work. What is too much is refused, and costs nothing.
+        """Pay for work. An operation that is too expensive is refused and costs nothing.
 
         Raises:
             OutOfWorkError: less than that is left.
@@ -84,10 +85,10 @@ class Meter:
         self.left -= work
 
     def pay_whole(self, work: int, *, at_least: int) -> None:
-        """Pay for a text whose work is known, as if it were filled in again.
+        """Pay for a text whose work is known, as if it were rendered again.
 
-        One whose macros alone (`at_least`) are too much is refused at once. Any other would have
-        used up what is left before it was stopped.
+        A text whose macros alone (`at_least`) are too expensive is refused at once. Any other would
+        have used up the rest before it was stopped, so nothing is left.
         """
         if work > self.left >= at_least:
             self.left = 0

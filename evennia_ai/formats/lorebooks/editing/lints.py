@@ -14,7 +14,7 @@ from evennia_ai.engine.lorebook.book import Lorebook
 from evennia_ai.engine.lorebook.entry import IN_HISTORY, LoreEntry
 from evennia_ai.engine.lorebook.rules import ActivationRules, ClockName
 from evennia_ai.engine.lorebook.scan.entry_keys import ALWAYS, NEVER
-from evennia_ai.engine.prompt.settled import unsettled_sentence
+from evennia_ai.engine.prompt.prefix_rules import describe_dependence
 from evennia_ai.engine.prompt.templates.unknown import unknown_macros
 from evennia_ai.engine.prompt.tokens import ESTIMATE, TokenCounter
 from evennia_ai.engine.text.normal_form import normal_form
@@ -305,7 +305,7 @@ def unsettled_entry_sentence(entry: LoreEntry) -> str:
     """
     if entry.position in IN_HISTORY:
         return ""
-    return unsettled_sentence(entry.template.source)
+    return describe_dependence(entry.template.source)
 
 
 _CHECKS: Final[tuple[LintCheck, ...]] = (

@@ -10,8 +10,8 @@ from evennia_ai.engine.history.records import ERASED
 from evennia_ai.engine.history.turn.manifest import TurnManifest
 from evennia_ai.engine.history.turn.replay import replay_messages, turn_report
 from evennia_ai.engine.lorebook.book import Unmatched
-from evennia_ai.engine.prompt.messages import digest
-from evennia_ai.engine.prompt.report import report_of
+from evennia_ai.engine.prompt.messages import messages_sha256
+from evennia_ai.engine.prompt.report import make_report
 from evennia_ai.engine.prompt.trace import Verdict
 from tests.engine.history.builders import a_conversation, a_prompt, manifest_of, sent
 
@@ -26,7 +26,7 @@ def test_past_prompt_is_rebuilt_byte_for_byte():
     rebuilt = replay_messages(manifest, records)
 
     assert [m.wire() for m in rebuilt] == [m.wire() for m in prompt.messages]
-    assert digest(rebuilt) == prompt.sha256
+    assert messages_sha256(rebuilt) == prompt.sha256
 
 
 @pytest.mark.req("S2-30")
@@ -60,7 +60,7 @@ def test_manifest_has_the_hash_of_the_sent_bytes():
     said = a_conversation(3)
     prompt = a_prompt(said)
 
-    assert manifest_of(prompt, said).sha256 == digest(prompt.messages)
+    assert manifest_of(prompt, said).sha256 == messages_sha256(prompt.messages)
 
 
 @pytest.mark.req("S2-16")
@@ -198,7 +198,7 @@ def test_report_of_a_past_turn_is_unchanged():
     told = turn_report(again, records)
     # Which record is behind a text made for this prompt is known when it is committed.
     made = replace(told, messages=tuple(replace(one, record=None) for one in told.messages))
-    asked = report_of(prompt, older=older.sent)
+    asked = make_report(prompt, older=older.sent)
     assert made == replace(
         asked, messages=tuple(replace(one, record=None) for one in asked.messages)
     )

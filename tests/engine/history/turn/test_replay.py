@@ -7,7 +7,7 @@ import pytest
 from evennia_ai.engine.history.records import ERASED
 from evennia_ai.engine.history.turn.manifest import RecordedMessage
 from evennia_ai.engine.history.turn.replay import Fault, replay, shared_prefix
-from evennia_ai.engine.prompt.messages import digest
+from evennia_ai.engine.prompt.messages import messages_sha256
 from tests.engine.history.builders import a_conversation, a_prompt, manifest_of, sent
 
 
@@ -18,7 +18,7 @@ def test_prompt_is_rebuilt_from_its_records():
     manifest, _, records = sent(prompt, said)
     rebuilt = replay(manifest, records)
     assert rebuilt.is_same
-    assert digest(rebuilt.messages) == manifest.sha256 == prompt.sha256
+    assert messages_sha256(rebuilt.messages) == manifest.sha256 == prompt.sha256
 
 
 def test_replay_names_a_missing_record_and_its_message():

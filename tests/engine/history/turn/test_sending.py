@@ -14,7 +14,7 @@ from evennia_ai.engine.history.turn.sending import (
     sent_messages,
     storable_messages,
 )
-from evennia_ai.engine.prompt.messages import Message, Part, digest, pending
+from evennia_ai.engine.prompt.messages import Message, Part, event_message, messages_sha256
 from tests.engine.history.builders import a_conversation, a_new_record, a_prompt, sent, stored
 
 
@@ -30,7 +30,7 @@ def test_sent_messages_equal_the_prompt():
     _, handles, records = sent(prompt, said)
 
     assert {handle.record.id for handle in handles} == {record.id for record in records}
-    assert digest(sent_messages(handles)) == prompt.sha256
+    assert messages_sha256(sent_messages(handles)) == prompt.sha256
 
 
 @pytest.mark.req("S2-09")
@@ -95,7 +95,7 @@ def test_changed_copy_is_sent_as_recorded_and_noticed():
     going_out = sent_messages(handles)
 
     assert "Something else." not in [m.content for m in going_out]
-    assert digest(going_out) != manifest.sha256
+    assert messages_sha256(going_out) != manifest.sha256
 
 
 class TestText:
@@ -148,7 +148,7 @@ class TestText:
 
 class TestStorableMessages:
     def test_storable_messages_are_unchanged_objects(self):
-        messages = (a_text("Grüß Gott, 霧."), pending("Hello \x07"))
+        messages = (a_text("Grüß Gott, 霧."), event_message("Hello \x07"))
 
         assert storable_messages(messages) is messages
 
@@ -167,4 +167,4 @@ class TestStorableMessages:
         said = a_conversation(3)
         manifest, handles, _ = sent(a_prompt(said, mood="Oren \x00 is tired."), said)
 
-        assert digest(sent_messages(handles)) == manifest.sha256
+        assert messages_sha256(sent_messages(handles)) == manifest.sha256

@@ -150,7 +150,7 @@ def test_the_same_book_is_placed_anew_in_every_turn() -> None:
     history = a_history("user: a coin")
     for count in range(1, 4):
         prompt = the_prompt(books=(book,), history=list(history))
-        assert prompt.pieces[0].claim.depth == count
+        assert prompt.fragments[0].claim.depth == count
         history = history.appended(said("user", "b"))
 
 
@@ -237,7 +237,7 @@ def test_it_stands_beside_the_message_it_tells_or_at_an_end_of_the_history(talk:
     book, history, limit, event = talk
     prompt = the_prompt(books=(book,), history=history, event=event, limit=limit)
     own = [m for m in prompt.messages if m.block == "history" and not m.injected]
-    for piece in prompt.pieces:
+    for piece in prompt.fragments:
         if piece.claim.beside is None:
             continue
         at = prompt.messages.index(piece.message)

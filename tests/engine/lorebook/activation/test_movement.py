@@ -8,7 +8,7 @@ from evennia_ai.engine.lorebook.activation.activation import Activation
 from evennia_ai.engine.lorebook.rules import ActivationRules
 from evennia_ai.engine.lorebook.scan.window import Scan
 from evennia_ai.engine.prompt.history import History
-from evennia_ai.engine.prompt.messages import Message, pending, said
+from evennia_ai.engine.prompt.messages import Message, event_message, said
 from tests.engine.lorebook.builders import a_book, a_world_entry, an_entry, awake, reasons, texts
 
 ARRIVAL = "Anna comes in from the ferry."
@@ -39,19 +39,19 @@ def test_who_comes_and_goes_wakes_no_entry_by_itself() -> None:
 
 
 def test_nor_does_an_arrival_that_is_being_answered() -> None:
-    event = pending(ARRIVAL, kind="arrive")
+    event = event_message(ARRIVAL, kind="arrive")
     assert texts(heard(an_entry(keys=["ferry"]), history=[], event=event)) == []
 
 
 @pytest.mark.parametrize("kind", ["say", "whisper", "talk", "pose", "give", "show", "combat", ""])
 def test_speech_poses_and_what_else_happens_wake_it(kind: str) -> None:
-    event = pending("The ferry.", kind=kind)
+    event = event_message("The ferry.", kind=kind)
     assert texts(heard(an_entry(keys=["ferry"]), history=[], event=event)) == ["Some lore."]
 
 
 @pytest.mark.parametrize("kind", ["arrive", "leave", "moved"])
 def test_an_entry_that_asks_for_movement_is_woken_by_it(kind: str) -> None:
-    event = pending("The ferry.", kind=kind)
+    event = event_message("The ferry.", kind=kind)
     entry = an_entry(keys=["ferry"], extensions=asking())
     assert texts(heard(entry, history=[], event=event)) == ["Some lore."]
     assert texts(heard(entry, history=[came()])) == ["Some lore."]

@@ -11,7 +11,7 @@ from evennia_ai.engine.lorebook.scan.matching import KeyTable
 from evennia_ai.engine.lorebook.scan.shelves import Key
 from evennia_ai.engine.lorebook.scan.window import Scan
 from evennia_ai.engine.prompt.history import History
-from evennia_ai.engine.prompt.messages import Message, pending, said
+from evennia_ai.engine.prompt.messages import Message, event_message, said
 from evennia_ai.engine.prompt.tokens import TokenCounter
 from tests.engine.lorebook.builders import WORDS, a_book, a_history, an_entry, awake, texts
 from tests.engine.prompt.builders import a_record
@@ -181,7 +181,7 @@ def test_a_conversation_that_went_on_is_as_good_as_a_new_one(entries, steps, dep
         now = [*messages, message]
         if goes_on:
             messages = now
-        pends = None if event is None else pending(event)
+        pends = None if event is None else event_message(event)
         warm = awake(book, scan=Scan(history=view, event=pends), rules=rules)
         fresh = [replace(one, memo={}) for one in now]
         cold = awake(a_book(*listed), scan=Scan(history=History(fresh), event=pends), rules=rules)

@@ -15,7 +15,7 @@ from evennia_ai.engine.prompt.dice import Dice
 from evennia_ai.engine.prompt.expansion import ComponentSet
 from evennia_ai.engine.prompt.templates.chunks import work_of
 from evennia_ai.engine.prompt.templates.macros import MAX_MACROS, count_macros, split_macros
-from evennia_ai.engine.prompt.templates.template import compile_template, expanded_alone, fill_each
+from evennia_ai.engine.prompt.templates.template import compile_template, expand_imported, fill_each
 from evennia_ai.engine.prompt.templates.work import (
     COUNTED_A_UNIT,
     MAX_WORK,
@@ -117,7 +117,7 @@ def test_work_that_is_known_is_paid_as_if_it_were_done(work: int, at_least: int,
 def test_a_text_by_itself_has_a_limit_of_its_own() -> None:
     text = "{{roll:100d6}}" * 500
     assert compile_template(text, trust="imported").render(VALUES, DICE) == text
-    assert expanded_alone(text, values={}, dice=DICE) == text
+    assert expand_imported(text, values={}, dice=DICE) == text
     with pytest.raises(OutOfWorkError):
         compile_template(text, trust="builder").render(VALUES, DICE)
 

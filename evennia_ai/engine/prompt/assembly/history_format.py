@@ -1,45 +1,47 @@
-"""What was said as a prompt shows it: with names or without, in quotes; and who is stood in for.
+"""The format of the history: speakers' names, quotes, and a stand-in for a missing user message.
 
-Nothing in what was said is expanded, and its records stay as they are. A message that is shown
-otherwise than it was said is a text of its own, which names no record: what is sent is made from
-what is stored, so it is stored as it is sent.
+Nothing in what was said is expanded, and the records stay as they are. A message that is shown in
+another form is a text of its own without a record. Messages to send are made from what is stored,
+so the new form is stored as it is sent.
 """
 
 from collections.abc import Iterable
 from dataclasses import replace
 from typing import Final, NamedTuple
 
-from evennia_ai.engine.prompt.assembly import AssemblyRules, Names
+from evennia_ai.engine.prompt.assembly.rules import AssemblyRules, Names
+from evennia_ai.engine.prompt.fragments import Fragment
 from evennia_ai.engine.prompt.history import History
 from evennia_ai.engine.prompt.memo import Memo, Slot
 from evennia_ai.engine.prompt.messages import Message
-from evennia_ai.engine.prompt.pieces import Piece
 
 STAND_IN: Final = "assembly:stand_in"
-"""The origin of the message that stands for what nobody said."""
+"""The origin of the message that stands in for a user."""
 
 _SPEAKING: Final = ("user", "assistant")
 
 
 class _Way(NamedTuple):
-    """How what was said is shown."""
+    """The form in which messages are shown."""
 
     names: Names
     quote_user: bool
 
 
 class _Shown(NamedTuple):
+    """A formatted history, and the form for which it was made."""
+
     way: _Way
     history: History
 
 
-# A message as it is shown, and the history of such messages that was asked for last.
+# Kept with a message: its formatted form. Kept with a conversation: the formatted history.
 _SHOWN: Final = Slot[tuple[_Way, Message]]("shown")
 _SHOWN_HISTORY: Final = Slot[_Shown]("shown history")
 
 
-def shown_history(history: History, rules: AssemblyRules) -> History:
-    """The history as the rules show it; the one that is given where they show it as it is."""
+def format_history(history: History, rules: AssemblyRules) -> History:
+    """Return the history in the form of the rules, or itself if nothing changes."""
     if rules.names == "field" and not rules.quote_user:
         return history
     way = _Way(rules.names, rules.quote_user)
@@ -59,15 +61,15 @@ def shown_history(history: History, rules: AssemblyRules) -> History:
     return shown
 
 
-def shown_event(event: Message | None, rules: AssemblyRules) -> Message | None:
-    """The event as the rules show it."""
+def format_event(event: Message | None, rules: AssemblyRules) -> Message | None:
+    """Return the event in the form of the rules."""
     if event is None or (rules.names == "field" and not rules.quote_user):
         return event
     return _shown(event, _Way(rules.names, rules.quote_user))
 
 
 def _shown(message: Message, way: _Way) -> Message:
-    """A message as it is shown: the same one where that is as it was said."""
+    """Return a message in a form, or itself if nothing changes."""
     if not message.counted or message.role == "tool":
         return message
     known = message.memo.get(_SHOWN)
@@ -88,19 +90,23 @@ def _shown(message: Message, way: _Way) -> Message:
     return made
 
 
-def stand_in(
-    rules: AssemblyRules, history: History, pieces: Iterable[Piece], *, answers: bool
+def stand_in_message(
+    rules: AssemblyRules, history: History, fragments: Iterable[Fragment], *, answers: bool
 ) -> Message | None:
-    """The message that ends the history where the character spoke last, None where none does.
+    """Return the user message that ends a history in which the character spoke last, if any.
 
-    `answers` says that an event or a tool's result follows. What is injected behind the newest
-    message ends the history, too, unless the character says it.
+    Args:
+        rules: The rules, with the text of the message.
+        history: The messages that the prompt may show.
+        fragments: The texts of the prompt. If one of depth 0 has another role than the character's,
+            it ends the history already.
+        answers: True if an event or a tool's result follows.
     """
     if not rules.stand_in or answers or not len(history):
         return None
     if history[history.stop - 1].role != "assistant":
         return None
-    at_the_end = (p for p in pieces if p.claim.depth == 0 and not p.claim.from_oldest)
-    if any(piece.message.role != "assistant" for piece in at_the_end):
+    at_the_end = (p for p in fragments if p.claim.depth == 0 and not p.claim.from_oldest)
+    if any(fragment.message.role != "assistant" for fragment in at_the_end):
         return None
     return Message("user", rules.stand_in, origin=STAND_IN)

@@ -8,8 +8,8 @@ from hypothesis import strategies as st
 
 from evennia_ai.engine.compose import compose
 from evennia_ai.engine.inputs import Inputs
-from evennia_ai.engine.prompt.assembly import PLAIN, PRESETS, AssemblyRules
-from evennia_ai.engine.prompt.messages import Message, costs
+from evennia_ai.engine.prompt.assembly.rules import PLAIN, PRESETS, AssemblyRules
+from evennia_ai.engine.prompt.messages import Message, message_tokens
 from evennia_ai.engine.prompt.notes import AuthorsNote
 from evennia_ai.engine.prompt.prompt import Prompt
 from tests.engine.prompt.builders import (
@@ -38,7 +38,7 @@ def stretches(prompt: Prompt, origin: str) -> list[str]:
     return [text for m in prompt.messages for found, text in m.stretches if found == origin]
 
 
-def test_each_part_of_a_joined_message_is_what_is_left_of_its_text() -> None:
+def test_parts_of_a_merged_message_cover_the_kept_texts() -> None:
     prompt = the_prompt(
         BY_ROLE,
         injected("  One \n", 1, id=1201, key="one"),
@@ -60,7 +60,7 @@ def test_texts_of_two_depths_at_the_top_are_two_messages() -> None:
     assert texts(the_prompt(BY_ROLE, *deep))[:2] == ["Depth 9.", "Depth 8."]
 
 
-def test_a_text_that_stays_is_no_part_of_a_joined_message() -> None:
+def test_persistent_text_is_never_merged() -> None:
     prompt = the_prompt(
         BY_ROLE,
         injected("Bottom.", 0, key="bottom"),
@@ -81,7 +81,7 @@ def test_the_same_texts_give_the_same_message_again() -> None:
     assert first is again
 
 
-def test_a_squashed_message_tells_where_each_stretch_is_from() -> None:
+def test_squashed_message_has_a_part_for_each_text() -> None:
     prompt = the_prompt(
         SQUASHED, a_component("One.", id=1201, key="one"), a_component("Two.", id=1202, key="two")
     )
@@ -89,7 +89,7 @@ def test_a_squashed_message_tells_where_each_stretch_is_from() -> None:
     assert stretches(prompt, "component:two") == ["Two."]
 
 
-def test_a_message_of_the_history_keeps_its_number_behind_squashed_ones() -> None:
+def test_history_message_has_its_number_after_squashed_messages() -> None:
     fog = Message("system", "Fog.")
     prompt = the_prompt(
         SQUASHED,
@@ -129,5 +129,9 @@ def test_what_was_composed_before_changes_nothing_and_no_prompt_costs_more_than_
     for one in rules:
         prompt = compose(under(shared, one))
         assert prompt.sha256 == compose(under(inputs(), one)).sha256
-        assert sum(costs(prompt.messages, prompt.counter)) <= prompt.tokens <= prompt.limit_tokens
+        assert (
+            sum(message_tokens(prompt.messages, prompt.counter))
+            <= prompt.tokens
+            <= prompt.limit_tokens
+        )
         assert sum(prompt.by_origin.values()) == prompt.tokens

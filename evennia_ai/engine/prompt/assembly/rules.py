@@ -1,8 +1,8 @@
-"""How a prompt is put together where it need not be as ours are: the rules of an assembly.
+"""The rules of an assembly: how texts become messages.
 
-By default everything is as this engine does it. `rules: sillytavern` sets what SillyTavern 1.12
-does with its own settings untouched; each rule can be overridden alone. `settings.assembly` of a
-scenario and `EVENNIA_AI_ASSEMBLY` of a game are read here.
+The defaults are this engine's own way. `rules: sillytavern` does what SillyTavern 1.12 does with
+its default settings. Each rule can be overridden. They are written in `settings.assembly` of a
+scenario and in `EVENNIA_AI_ASSEMBLY` of a game.
 """
 
 from collections.abc import Mapping
@@ -23,12 +23,12 @@ HistoryCut = Literal["steps", "messages"]
 WHERE: Final = "settings.assembly"
 MAX_TEXT: Final = 20_000
 LORE: Final = "{0}"
-"""What stands for the lore in `lore_format`."""
+"""The place of the lore in `lore_format`."""
 
 NEW_CHAT: Final = "new_chat"
 GROUP_NUDGE: Final = "group_nudge"
 ALONE: Final = frozenset({NEW_CHAT, GROUP_NUDGE})
-"""The keys of components whose messages are never squashed: the lines around the history."""
+"""The keys of components that are never squashed: the lines before and after the history."""
 
 _Text = Annotated[str, Field(max_length=MAX_TEXT)]
 _Format = Annotated[
@@ -47,44 +47,47 @@ _LoreFormat = Annotated[
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class AssemblyRules:
-    """How a prompt is put together; the defaults are this engine's own way."""
+    """The rules of an assembly. The defaults are this engine's own way."""
 
     ties: Ties = "id"
-    """Who stands first at one depth and order. `id`: by registry ID, each text a message of its
-    own. `role`: assistant above user above system, in a role components by ID, then notes, the
-    card's depth prompt, the persona, lore; those of one depth, order and role are one message."""
+    """The order of texts at one depth and order. `id`: by registry ID, each text as a message of
+    its own. `role`: assistant above user above system; inside a role components by ID, then notes,
+    the card's depth prompt, the persona, lore. Texts of one depth, order and role are one
+    message."""
     examples: ExamplesForm = "text"
-    """`messages`: example dialogue of card and lore is one message for each turn somebody speaks,
+    """`messages`: example dialogue of card and lore becomes one message for each turn of a speaker,
     of role system, named `example_user` or `example_assistant`."""
     example_heading: _Text = ""
-    """With `messages`: what stands above each block of examples (`new_example_chat_prompt`)."""
+    """The line above each block of examples, with `messages` (`new_example_chat_prompt`)."""
     pin_examples: bool = False
-    """Where room is short, examples go in before the history."""
+    """Examples are kept before the history if room is short."""
     scenario_format: _Format = None
-    """What stands around the component `scenario`, which is `{{scenario}}` in it; null: nothing
-    does; empty: the component is left out."""
+    """The text around the component `scenario`, with `{{scenario}}` in it. null: none. Empty: the
+    component is left out."""
     personality_format: _Format = None
-    """The same for the component `char_personality`, `{{personality}}` in it."""
+    """The text around the component `char_personality`, with `{{personality}}` in it. null: none.
+    Empty: the component is left out."""
     lore_format: _LoreFormat = ""
-    """What stands around the lore of one place before the history, which is `{0}` in it
-    (`wi_format`); empty: nothing does."""
+    """The text around the lore of one place before the history, with `{0}` in it (`wi_format`).
+    Empty: none."""
     names: Names = "field"
-    """Where speakers are named in the history: in the message's `name`, as `Name: ` before what
-    users and the character said, or nowhere."""
+    """The place of speakers' names: the field `name`, the text as `Name: ` (of users and of the
+    character), or none."""
     quote_user: bool = False
-    """What users said stands in double quotes (`wrap_in_quotes`)."""
+    """Messages of users are in double quotes (`wrap_in_quotes`)."""
     stand_in: _Text = ""
-    """A message of role user that ends the history where the character spoke last
-    (`send_if_empty`); empty: none does."""
+    """A message of role user that ends a history in which the character spoke last
+    (`send_if_empty`). Empty: none."""
     history_cut: HistoryCut = "steps"
-    """`messages`: a full history keeps all messages that fit, each turn anew."""
+    """`messages`: each turn keeps all messages that fit. `steps`: see
+    `BudgetRules.keep_percent`."""
     squash: bool = False
-    """Neighbouring system messages without a name are one, joined by a line feed, but for those of
-    `ALONE` and the headings of examples (`squash_system_messages`)."""
+    """Neighbouring system messages without a name become one message, with line feeds between them.
+    `ALONE` and the headings of examples stay apart (`squash_system_messages`)."""
 
     @property
     def changed(self) -> dict[str, Any]:
-        """The rules that are not as they are by default, by name."""
+        """The rules that differ from the defaults, by name."""
         return {
             one.name: getattr(self, one.name)
             for one in fields(self)
@@ -92,7 +95,7 @@ class AssemblyRules:
         }
 
     def with_ties_of(self, preset: AssemblyPreset) -> "AssemblyRules":
-        """These rules with the ties of a preset."""
+        """Return these rules with the ties of a preset."""
         return replace(self, ties=PRESETS[preset].ties)
 
 
@@ -116,7 +119,7 @@ PRESETS: Final[Mapping[AssemblyPreset, AssemblyRules]] = MappingProxyType(
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class WrittenAssembly(AssemblyRules):
-    """The rules as they may be written: a preset, and what is otherwise than in it."""
+    """The written form of the rules: a preset, and overrides."""
 
     rules: AssemblyPreset = "evennia_ai"
 
@@ -128,11 +131,16 @@ def read_assembly(
     file_rules: AssemblyRules | None = None,
     where: str = WHERE,
 ) -> AssemblyRules:
-    """The rules that a mapping asks for: a preset, then overrides.
+    """Read the rules from a mapping: a preset, then overrides.
 
-    Where it names no preset, those of lore decide the ties. `file_rules` are those of a preset
-    file: they stand for the named ones, of which the ties alone count then. FormatError: an unknown
-    rule, or a value that it cannot have.
+    Args:
+        data: The mapping.
+        lore_rules: The preset of lore. It decides the ties if the mapping names no preset.
+        file_rules: The rules of a preset file. They replace the named preset except for its ties.
+        where: The place of the mapping, for errors.
+
+    Raises:
+        FormatError: a rule is unknown or has a value that it cannot have.
     """
     data = check_settings(WrittenAssembly, data, kind="scenario", where=where)
     if file_rules is not None:
@@ -140,9 +148,9 @@ def read_assembly(
     else:
         preset = PRESETS[data["rules"]] if "rules" in data else PLAIN.with_ties_of(lore_rules)
     own = {name: value for name, value in data.items() if name != "rules"}
-    return assembly_of(replace(preset, **own).changed)
+    return assembly_rules(replace(preset, **own).changed)
 
 
-def assembly_of(changed: Mapping[str, Any]) -> AssemblyRules:
-    """The rules that are otherwise than by default in these alone, as `AssemblyRules.changed`."""
+def assembly_rules(changed: Mapping[str, Any]) -> AssemblyRules:
+    """Return the rules with these changes to the defaults, as in `AssemblyRules.changed`."""
     return AssemblyRules(**changed) if changed else PLAIN

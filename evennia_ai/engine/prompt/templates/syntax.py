@@ -1,8 +1,8 @@
 """The syntax that a template with logic may use, checked when a builder saves it.
 
-The list is short enough for Jinja2 to render what passes. Nothing here repeats, calls, calculates,
-or reads a part of a value. So a rendering takes at most the length of the template times the
-lengths of its values, and no template reaches a method, a class or an address.
+The list is so short that Jinja2 can render the template safely. Nothing in it repeats, calls,
+calculates, or reads a part of a value. So rendering takes at most the length of the template times
+the lengths of its values. No template reaches a method, a class or an address.
 """
 
 from collections import Counter
@@ -14,7 +14,7 @@ from jinja2 import nodes
 from evennia_ai.engine.errors import TemplateError
 from evennia_ai.engine.prompt.templates.value_names import name_of
 
-MAX_NESTING: Final = 50  # neither Jinja2 nor Python can be trusted to go deeper
+MAX_NESTING: Final = 50  # deeper trees may overflow the stack of Jinja2 or of Python
 FILTERS: Final[Mapping[str, int]] = {
     "upper": 0,
     "lower": 0,
@@ -23,7 +23,7 @@ FILTERS: Final[Mapping[str, int]] = {
     "length": 0,
     "default": 1,
 }
-"""The filters, each with the most arguments it takes."""
+"""The filters, each with the most arguments that it takes."""
 TESTS: Final = ("defined", "undefined")
 _ALLOWED: Final[tuple[type[nodes.Node], ...]] = (
     nodes.Template,
@@ -45,7 +45,7 @@ _ONE_AFTER_ANOTHER: Final = "write the values one after the other"
 _NO_CALCULATION: Final = "templates do not calculate; write the result"
 _PLAIN_TEXTS: Final = "values are plain texts without parts; write the name of the value"
 _IN_PLACE: Final = "write its text where it is to stand"
-# What a template may not use -> how messages name it, and what to use instead.
+# Syntax that is refused -> its name in messages, and what to use instead.
 _REFUSED: Final[Mapping[type[nodes.Node], tuple[str, str]]] = {
     nodes.For: ("a loop ({% for %})", "write each case out, with {% if %} where it depends"),
     nodes.Assign: ("{% set %}", "write {{setvar::name::value}}"),
@@ -80,22 +80,22 @@ _OTHERWISE: Final = "write names, conditions, comparisons and filters"
 
 
 def check_syntax(tree: nodes.Template) -> tuple[str, ...]:
-    """Return the names of the values that a template reads, sorted.
+    """Check the syntax of a template and return the sorted names of the values that it reads.
 
-    The tree gets each name as values have it: `CHAR` becomes `char`.
+    It writes each name in the tree in the spelling of values: `CHAR` becomes `char`.
 
     Raises:
-        TemplateError: The template uses something else than the list allows. The error names the
-            line, what is not allowed, and what to write instead.
+        TemplateError: the template uses syntax that is not on the list. The error names the line,
+            the syntax, and what to write instead.
     """
     _check(tree, level=0)
     return tuple(sorted({node.name for node in tree.find_all(nodes.Name)}))
 
 
 def count_passes(tree: nodes.Template) -> Counter[str]:
-    """Return how often a rendering goes through each value at most.
+    """Return the most passes that a rendering makes through each value.
 
-    Each filter and each comparison goes through the values below it once.
+    Each filter and each comparison reads the values below it once.
     """
     operations = tree.find_all((nodes.Filter, nodes.Compare))
     return Counter(name.name for node in operations for name in node.find_all(nodes.Name))
@@ -125,7 +125,7 @@ def _check(node: nodes.Node, *, level: int) -> None:
 
 
 def _children(node: nodes.Node) -> Iterable[nodes.Node]:
-    """Return the nodes below a node; after `in` the items of a list, not the list itself."""
+    """Return the nodes below a node. After `in`, these are the items of a list."""
     match node:
         case nodes.Operand(
             op="in" | "notin", expr=nodes.List(items=items) | nodes.Tuple(items=items)
@@ -135,7 +135,7 @@ def _children(node: nodes.Node) -> Iterable[nodes.Node]:
 
 
 def _check_name(node: nodes.Name) -> None:
-    # Jinja2 gives `self` a meaning, and Python takes some other letters for the same name.
+    # Jinja2 gives `self` a meaning, and Python treats some other letters as the same name.
     if node.name == "self" or not node.name.isascii():
         raise TemplateError(
             f"{_cut(node.name)} cannot be the name of a value; use letters from a to z, digits"

@@ -4,9 +4,9 @@ import pytest
 
 from evennia_ai.engine.errors import ComponentValueError
 from evennia_ai.engine.prompt.components import CONTAINED_PRIORITY, PromptComponent
+from evennia_ai.engine.prompt.filling import MOST_QUOTED, quote_line
 from evennia_ai.engine.prompt.messages import said
-from evennia_ai.engine.prompt.said_last import MOST_QUOTED, quoted
-from evennia_ai.engine.prompt.settled import check_settled
+from evennia_ai.engine.prompt.prefix_rules import check_before_history
 from tests.engine.prompt.builders import a_component, texts, the_prompt, verdicts_of
 
 HISTORY = [said("user", "Is it late?"), said("assistant", "It is.")]
@@ -20,7 +20,7 @@ def without_a_grant(content: str) -> PromptComponent:
     return a_field(content, role="user", placement="history", priority=CONTAINED_PRIORITY)
 
 
-def test_what_was_said_stands_as_it_is_where_a_text_speaks_as_a_user() -> None:
+def test_last_message_is_unquoted_in_a_text_of_role_user() -> None:
     text = "{{lastMessage}}|{{lastUserMessage}}|{{lastCharMessage}}"
     prompt = the_prompt(
         [a_component(text, id=5600, role="user")], history=HISTORY, event='{{char}}, "go"\n on'
@@ -29,24 +29,24 @@ def test_what_was_said_stands_as_it_is_where_a_text_speaks_as_a_user() -> None:
 
 
 @pytest.mark.parametrize("role", ["system", "assistant"])
-def test_in_another_role_it_is_in_quotes_on_one_line(role: str) -> None:
+def test_last_message_is_quoted_on_one_line_in_another_role(role: str) -> None:
     part = a_component("Said: {{lastMessage}}", id=5600, role=role)
     prompt = the_prompt([part], history=HISTORY, event='Go,\n"now" {{char}}')
     assert "Said: \"Go, 'now' {{char}}\"" in texts(prompt)
 
 
-def test_what_is_long_is_cut() -> None:
-    assert len(quoted("word " * 10_000)) == MOST_QUOTED + 5
-    assert quoted("") == '""'
+def test_long_last_message_is_cut_in_quotes() -> None:
+    assert len(quote_line("word " * 10_000)) == MOST_QUOTED + 5
+    assert quote_line("") == '""'
 
 
-def test_a_field_is_a_value_of_other_texts_even_where_its_own_place_is_off() -> None:
+def test_field_is_a_value_even_when_its_component_is_off() -> None:
     field = a_field("{{char}} is old.", enabled=False)
     prompt = the_prompt([field, a_component("Who: {{description}}", id=1101)])
     assert texts(prompt) == ["Who: Oren is old."]
 
 
-def test_a_field_without_its_grant_reaches_no_text_that_stands_elsewhere() -> None:
+def test_field_without_grant_is_no_value_outside_the_history() -> None:
     reader = a_component("Who: {{description}}", id=1101)
     prompt = the_prompt([without_a_grant("Obey me."), reader], history=HISTORY)
     assert "Who: {{description}}" in texts(prompt)
@@ -54,7 +54,7 @@ def test_a_field_without_its_grant_reaches_no_text_that_stands_elsewhere() -> No
     assert "left as written: description" in reason
 
 
-def test_a_field_without_its_grant_reaches_none_through_a_variable() -> None:
+def test_field_without_grant_is_no_value_through_a_variable() -> None:
     setter = a_component(
         "{{setvar::d::{{description}}}}", id=1101, role="user", placement="history"
     )
@@ -72,12 +72,12 @@ def test_a_field_that_names_itself_is_filled_once() -> None:
 
 def test_a_builders_text_before_the_history_may_not_name_what_was_said_last() -> None:
     with pytest.raises(ComponentValueError, match=r"without \{\{lastMessage\}\}"):
-        check_settled(a_component("{{lastMessage}}"))
+        check_before_history(a_component("{{lastMessage}}"))
 
 
 def test_imported_text_that_names_what_was_said_is_not_refused_when_it_is_saved() -> None:
     part = a_component("Said: {{lastMessage}}", trust="imported")
-    check_settled(part)
+    check_before_history(part)
     [(_, _, reason), *_] = verdicts_of(the_prompt([part], event="Go."), "component:component_1201")
     assert "names {{lastMessage}}" in reason
 

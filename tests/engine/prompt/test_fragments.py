@@ -13,16 +13,16 @@ from evennia_ai.engine.prompt.blocks import DynamicBlock
 from evennia_ai.engine.prompt.budget import BudgetRules
 from evennia_ai.engine.prompt.components import MAX_DEPTH, PromptComponent
 from evennia_ai.engine.prompt.expansion import ComponentSet
-from evennia_ai.engine.prompt.history import History
-from evennia_ai.engine.prompt.messages import Message, said
-from evennia_ai.engine.prompt.pieces import (
+from evennia_ai.engine.prompt.fragments import (
     Claim,
-    Piece,
+    Fragment,
     Tier,
     block_breaks,
     leading_blocks,
-    make_piece,
+    make_fragment,
 )
+from evennia_ai.engine.prompt.history import History
+from evennia_ai.engine.prompt.messages import Message, said
 from evennia_ai.engine.prompt.prompt import Prompt
 from evennia_ai.engine.prompt.registry import with_statics
 from evennia_ai.engine.prompt.tokens import TokenCounter, ratio_counter
@@ -62,9 +62,9 @@ def the_prompt(*components: PromptComponent, **given: Any) -> Prompt:
     return compose(inputs_of(*components, **given))
 
 
-def a_piece(text: str, *, counter: TokenCounter = LETTERS) -> Piece:
+def a_piece(text: str, *, counter: TokenCounter = LETTERS) -> Fragment:
     claim = Claim(origin=ORIGIN, id=1060, key="dialogue_examples", role="system", tier=Tier(4))
-    return make_piece(text, claim, counter=counter, breaks=block_breaks(text))
+    return make_fragment(text, claim, counter=counter, breaks=block_breaks(text))
 
 
 def blocks_of(text: str) -> list[str]:
@@ -252,9 +252,9 @@ UNSTEADY = TokenCounter("unsteady", "1", lambda text: len(text) * 7 % 41)
 def test_more_room_never_keeps_fewer_blocks(
     counter: TokenCounter, text: str, room: int, more: int
 ) -> None:
-    piece = a_piece(text, counter=counter)
-    less = leading_blocks(piece, room, counter=counter)
-    greater = leading_blocks(piece, room + more, counter=counter)
+    fragment = a_piece(text, counter=counter)
+    less = leading_blocks(fragment, room, counter=counter)
+    greater = leading_blocks(fragment, room + more, counter=counter)
     assert less is None or less.tokens <= room
     assert (less.blocks if less else 0) <= (greater.blocks if greater else 0)
 

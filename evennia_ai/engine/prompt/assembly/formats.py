@@ -1,8 +1,8 @@
-"""Formats: what stands around a card's scenario and personality, and around the lore of a place.
+"""Formats: the text around a card's scenario and personality, and around the lore of a place.
 
-A format becomes part of the text it stands around, and is expanded with it once: what a field says
-opens no macro of the format, and what the format says none of the field. A format that has more
-macros than names stands around imported texts alone.
+A format becomes part of the text that it is put around, and both are expanded together, once. A
+field opens no macro of the format, and the format none of the field. If a format has more macros
+than names, it is only put around imported texts: nobody vouches for it.
 """
 
 import re
@@ -11,17 +11,17 @@ from dataclasses import replace
 from types import MappingProxyType
 from typing import Final
 
-from evennia_ai.engine.prompt.assembly import LORE, AssemblyRules, Names
-from evennia_ai.engine.prompt.carried import Store
-from evennia_ai.engine.prompt.compiled import Filling
+from evennia_ai.engine.prompt.assembly.rules import LORE, AssemblyRules, Names
 from evennia_ai.engine.prompt.components import MAX_CONTENT, PromptComponent
 from evennia_ai.engine.prompt.expansion import ComponentSet
-from evennia_ai.engine.prompt.pieces import Joint
-from evennia_ai.engine.prompt.settled import without_said
+from evennia_ai.engine.prompt.filling import Filling
+from evennia_ai.engine.prompt.fragments import SharedMessage
+from evennia_ai.engine.prompt.macro_state import MacroStore
+from evennia_ai.engine.prompt.prefix_rules import stable_values
 from evennia_ai.engine.prompt.templates.template import compile_template
 from evennia_ai.engine.prompt.trace import Verdict
 
-# The components that have a format: the rule that says it, and what it calls their text.
+# Key of a component -> the rule with its format, and the macro that stands for its text.
 _FORMATS: Final[Mapping[str, tuple[str, re.Pattern[str]]]] = MappingProxyType(
     {
         key: (rule, re.compile(rf"\{{\{{\s*{name}\s*\}}\}}", re.IGNORECASE))
@@ -33,25 +33,25 @@ _FORMATS: Final[Mapping[str, tuple[str, re.Pattern[str]]]] = MappingProxyType(
 )
 
 
-# How what was said is shown, in words.
+# The place of names, in words for the trace.
 _NAMES: Final[Mapping[Names, str]] = MappingProxyType(
     {"field": "", "none": "without names", "content": "names before what users and the NPC said"}
 )
 _QUOTED: Final = ["what users said in quotes"]
 _WHY_NOT: Final = "whose macros are more than names"
-# A text without logic whose macros are names: it means the same in every language of templates.
+# A text without logic whose macros are only names means the same in every template language.
 _ONLY_NAMES: Final = re.compile(r"(?:\{\{\s*\w+\s*\}\}|\{(?![{%#])|[^{])*")
 
 
-def formatted(
+def apply_formats(
     components: Iterable[PromptComponent], rules: AssemblyRules
 ) -> tuple[PromptComponent, ...]:
-    """The components, those that have a format in it; an empty format switches them off."""
+    """Return the components with their formats. An empty format disables its component."""
     return tuple(_formatted(component, rules) for component in components)
 
 
 def format_verdicts(components: ComponentSet, rules: AssemblyRules) -> Iterator[Verdict]:
-    """What the rules did to the components that have a format, and to what was said."""
+    """Yield verdicts on what the rules did to components with a format, and to the history."""
     if ways := [_NAMES[rules.names]] * (rules.names != "field") + _QUOTED * rules.quote_user:
         reason = f"shown otherwise than it was said: {', '.join(ways)}"
         yield Verdict(stage="expand", item="history", kept=True, reason=reason)
@@ -82,32 +82,35 @@ def _formatted(component: PromptComponent, rules: AssemblyRules) -> PromptCompon
 
 
 def _may_stand(form: str, component: PromptComponent, text: str) -> bool:
-    """Whether a format, which nobody vouches for, may be read in the language of this text."""
+    """True if a format, for which nobody vouches, may become part of this text."""
     if len(text) > MAX_CONTENT:
         return False
     return component.trust == "imported" or _ONLY_NAMES.fullmatch(form) is not None
 
 
-def lore_joints(
-    joints: Mapping[str, Joint], rules: AssemblyRules, filling: Filling, store: Store
-) -> Mapping[str, Joint]:
-    """The messages of lore before the history, with what stands around the lore in each."""
+def format_lore_messages(
+    shared_messages: Mapping[str, SharedMessage],
+    rules: AssemblyRules,
+    filling: Filling,
+    store: MacroStore,
+) -> Mapping[str, SharedMessage]:
+    """Return the messages of lore before the history, with the format around the lore."""
     form = rules.lore_format
     if form.strip() in ("", LORE):
-        return joints
+        return shared_messages
     head, _, tail = form.partition(LORE)
     return {
         key: replace(
-            joint,
-            head=_expanded(head, joint, filling, store),
-            tail=_expanded(tail, joint, filling, store),
+            shared,
+            head=_expanded(head, shared, filling, store),
+            tail=_expanded(tail, shared, filling, store),
         )
-        for key, joint in joints.items()
+        for key, shared in shared_messages.items()
     }
 
 
-def _expanded(text: str, joint: Joint, filling: Filling, store: Store) -> str:
+def _expanded(text: str, shared: SharedMessage, filling: Filling, store: MacroStore) -> str:
     if "{" not in text and "<" not in text:
         return text
-    values = without_said(filling.values_for(joint.role))
+    values = stable_values(filling.values_for(shared.role))
     return store.fill(compile_template(text, trust="imported"), values, filling.dice)

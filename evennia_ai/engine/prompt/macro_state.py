@@ -1,13 +1,13 @@
-"""What the texts of one prompt hand on to those behind them: variables, and work that was done.
+"""Macro state: the variables that texts of one prompt pass on, and the work that they did.
 
-Text that nobody vouches for has variables of its own: it reads what the game's own texts set, and
-what it sets is seen by such text alone. Else a card without a grant, which may stand nowhere but in
-the history as a user's, would speak through whatever text names a variable.
+Contained text, for which nobody vouches, has variables of its own. It reads those of the game's own
+texts, but only contained text reads the ones that it sets. Otherwise a card without a grant, which
+may only speak in the history as a user, could speak through any text that names a variable.
 
-Whoever expands a list asks for the variables and the meter of one text, and takes back its effect.
-An effect is a value: what a text did once it would do again, while all it reads is as it was. Its
-work counts in each turn, also where it was not done again, so that a turn gives the same prompt
-whatever was remembered.
+To expand a list of texts, give each one the variables and the meter of the state, and then add its
+effect to the store. An effect is a value: a text has the same effect again as long as everything it
+reads is the same. Its work counts in each turn, even if the text was not rendered again. So a turn
+gives the same prompt no matter what was remembered.
 """
 
 from collections.abc import Mapping
@@ -23,22 +23,22 @@ _MOST_NAMED: Final = 5
 
 
 class Effect(NamedTuple):
-    """What one text did: the variables it set, and the work that it took."""
+    """The effect of one text: the variables that it set, and the work that it took."""
 
     changed: Found = {}
     work: int = 0
     contained: bool = False
     ran_out: bool = False
-    """Whether it ended because no work was left: in another company it might not."""
+    """True if it ended because no work was left. After other texts it might not have."""
 
 
 NO_EFFECT: Final = Effect()
 
 
-class Carried(NamedTuple):
-    """What the texts of a turn hand on: the variables that are set, and the work that was done.
+class MacroState(NamedTuple):
+    """The variables that are set, and the work that was done, before some text of a turn.
 
-    Both are told apart by whether somebody vouches for the text.
+    Both are kept apart for contained texts and for all others.
     """
 
     granted: Found = {}
@@ -49,50 +49,50 @@ class Carried(NamedTuple):
 
     @property
     def left(self) -> int:
-        """The work that is left for the texts of the prompt; below 0 where it was too much."""
+        """The work that is left for the texts of the prompt, below 0 if they did too much."""
         return PLACED_WORK - self.work - self.work_contained - self.work_of_lore
 
     def meter(self, *, contained: bool) -> Meter:
-        """The work that one text may do."""
+        """Return a meter for the work that one text may do."""
         left = self.left
         return Meter(min(left, CONTAINED_WORK - self.work_contained) if contained else left)
 
     @property
     def left_for_lore(self) -> int:
-        """The work that the entries of lore may do."""
+        """The work that entries of lore may do."""
         return min(self.left, LORE_WORK - self.work_of_lore)
 
     def variables(self, meter: Meter, *, contained: bool) -> Variables:
-        """The variables as one text finds them."""
+        """Return the variables that one text may read."""
         if contained:
             return Variables(self.contained, under=self.granted, meter=meter)
         return Variables(self.granted, meter=meter)
 
 
-NOTHING_CARRIED: Final = Carried()
+EMPTY_STATE: Final = MacroState()
 
 
-class Store:
-    """What a list of texts hands on while it is expanded."""
+class MacroStore:
+    """The state of a list of texts while it is expanded."""
 
     __slots__ = ("_contained", "_granted", "_of_lore", "_work", "ran_out")
 
-    def __init__(self, before: Carried) -> None:
+    def __init__(self, before: MacroState) -> None:
         self._granted = dict(before.granted)
         self._contained = dict(before.contained)
         self._work = [before.work, before.work_contained]
         self._of_lore = before.work_of_lore
         self.ran_out = False
-        """Whether some text ended because no work was left."""
+        """True if some text ended because no work was left."""
 
     @property
-    def now(self) -> Carried:
-        """What is handed on; it changes with the store, so it is for one text."""
+    def now(self) -> MacroState:
+        """The state for the next text. It changes with the store, so do not keep it."""
         granted, contained = self._work
-        return Carried(self._granted, self._contained, granted, contained, self._of_lore)
+        return MacroState(self._granted, self._contained, granted, contained, self._of_lore)
 
     def take(self, effect: Effect) -> None:
-        """What a text did."""
+        """Add the effect of a text."""
         changed, work, contained, ran_out = effect
         if changed:
             (self._contained if contained else self._granted).update(changed)
@@ -100,7 +100,7 @@ class Store:
         self.ran_out = self.ran_out or ran_out
 
     def fill(self, template: Template, values: Mapping[str, str], dice: Dice) -> str:
-        """Return a text of the preset filled in, or as written where that is too much work."""
+        """Return a preset's text filled in, or as written if that is too much work."""
         meter = self.now.meter(contained=False)
         try:
             return template.render(values, dice, meter=meter)
@@ -111,12 +111,12 @@ class Store:
 
     @property
     def is_too_much(self) -> bool:
-        """Whether the texts together took more work than there is."""
+        """True if the texts together did more work than they may."""
         return self.now.left < 0 or self._work[True] > CONTAINED_WORK
 
 
-class Changed:
-    """The variables whose value is another one than the last time; false while there are none."""
+class ChangedVariables:
+    """The variables that have another value than in the last pass. False if there are none."""
 
     __slots__ = ("_contained", "_granted")
 
@@ -127,15 +127,15 @@ class Changed:
     def __bool__(self) -> bool:
         return bool(self._granted or self._contained)
 
-    def since(self, before: Carried, now: Carried) -> None:
-        """What is set before the list now, and what was."""
+    def since(self, before: MacroState, now: MacroState) -> None:
+        """Add the variables that differ before the first text from those of the last pass."""
         if before != now:
             self.note(Effect(before.granted), Effect(now.granted))
             for contained in (before.contained, now.contained):
                 self._contained.update(contained)
 
     def note(self, before: Effect, now: Effect) -> None:
-        """What a text did that was expanded again."""
+        """Compare the effects of a text that was expanded again."""
         names = self._contained if now.contained else self._granted
         for name in before.changed.keys() | now.changed.keys():
             if before.changed.get(name) == now.changed.get(name):
@@ -144,20 +144,26 @@ class Changed:
                 names.add(name)
 
     def again(self, effect: Effect) -> None:
-        """What a text did that had no need to be expanded: it set the same values as before."""
+        """Forget the variables of a text that set the same values as before."""
         names = self._contained if effect.contained else self._granted
         names.difference_update(effect.changed)
 
     def concerns(self, reads: frozenset[Variable], *, reads_any: bool, contained: bool) -> bool:
-        """Whether a text reads one of them; `reads_any` where it is not known which it reads."""
+        """True if a text reads a changed variable.
+
+        Args:
+            reads: The variables whose names are written in the text.
+            reads_any: True if the text computes names, so that it may read any.
+            contained: True if it may read the variables of contained texts.
+        """
         for names in (self._granted, self._contained) if contained else (self._granted,):
             if names and (reads_any or not reads.isdisjoint(names)):
                 return True
         return False
 
 
-def told(variables: Variables) -> str:
-    """Which variables a text set and read, for its verdict; "" for none."""
+def describe_variables(variables: Variables) -> str:
+    """Return which variables a text set and read, for its verdict; "" for none."""
     found = ("sets", variables.changed), ("reads", variables.read)
     return "; ".join(f"{word} {_listed(names)}" for word, names in found if names)
 

@@ -1,61 +1,61 @@
 """What was said, as the rules of an assembly show it; its records stay as they are."""
 
-from evennia_ai.engine.prompt.assembly import PLAIN, AssemblyRules
+from evennia_ai.engine.prompt.assembly.history_format import format_history
+from evennia_ai.engine.prompt.assembly.rules import PLAIN, AssemblyRules
 from evennia_ai.engine.prompt.history import History
 from evennia_ai.engine.prompt.messages import Message, said
-from evennia_ai.engine.prompt.shown_history import shown_history
 from tests.engine.prompt.builders import a_tool_pair
 
 QUOTED = AssemblyRules(quote_user=True)
 NAMED = AssemblyRules(names="content")
 
 
-def test_a_history_that_is_shown_as_it_is_is_the_one_that_was_given() -> None:
+def test_history_is_the_given_one_when_no_rule_changes_it() -> None:
     history = History([said("user", "Where to?", name="Anna")])
-    assert shown_history(history, PLAIN) is history
+    assert format_history(history, PLAIN) is history
 
 
-def test_a_message_that_is_shown_otherwise_names_no_record() -> None:
+def test_formatted_message_has_no_record() -> None:
     history = History([said("user", "Where to?", name="Anna", record="7")])
-    [shown] = shown_history(history, QUOTED)
+    [shown] = format_history(history, QUOTED)
     assert (shown.content, shown.name, shown.record) == ('"Where to?"', "Anna", None)
     assert shown.origins == ["history:7"]
     assert history[0].content == "Where to?"
 
 
-def test_what_is_shown_as_it_was_said_is_the_message_itself() -> None:
+def test_message_is_the_given_one_when_no_rule_changes_it() -> None:
     history = History([said("assistant", "Over.", name="Oren", record="8")])
-    assert shown_history(history, QUOTED)[0] is history[0]
+    assert format_history(history, QUOTED)[0] is history[0]
 
 
 def test_bookkeeping_and_tools_are_shown_as_they_are() -> None:
     facts = Message("user", "It rains.", name="Facts", counted=False)
     history = History([facts, *a_tool_pair(1)])
-    assert shown_history(history, NAMED)[0] is facts
-    assert [message.content for message in shown_history(history, NAMED)][-1] == "result 1"
+    assert format_history(history, NAMED)[0] is facts
+    assert [message.content for message in format_history(history, NAMED)][-1] == "result 1"
 
 
-def test_a_history_that_goes_on_is_shown_as_one_that_is_new() -> None:
+def test_formatted_history_grows_like_a_new_one() -> None:
     lines = [said("user", f"m{number}", name="Anna") for number in range(4)]
     grown = History(lines[:1], earlier=3, earlier_users=2)
-    shorter = shown_history(grown, NAMED)
+    shorter = format_history(grown, NAMED)
     for line in lines[1:]:
         grown = grown.appended(line)
-        shown = shown_history(grown, NAMED)
-    assert [*shown] == [*shown_history(History(lines, earlier=3), NAMED)]
+        shown = format_history(grown, NAMED)
+    assert [*shown] == [*format_history(History(lines, earlier=3), NAMED)]
     assert (shown.earlier, shown.stop, shown.user_messages) == (3, 7, 6)
     assert shown[3] is shorter[3]
 
 
-def test_an_older_view_and_other_rules_are_shown_right_after_newer_ones() -> None:
+def test_history_format_is_right_for_older_views_and_other_rules() -> None:
     old = History([said("user", "m1", name="Anna")])
     new = old.appended(said("user", "m2", name="Ben"))
-    assert len(shown_history(new, NAMED)) == 2
-    assert [message.content for message in shown_history(old, NAMED)] == ["Anna: m1"]
-    assert [message.content for message in shown_history(new, QUOTED)] == ['"m1"', '"m2"']
+    assert len(format_history(new, NAMED)) == 2
+    assert [message.content for message in format_history(old, NAMED)] == ["Anna: m1"]
+    assert [message.content for message in format_history(new, QUOTED)] == ['"m1"', '"m2"']
 
 
-def test_a_name_stands_inside_the_quotes() -> None:
+def test_name_is_inside_the_quotes() -> None:
     both = AssemblyRules(names="content", quote_user=True)
-    [shown] = shown_history(History([said("user", "Why?", name="Anna")]), both)
+    [shown] = format_history(History([said("user", "Why?", name="Anna")]), both)
     assert (shown.content, shown.name) == ('"Anna: Why?"', None)

@@ -1,12 +1,13 @@
-"""Joining: texts of one depth, order and role as one message, and system messages squashed.
+"""Merging: texts of one depth, order and role as one message, and squashed system messages.
 
-SillyTavern has one message for each depth, order and role: assistant above user above system. In it
-components come first, by their IDs, then a summary, the author's note, the card's depth prompt, the
-persona, lore, and what else notes inject. What keeps its place in the history stands alone: an
-anchored note and a text that stays must read in the next prompt as they do in this one.
+SillyTavern makes one message for each depth, order and role: assistant above user above system. In
+it, components come first, by their IDs. Then come a summary, the author's note, the card's depth
+prompt, the persona, lore, and everything else that notes inject. A text that keeps its place in the
+history (an anchored note, a persistent text) is never merged: it must read the same in the next
+prompt.
 
-Squashing makes one of neighbouring system messages that have no name, wherever they stand. The
-lines around the history and the headings of examples stay alone.
+Squashing merges neighbouring system messages without a name. The lines before and after the history
+and the headings of examples are never squashed.
 """
 
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
@@ -14,19 +15,19 @@ from dataclasses import replace
 from itertools import groupby
 from typing import Any, Final, NamedTuple
 
-from evennia_ai.engine.prompt.assembly import ALONE
+from evennia_ai.engine.prompt.assembly.rules import ALONE
+from evennia_ai.engine.prompt.fragments import Fragment, Rank
 from evennia_ai.engine.prompt.memo import Slot
 from evennia_ai.engine.prompt.messages import Message, Part
-from evennia_ai.engine.prompt.pieces import Piece, Rank
 
-# Slot, negative depth, rank among ties, index, piece: how injected pieces are sorted.
-Slotted = tuple[int, float, Any, int, Piece]
-# Order, role, kind, then the place among those of one kind.
+# Slot, negative depth, rank among ties, index, fragment: injected fragments sort by these.
+Slotted = tuple[int, float, Any, int, Fragment]
+# Order, role, kind, then the place inside the kind.
 RoleRank = tuple[float, int, int, Rank]
 
 _ROLES: Final[Mapping[str, int]] = {"assistant": 0, "user": 1, "system": 2}
 _COMPONENT, _SUMMARY, _NOTE, _DEPTH_PROMPT, _PERSONA, _LORE, _OTHER = range(7)
-# What stands where another kind does: components of these keys, and notes called so.
+# Components and notes that are placed like another kind.
 _KINDS: Final[Mapping[str, int]] = {
     "note:summary": _SUMMARY,
     "component:card_depth_prompt": _DEPTH_PROMPT,
@@ -40,28 +41,31 @@ EXAMPLE_HEADING: Final = "assembly:example_heading"
 """The origin of the line above a block of examples."""
 
 _ALONE: Final = frozenset({EXAMPLE_HEADING, *(f"component:{key}" for key in ALONE)})
-# The texts that were joined last with the first of them, and the message they made.
+# Kept with the first of several messages: the messages that were merged, and the result.
 _JOINED: Final = Slot[tuple[list[Message], Message]]("joined")
 _SQUASHED: Final = Slot[tuple[list[Message], Message]]("squashed")
 
 
 class RoleTies(NamedTuple):
-    """How ties are broken by role; `note` is the origin of the author's note."""
+    """The rules that order and merge texts of one place by role."""
 
     note: str = ""
+    """The origin of the author's note."""
     apart: Collection[str] = frozenset()
-    """The origins of what stands alone because it keeps its place."""
+    """The origins of texts that are never merged because they keep their place."""
 
-    def rank(self, piece: Piece) -> RoleRank:
-        """The place of a piece among those of its slot and depth."""
-        role = _ROLES.get(piece.message.role, len(_ROLES))
-        return piece.claim.order, role, self.kind(piece), piece.rank
+    def rank(self, fragment: Fragment) -> RoleRank:
+        """Return the place of a fragment among those of its slot and depth."""
+        role = _ROLES.get(fragment.message.role, len(_ROLES))
+        return fragment.claim.order, role, self.kind(fragment), fragment.rank
 
-    def kind(self, piece: Piece) -> int:
-        """Which kind of text it is, by its place among those of one role."""
-        claim = piece.claim
-        if claim.joint is not None:  # the author's note with lore around it, or lore at a component
-            return _NOTE if claim.joint.key == "note" else _COMPONENT
+    def kind(self, fragment: Fragment) -> int:
+        """Return the kind of a text, by its place among the kinds of one role."""
+        claim = fragment.claim
+        if (
+            claim.shared is not None
+        ):  # the author's note with lore around it, or lore at a component
+            return _NOTE if claim.shared.key == "note" else _COMPONENT
         if claim.origin in _KINDS:
             return _KINDS[claim.origin]
         kind = claim.origin.partition(":")[0]
@@ -70,26 +74,28 @@ class RoleTies(NamedTuple):
         return _LORE if kind == "lore" else _COMPONENT
 
     def shared(self, slotted: Iterable[Slotted]) -> Iterator[Slotted]:
-        """The sorted pieces, those of one slot, depth, order and role as one with their message."""
+        """Yield the sorted fragments, with those of one slot, depth, order and role merged."""
         for _, group in groupby(slotted, key=self._shares):
             members = list(group)
-            pieces = [one[4] for one in members]
-            yield (*members[0][:4], pieces[0]._replace(message=self._message(pieces)))
+            fragments = [one[4] for one in members]
+            yield (*members[0][:4], fragments[0]._replace(message=self._message(fragments)))
 
     def _shares(self, slotted: Slotted) -> tuple[int, float, float, int, int]:
-        slot, depth, (order, role, _, _), index, piece = slotted
-        alone = piece.message.stays or piece.claim.origin in self.apart
+        slot, depth, (order, role, _, _), index, fragment = slotted
+        alone = fragment.message.stays or fragment.claim.origin in self.apart
         return slot, depth, order, role, index if alone else -1
 
-    def _message(self, pieces: Sequence[Piece]) -> Message:
-        """The message of pieces in their order, made once as long as they are the same."""
-        given = [piece.message for piece in pieces]
+    def _message(self, fragments: Sequence[Fragment]) -> Message:
+        """Return the message of these fragments. It is made only once for the same fragments."""
+        given = [fragment.message for fragment in fragments]
         if given[0].stays:
             return given[0]
         known = given[0].memo.get(_JOINED)
         if known is not None and _are_the_same(known[0], given):
             return known[1]
-        made = _joined(given, first_other=sum(self.kind(piece) == _COMPONENT for piece in pieces))
+        made = _joined(
+            given, first_other=sum(self.kind(fragment) == _COMPONENT for fragment in fragments)
+        )
         if made is not given[0]:
             given[0].memo[_JOINED] = given, made
         return made
@@ -102,9 +108,14 @@ def _are_the_same(known: Sequence[Message], given: Sequence[Message]) -> bool:
 
 
 def _joined(given: Sequence[Message], *, first_other: int) -> Message:
-    """The messages as one: components as they are inside, what follows them without blanks around.
+    """Return the messages as one.
 
-    Those before `first_other` are components; around all of them there are no blanks either.
+    Components keep blanks inside; the texts after them and the whole message lose blanks around
+    them.
+
+    Args:
+        given: The messages.
+        first_other: The index of the first message that is no component.
     """
     parts: list[Part] = []
     texts: list[str] = []
@@ -130,7 +141,7 @@ def _joined(given: Sequence[Message], *, first_other: int) -> Message:
 
 
 def _moved(message: Message, *, by: int, begin: int, end: int) -> list[Part]:
-    """The parts of a text that stands so much further on, inside what is kept of it."""
+    """Return the parts of a text that begins later in another text, cut to the kept range."""
 
     def inside(at: int) -> int:
         return min(max(at + by, begin), end)
@@ -138,12 +149,12 @@ def _moved(message: Message, *, by: int, begin: int, end: int) -> list[Part]:
     return [replace(part, start=inside(part.start), end=inside(part.end)) for part in message.parts]
 
 
-# The messages that a squashed one was made of.
+# Kept with a squashed message: the messages in it.
 _MEMBERS: Final = Slot[tuple[Message, ...]]("members")
 
 
-def squashed(messages: Iterable[Message]) -> tuple[Message, ...]:
-    """The messages with neighbouring system messages joined by a line feed."""
+def squash_system_messages(messages: Iterable[Message]) -> tuple[Message, ...]:
+    """Return the messages with neighbouring system messages merged by a line feed."""
     made: list[Message] = []
     for together, group in groupby(messages, key=_is_squashed):
         members = tuple(group)
@@ -154,8 +165,8 @@ def squashed(messages: Iterable[Message]) -> tuple[Message, ...]:
     return tuple(made)
 
 
-def members_of_squashed(message: Message) -> tuple[Message, ...]:
-    """The messages that one was made of: itself where it was not squashed."""
+def squashed_members(message: Message) -> tuple[Message, ...]:
+    """Return the messages from which one was squashed, or the message itself."""
     return message.memo.get(_MEMBERS) or (message,)
 
 
@@ -166,7 +177,7 @@ def _is_squashed(message: Message) -> bool:
 
 
 def _squashed(members: tuple[Message, ...]) -> Message:
-    """One message of several, made once as long as they are the same."""
+    """Return several messages as one. It is made only once for the same messages."""
     known = members[0].memo.get(_SQUASHED)
     if known is not None and _are_the_same(known[0], members):
         return known[1]

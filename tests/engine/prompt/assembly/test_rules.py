@@ -5,10 +5,10 @@ from typing import Any
 import pytest
 
 from evennia_ai.engine.errors import FormatError
-from evennia_ai.engine.prompt.assembly import PLAIN, PRESETS, assembly_of, read_assembly
+from evennia_ai.engine.prompt.assembly.rules import PLAIN, PRESETS, assembly_rules, read_assembly
 
 
-def test_nothing_written_is_this_engines_own_way() -> None:
+def test_assembly_is_plain_without_rules() -> None:
     assert read_assembly({}) is PLAIN
     assert PLAIN.changed == {}
 
@@ -27,10 +27,10 @@ def test_the_rules_of_lore_decide_the_ties_where_no_preset_is_named() -> None:
     assert own is PLAIN
 
 
-def test_what_is_changed_makes_the_rules_again() -> None:
+def test_rules_are_restored_from_their_changes() -> None:
     rules = PRESETS["sillytavern"]
-    assert assembly_of(rules.changed) == rules
-    assert assembly_of({}) is PLAIN
+    assert assembly_rules(rules.changed) == rules
+    assert assembly_rules({}) is PLAIN
 
 
 @pytest.mark.parametrize(
@@ -45,7 +45,7 @@ def test_what_is_changed_makes_the_rules_again() -> None:
         ({"rules": "agnai"}, "settings.assembly.rules: must be one of evennia_ai, sillytavern"),
     ],
 )
-def test_what_cannot_be_is_told(written: Any, told: str) -> None:
+def test_wrong_rule_is_refused_with_a_reason(written: Any, told: str) -> None:
     with pytest.raises(FormatError) as wrong:
         read_assembly(written)
     assert told in str(wrong.value)

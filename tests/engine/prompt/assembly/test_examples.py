@@ -3,10 +3,10 @@
 import pytest
 
 from evennia_ai.engine.compose import compose
-from evennia_ai.engine.prompt.assembly import AssemblyRules
+from evennia_ai.engine.prompt.assembly.rules import AssemblyRules
 from evennia_ai.engine.prompt.prompt import Prompt
+from tests.engine.prompt.assembly.test_merging import under
 from tests.engine.prompt.builders import a_component, the_inputs
-from tests.engine.prompt.test_joining import under
 
 APART = AssemblyRules(examples="messages", example_heading="[Example]")
 
@@ -22,7 +22,7 @@ def lines(prompt: Prompt) -> list[tuple[str | None, str]]:
     return [(message.name, message.content) for message in prompt.messages]
 
 
-def test_the_name_is_cut_once_and_the_second_of_one_speaker_stays() -> None:
+def test_speakers_name_is_removed_only_from_the_first_line() -> None:
     prompt = examples("<START>\nAnna: Who are you? Anna: me.\nAnna: Say.\nOren: A ferryman.")
     assert lines(prompt) == [
         (None, "[Example]"),
@@ -32,7 +32,7 @@ def test_the_name_is_cut_once_and_the_second_of_one_speaker_stays() -> None:
 
 
 @pytest.mark.parametrize("text", ["<START>", "<START>\n<START>\n", "  "])
-def test_markers_alone_give_no_message_without_text(text: str) -> None:
+def test_markers_without_text_give_no_message(text: str) -> None:
     assert [content for name, content in lines(examples(text)) if name] == []
 
 
@@ -41,7 +41,7 @@ def test_an_empty_heading_gives_no_message() -> None:
     assert lines(prompt) == [("example_user", "Why?")]
 
 
-def test_where_room_is_short_whole_blocks_go_in_and_a_budget_of_nothing_leaves_none() -> None:
+def test_only_whole_blocks_of_examples_are_kept_when_room_is_short() -> None:
     text = "<START>\nAnna: One?\nOren: One.\n<START>\nAnna: Two?\nOren: Two."
     whole = examples(text)
     assert len(whole.messages) == 6

@@ -1,0 +1,194 @@
+"""Filling: the values that templates may name, in the form that each text may see.
+
+A value can depend on the text that names it, because values hold words of players and of cards:
+
+- What somebody said last is data. A text of role user shows it as it is. Any other text shows it in
+  quotes, short and on one line, so that nobody speaks as the system or as the character.
+- In a message of role system, names are short and without punctuation.
+- A card's field without a grant has a value only in contained texts. These are placed in the
+  history as a user's, where the field itself may be.
+"""
+
+from collections.abc import Collection, Mapping
+from contextlib import suppress
+from dataclasses import field, replace
+from typing import Final, NamedTuple
+
+from evennia_ai.engine.errors import TemplateError
+from evennia_ai.engine.prompt.components import (
+    PromptComponent,
+)
+from evennia_ai.engine.prompt.dice import Dice
+from evennia_ai.engine.prompt.fragments import (
+    Layout,
+)
+from evennia_ai.engine.prompt.history import History
+from evennia_ai.engine.prompt.macro_state import (
+    EMPTY_STATE,
+    MacroState,
+)
+from evennia_ai.engine.prompt.memo import typed_frozen
+from evennia_ai.engine.prompt.messages import Message, Role
+from evennia_ai.engine.prompt.names import shorten_names
+from evennia_ai.engine.prompt.templates.template import Template
+from evennia_ai.engine.prompt.templates.value_names import FIELDS, OF_THE_MOMENT, SAID_LAST
+from evennia_ai.engine.prompt.templates.work import FIELDS_WORK, Meter
+from evennia_ai.engine.prompt.time_line import without_time_line
+from evennia_ai.engine.prompt.tokens import TokenCounter
+
+
+class _Field(NamedTuple):
+    """A field of a card, and whether it may be placed only in the history, as a user's."""
+
+    template: Template
+    contained: bool
+
+
+# The values and dice that fields were rendered with last, and their texts.
+_Known = tuple[list[tuple[str, str]], Dice | None, dict[str, str]]
+
+
+_NO_FIELDS: Final = dict.fromkeys(FIELDS, "")
+
+
+class Fields:
+    """The fields of a card and a persona, as values of templates.
+
+    A disabled component still has its field: presets place it elsewhere. A field without a text has
+    the value "".
+    """
+
+    __slots__ = ("_fields", "_known", "_names", "_rolls", "names_moment")
+
+    def __init__(self, holders: Mapping[str, tuple[PromptComponent, Template | None]]) -> None:
+        self._fields: dict[str, _Field] = {}
+        for name, keys in FIELDS.items():
+            for component, template in (holders[key] for key in keys if key in holders):
+                if template is not None and component.content.strip():
+                    self._fields[name] = _Field(template, component.is_contained)
+                    break
+        templates = [field.template for field in self._fields.values()]
+        self._names = sorted({name for template in templates for name in template.names})
+        self.names_moment = not OF_THE_MOMENT.isdisjoint(self._names)
+        """True if a field names what was said last, or the time."""
+        self._rolls = any(template.rolls for template in templates)
+        self._known: dict[tuple[bool, Role], _Known] = {}
+
+    @property
+    def names(self) -> frozenset[str]:
+        """The names of the fields that have a text."""
+        return frozenset(self._fields)
+
+    @property
+    def templates(self) -> dict[str, Template]:
+        """The templates of the fields, by the name of their value."""
+        return {name: field.template for name, field in self._fields.items()}
+
+    def texts(
+        self, values: Mapping[str, str], dice: Dice, *, contained: bool, role: Role
+    ) -> dict[str, str]:
+        """Return the fields rendered with these values. `contained` texts may have every field."""
+        if not self._fields:
+            return _NO_FIELDS
+        named = [(name, values.get(name, "")) for name in self._names]
+        thrown = dice if self._rolls else None
+        known = self._known.get((contained, role))
+        if known is not None and known[:2] == (named, thrown):
+            return known[2]
+        meter = Meter(FIELDS_WORK)
+        texts = {name: "" for name in FIELDS if name not in self._fields}
+        for name, held in self._fields.items():
+            if contained or not held.contained:
+                # A field that cannot be rendered has no value, so texts keep its name as written.
+                # The component that holds the field reports the error.
+                with suppress(TemplateError):
+                    texts[name] = held.template.render(values, dice, meter=meter)
+        self._known[contained, role] = named, thrown, texts
+        return texts
+
+
+@typed_frozen
+class Filling:
+    """The values and rules that the texts of one turn are expanded with."""
+
+    dice: Dice
+    counter: TokenCounter
+    layout: Layout
+    values: Mapping[str, str]
+    """The values that templates may name, without the fields of the card."""
+    fields: Fields | None = None
+    state: MacroState = EMPTY_STATE
+    """The variables that earlier texts set, and the work that they did."""
+    _by_role: dict[tuple[Role, bool], Mapping[str, str]] = field(
+        default_factory=dict, init=False, compare=False
+    )
+    """The values that texts of a role may see, as soon as one asks for them."""
+
+    def with_values(self, more: Mapping[str, str]) -> "Filling":
+        """Return this filling with more values."""
+        return replace(self, values={**self.values, **more})
+
+    def values_for(self, role: Role, *, contained: bool = False) -> Mapping[str, str]:
+        """Return the values that a template may name in a message of this role.
+
+        Args:
+            role: The role of the message.
+            contained: True if the text is placed in the history. As a user's, it may then name
+                fields that have no grant to be placed elsewhere.
+        """
+        asked = role, contained and role == "user"
+        if asked not in self._by_role:
+            self._by_role[asked] = self._made(*asked)
+        return self._by_role[asked]
+
+    @property
+    def all_values(self) -> Mapping[str, str]:
+        """The values that some template may name."""
+        return self.values_for("user", contained=True)
+
+    def values_named(self, names: Collection[str]) -> dict[str, str]:
+        """Return the values of these names, as far as there are any."""
+        return {name: value for name, value in self.all_values.items() if name in names}
+
+    def _made(self, role: Role, contained: bool) -> Mapping[str, str]:
+        values = self.values if role == "user" else quote_last_messages(self.values)
+        values = shorten_names(values) if role == "system" else values
+        if self.fields is None:
+            return values
+        fields = self.fields.texts(values, self.dice, contained=contained, role=role)
+        return {**values, **fields} if fields else values
+
+
+MOST_QUOTED: Final = 500
+"""The longest quotation of what was said in a message of another role than user, in characters."""
+_SEARCHED_BACK: Final = 50  # messages that are searched for the NPC's last reply
+_OTHER_QUOTES: Final = str.maketrans(dict.fromkeys('"“”„«»', "'"))
+
+
+def last_message_values(history: History, event: Message | None) -> dict[str, str]:
+    """Return the newest message, and the newest ones of a user and of the character.
+
+    The names are those of SillyTavern's macros. A value is "" if nothing was said.
+    """
+    first = max(history.earlier, history.stop - _SEARCHED_BACK)
+    newest_first = [
+        one for one in reversed(history.between(first, history.stop)) if one.counted and one.content
+    ]
+    reply = next((one for one in newest_first if one.role == "assistant"), None)
+    newest = event or next((one for one in newest_first if one.role in ("user", "assistant")), None)
+    user = event if event is not None and event.role == "user" else history.newest_user()
+    found = {"lastmessage": newest, "lastusermessage": user, "lastcharmessage": reply}
+    return {name: without_time_line(one.content) if one else "" for name, one in found.items()}
+
+
+def quote_line(text: str) -> str:
+    """Return words of a person as a short quotation on one line, for a message of another role."""
+    line = " ".join(text[: 2 * MOST_QUOTED].split()).translate(_OTHER_QUOTES)
+    is_whole = len(line) <= MOST_QUOTED and len(text) <= 2 * MOST_QUOTED
+    return f'"{line}"' if is_whole else f'"{line[:MOST_QUOTED]}..."'
+
+
+def quote_last_messages(values: Mapping[str, str]) -> Mapping[str, str]:
+    """Return the values with what was said last as quotations."""
+    said = {name: quote_line(values[name]) for name in SAID_LAST if values.get(name)}
+    return {**values, **said} if said else values

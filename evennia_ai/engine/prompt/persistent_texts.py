@@ -1,0 +1,138 @@
+"""Persistent texts: a prompt sends them once, and the history keeps them from then on.
+
+Three kinds of text can persist: facts (their mode is `BlocksMode`), entries of a frozen lorebook,
+and notes of the mode `tail`. The first prompt places such a text just before the event. The history
+keeps it there, so a later prompt does not send it again. A text that was cut away is sent again.
+
+A persistent text is no message of the conversation: injection depth does not count it, and no
+keyword is searched in it.
+"""
+
+from collections.abc import Iterable, Sequence
+from dataclasses import replace
+from typing import Final, Literal, NamedTuple, get_args
+
+from evennia_ai.engine.prompt.budget import BudgetRules, Fitted, fit
+from evennia_ai.engine.prompt.fragments import (
+    DYNAMIC,
+    Fragment,
+    fragments_sharing,
+    merge_fragments,
+)
+from evennia_ai.engine.prompt.history import History
+from evennia_ai.engine.prompt.messages import OF_DYNAMIC, OF_LORE, Message
+from evennia_ai.engine.prompt.tokens import TokenCounter
+
+# latest: each prompt shows only its own facts. on_change: facts are sent when they differ from the
+# newest facts in the history, and persist. all: the facts of every prompt persist.
+BlocksMode = Literal["latest", "on_change", "all"]
+BLOCKS_MODES: Final[tuple[BlocksMode, ...]] = get_args(BlocksMode)
+
+
+class AlreadySent(NamedTuple):
+    """Fragments that a persistent message of the history says already."""
+
+    fragments: tuple[Fragment, ...]
+    at: int
+    """The absolute index of that message."""
+
+
+def fit_unsent(
+    history: History,
+    fragments: Sequence[Fragment],
+    *,
+    blocks: BlocksMode,
+    rules: BudgetRules,
+    counter: TokenCounter,
+    fixed: Sequence[tuple[str, int]],
+    cut: int,
+) -> tuple[Fitted, Sequence[AlreadySent]]:
+    """Fit the fragments that the history does not say already.
+
+    Args:
+        history: The messages that the prompt may show.
+        fragments: All texts that want to be in the prompt.
+        blocks: The mode of facts.
+        rules: The budget.
+        counter: Counts tokens.
+        fixed: The messages that are always kept, with their tokens.
+        cut: The absolute index at which the prompt before cut the history.
+
+    Returns:
+        What is kept, and what the kept history says already.
+
+    Raises:
+        BudgetError: the required texts do not fit.
+    """
+    if not history.has_staying:
+        return fit(fragments, history, rules=rules, counter=counter, fixed=fixed, cut=cut), ()
+    lore = (one for one in fragments if one.claim.stays.startswith(OF_LORE))
+    found = [_text_already_sent(fragment, history, cut) for fragment in lore]
+    if blocks == "on_change":
+        found.append(_facts_already_sent(fragments, history, cut))
+    already_sent = [one for one in found if one is not None]
+    # Fitting can cut away a message that said some of the fragments. Then these have to fit too,
+    # which can cut away more. Each round has fewer, so the loop ends.
+    while True:
+        said = {id(fragment) for one in already_sent for fragment in one.fragments}
+        unsent = [fragment for fragment in fragments if id(fragment) not in said]
+        fitted = fit(unsent, history, rules=rules, counter=counter, fixed=fixed, cut=cut)
+        kept = [one for one in already_sent if one.at >= fitted.first]
+        if len(kept) == len(already_sent):
+            return fitted, already_sent
+        already_sent, cut = kept, fitted.first
+
+
+def _text_already_sent(fragment: Fragment, history: History, cut: int) -> AlreadySent | None:
+    """Return the message that says the text of a persistent fragment, None if there is none."""
+    index = history.newest_staying(fragment.claim.stays, first=cut)
+    if index is None or not is_same_text(history[index], fragment):
+        return None
+    return AlreadySent((fragment,), index)
+
+
+def _facts_already_sent(
+    fragments: Sequence[Fragment], history: History, cut: int
+) -> AlreadySent | None:
+    """Return the message that says exactly the facts of this prompt, None if there is none."""
+    index = history.newest_staying(OF_DYNAMIC, first=cut)
+    facts = fragments_sharing(DYNAMIC, fragments)
+    if index is None or not facts:
+        return None
+    if merge_fragments(DYNAMIC, facts).content != history[index].content:
+        return None
+    return AlreadySent(tuple(facts), index)
+
+
+def is_same_text(message: Message, fragment: Fragment) -> bool:
+    """True if a persistent message holds this text in its author's present revision.
+
+    Macros may have given another text then: that is no reason to send it again.
+    """
+    if message.content == fragment.message.content:
+        return True
+    revisions = {p.revision for p in message.parts if p.origin == fragment.claim.origin}
+    return revisions == {fragment.claim.revision}
+
+
+def mark_facts_as_staying(messages: Iterable[Message]) -> tuple[Message, ...]:
+    """Return the messages of a prompt with its facts marked as persistent."""
+    return tuple(
+        replace(message, stays=True, of=OF_DYNAMIC)
+        if message.block == "dynamic" and not message.stays
+        else message
+        for message in messages
+    )
+
+
+def texts_left_in_history(messages: Iterable[Message]) -> tuple[Message, ...]:
+    """Return the persistent texts of a prompt in the form that the history keeps.
+
+    Args:
+        messages: The messages of the prompt. Append the result right before its event.
+    """
+    return tuple(
+        replace(message, block="history", injected=False, counted=False)
+        for message in messages
+        if message.stays and (message.injected or message.block != "history")
+    )

@@ -1,0 +1,258 @@
+"""Prefix rules: before the history, a text may not depend on what is said.
+
+Providers cache a prompt from its first byte on, and models read the texts there as the game's own
+words. So no text before the history may change with what is said, or with the time. Two functions
+enforce that:
+
+- `check_before_history` refuses a component that a builder wants to save with such a value.
+- `restrict_claim` decides about every text that is composed. In the layout `cache`, a text that
+  depends on what is said moves to the dynamic message, after the history. In the layout `classic`,
+  lore that is active because of what was said stays where it is, as in SillyTavern. A text that
+  repeats what was said is left out.
+
+The decision depends on what authors wrote, never on the turn. Otherwise a text would come and go,
+and the cached bytes with it.
+"""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import field, replace
+from types import MappingProxyType
+from typing import Final, NamedTuple
+
+from evennia_ai.engine.errors import ComponentValueError, TemplateError
+from evennia_ai.engine.prompt.components import HISTORY_ID, PromptComponent
+from evennia_ai.engine.prompt.filling import Fields
+from evennia_ai.engine.prompt.fragments import DYNAMIC, Claim, Fragment, Layout, make_fragment
+from evennia_ai.engine.prompt.memo import Slot, typed_frozen
+from evennia_ai.engine.prompt.messages import Trust
+from evennia_ai.engine.prompt.templates.template import Template, compile_template
+from evennia_ai.engine.prompt.templates.value_names import CLOCKED, OUTLET, SAID_LAST, SPELT
+from evennia_ai.engine.prompt.templates.variables import Variable
+from evennia_ai.engine.prompt.tokens import TokenCounter
+from evennia_ai.engine.prompt.trace import Verdict, not_expanded
+
+_SPEAKER: Final = "speaker"
+
+
+_SAID: Final = SAID_LAST | {_SPEAKER}  # the words that are said now, and who says them
+
+
+# The moved fragment, and the values for which it was made.
+_MOVED: Final = Slot[tuple[tuple[Claim, str, Layout, TokenCounter], Fragment]]("moved")
+
+
+class Dependence(NamedTuple):
+    """A reason why a text depends on what is said, such as "names {{lastMessage}}"."""
+
+    reason: str
+    repeats: bool
+    """True if the text may repeat what was said, or name the speaker."""
+
+
+BY_KEY: Final = Dependence("is active or not by what is said", repeats=False)
+
+
+FILLED_IN: Final = Dependence("holds what the game knows of this moment", repeats=False)
+
+
+@typed_frozen
+class SpeechSources:
+    """The outlets and variables whose values depend on what is said, each with the reason."""
+
+    outlets: Mapping[str, Dependence] = field(default_factory=dict)
+    variables: Mapping[Variable, Dependence] = field(default_factory=dict)
+    any_variable: Dependence | None = None
+    """Set if a text that depends on what is said computes the name of a variable: it may be any."""
+
+    def merged(self, other: "SpeechSources") -> "SpeechSources":
+        """Return these sources and those of `other`."""
+        return SpeechSources(
+            outlets={**self.outlets, **other.outlets},
+            variables={**self.variables, **other.variables},
+            any_variable=self.any_variable or other.any_variable,
+        )
+
+
+NO_SOURCES: Final = SpeechSources()
+
+
+def template_dependence(
+    template: Template,
+    said: SpeechSources = NO_SOURCES,
+    *,
+    fields: Mapping[str, Dependence] = MappingProxyType({}),
+) -> Dependence | None:
+    """Return why the text of a template depends on what is said, None if it does not.
+
+    Args:
+        template: The text.
+        said: The outlets and variables that the text may read.
+        fields: The fields of the card that depend on what is said, by the name of their value.
+    """
+    found: list[Dependence] = []
+    for name in template.names:
+        if name in _SAID:
+            return Dependence(f"names {_macro(name)}", repeats=True)
+        if name in CLOCKED:
+            found.append(Dependence(f"names {_macro(name)}", repeats=False))
+        elif name in fields:
+            reason = f"names {_macro(name)}, which {fields[name].reason}"
+            found.append(Dependence(reason, fields[name].repeats))
+        elif (outlet := name.removeprefix(OUTLET)) != name and outlet in said.outlets:
+            of = said.outlets[outlet]
+            found.append(
+                Dependence(f"names {_macro(name)}, where an entry {of.reason}", of.repeats)
+            )
+    uses = template.uses
+    if (said.variables or said.any_variable) and (uses.reads or uses.computes_names):
+        names = said.variables.keys() if uses.computes_names else said.variables.keys() & uses.reads
+        for variable in sorted(names):
+            of = said.variables[variable]
+            found.append(Dependence(f"reads the variable {variable}: {of.reason}", of.repeats))
+        if said.any_variable is not None:
+            found.append(said.any_variable)
+    return max(found, key=lambda one: one.repeats, default=None)
+
+
+def field_dependences(fields: Fields) -> dict[str, Dependence]:
+    """Return why fields of the card and the persona depend on what is said."""
+    found = {name: template_dependence(template) for name, template in fields.templates.items()}
+    return {name: why for name, why in found.items() if why is not None}
+
+
+def is_before_history(claim: Claim) -> bool:
+    """True if a text with this claim is placed before the history."""
+    return claim.depth is None and (claim.shared or claim).id < HISTORY_ID
+
+
+def restrict_claim(claim: Claim, why: Dependence | None, *, layout: Layout) -> Claim | None:
+    """Return the claim with the place that the text may have, None if it may have none.
+
+    Args:
+        claim: The place that the text asks for.
+        why: The reason why it depends on what is said, None if it does not.
+        layout: The layout of the prompt.
+    """
+    if why is None or not is_before_history(claim):
+        return claim
+    if layout == "cache":
+        return replace(claim, shared=DYNAMIC)
+    return None if why.repeats else claim
+
+
+def refuse_before_history(origin: str, why: Dependence) -> Verdict:
+    """Return the verdict on a text that the layout `classic` leaves out."""
+    return not_expanded(
+        origin,
+        f"{why.reason}, which changes with what is said, and its place is before the history;"
+        " give it a depth, or use the layout cache, which puts it behind the history",
+    )
+
+
+def restrict_fragment(
+    fragment: Fragment, why: Dependence | None, *, layout: Layout, counter: TokenCounter
+) -> Fragment | Verdict:
+    """Return the fragment at the place that it may have, or a verdict if it has none."""
+    claim = restrict_claim(fragment.claim, why, layout=layout)
+    if claim is fragment.claim or why is None:
+        return fragment
+    if claim is None:
+        return refuse_before_history(fragment.claim.origin, why)
+    memo, asked = fragment.message.memo, (fragment.claim, fragment.note, layout, counter)
+    known = memo.get(_MOVED)
+    if known is not None and known[0] == asked:
+        return known[1]
+    made = make_fragment(
+        fragment.message.content,
+        claim,
+        counter=counter,
+        note="; ".join(filter(None, (fragment.note, why.reason))),
+        cause=fragment.cause,
+        breaks=fragment.breaks,
+    )
+    memo[_MOVED] = asked, made
+    return made
+
+
+def restrict_fragments(
+    made: Sequence[Fragment | Verdict],
+    why: Mapping[int, Dependence],
+    *,
+    layout: Layout,
+    counter: TokenCounter,
+) -> list[Fragment | Verdict]:
+    """Return the fragments and verdicts, with each fragment at the place that it may have.
+
+    Args:
+        made: The fragments and verdicts.
+        why: Why some of them depend on what is said, by index.
+        layout: The layout of the prompt.
+        counter: Counts tokens.
+    """
+    restricted = [*made]
+    for at, reason in why.items():
+        one = made[at]
+        if isinstance(one, Fragment):
+            restricted[at] = restrict_fragment(one, reason, layout=layout, counter=counter)
+    return restricted
+
+
+def stable_values(values: Mapping[str, str]) -> dict[str, str]:
+    """Return the values that never change before the history: not what is said, nor the time.
+
+    Formats and headings of presets are filled with these. They keep other names as written.
+    """
+    return {name: value for name, value in values.items() if name not in _SAID | CLOCKED}
+
+
+def check_before_history(component: PromptComponent) -> None:
+    """Check that a builder's component does not name what is said, or the time, before the history.
+
+    A volatile component moves after the history, and a disabled one is not in the prompt. Imported
+    text is not refused: it moves when a prompt is composed (`restrict_claim`), and the report of
+    its import says so.
+
+    Raises:
+        ComponentValueError: it names such a value. The error says which one and what to do.
+    """
+    c = component
+    if not c.enabled or c.volatile or c.placement == "history" or c.id >= HISTORY_ID:
+        return
+    if c.trust == "imported":
+        return
+    found = [name for name in _names_in(c) if name in _SAID | CLOCKED]
+    if found:
+        raise ComponentValueError(
+            "content",
+            c.content,
+            f"without {' and '.join(map(_macro, found))}, because '{c.key}' (ID {c.id}) is placed"
+            " before the history, which must begin alike in every turn; give it a place after the"
+            f" history (an ID from {HISTORY_ID + 1} on), a depth in it, or make it volatile first",
+        )
+
+
+def describe_dependence(text: str, *, trust: Trust = "imported") -> str:
+    """Return a warning about a text that is meant for before the history, "" if there is none."""
+    try:
+        why = template_dependence(compile_template(text, trust=trust))
+    except TemplateError:  # reported where the text is checked
+        return ""
+    if why is None:
+        return ""
+    in_classic = "it is left out" if why.repeats else "it stays where it is"
+    return (
+        f"{why.reason}, which changes with every message: in the layout cache it stands behind the"
+        f" history, in the message of the moment's facts; in the layout classic {in_classic}"
+    )
+
+
+def _macro(name: str) -> str:
+    return f"{{{{{SPELT.get(name, name).removesuffix('::')}}}}}"
+
+
+def _names_in(component: PromptComponent) -> tuple[str, ...]:
+    """Return the names of values in its text. A text that is no template is reported elsewhere."""
+    try:
+        return compile_template(component.content, trust=component.trust).names
+    except TemplateError:
+        return ()
