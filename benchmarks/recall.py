@@ -31,7 +31,7 @@ from functools import cache
 from benchmarks.recall_dialogues import HALVES, KINDS, dialogues
 from evennia_ai.engine.memory.memories import Memory
 from evennia_ai.engine.memory.recalling import RecallRules, score_memories
-from evennia_ai.engine.memory.relevance import BEFORE_WEIGHTS, NO_NEARNESS
+from evennia_ai.engine.memory.relevance import NO_NEARNESS
 from evennia_ai.engine.memory.scenes import scene_of, words_said
 from evennia_ai.engine.prompt.history import History
 from evennia_ai.engine.prompt.messages import said
@@ -43,7 +43,7 @@ MORE_RELEVANT = (200, 300)
 """What relevance may count in the score, where recency and importance count 100 each."""
 LANGUAGES = ("en", "ru")
 USUAL = RecallRules(languages=LANGUAGES)
-BEFORE = RecallRules(**{**BEFORE_WEIGHTS, "languages": LANGUAGES})
+BEFORE = RecallRules(**ALONE, against="itself", languages=LANGUAGES)
 WORDS = RecallRules(**ALONE, languages=LANGUAGES)
 FLOORS = {"these, asked in turn": 0.58, "all of it": 0.74}
 """Least share of the evidence among the first ten by relevance, in the half `report`."""
