@@ -2,7 +2,7 @@
 
 The engine keeps a reason as what is to be said and of what; the words are put together when
 somebody reads them, because most are never read. What else decides says its reason where it does:
-`judging` (switched off, constant, without keys), `groups`, `lore_budget`, `activation_run`, and
+`judging` (switched off, constant, without keys), `groups`, `lore_budget`, `passes`, and
 `lorebook.conditions` for the game's facts.
 """
 

@@ -13,7 +13,6 @@ from types import MappingProxyType
 from typing import Final, NamedTuple
 
 from evennia_ai.engine.lorebook.activation.candidate import PLACE, Candidate, Charge
-from evennia_ai.engine.lorebook.activation.counted_as_one import CountedAsOne
 from evennia_ai.engine.lorebook.book import Lorebook
 from evennia_ai.engine.lorebook.entry import LoreEntry
 from evennia_ai.engine.lorebook.rules import PRESET_FLAGS, ActivationRules
@@ -165,7 +164,7 @@ class LoreBudget:
         return self._room[purse]
 
     def _cost(
-        self, one: Candidate, purses: tuple[Lorebook | None, ...], together: CountedAsOne
+        self, one: Candidate, purses: tuple[Lorebook | None, ...], together: "CountedAsOne"
     ) -> int:
         """What an entry costs beside the others: exactly where it may fit and may not."""
         at_most = together.at_most(one.tokens)
@@ -230,3 +229,67 @@ def survival(
 def _ignores(one: Candidate) -> bool:
     """Whether the budget does not count for an entry: its book needs the grant for that."""
     return one.entry.ignore_budget and "lore_budget" in one.book.grants
+
+
+class CountedAsOne:
+    """The texts that a pass admits, counted together (preset `sillytavern`).
+
+    SillyTavern counts all texts of a pass together, again for each new one (`checkWorldInfo` in its
+    world-info.js); that is quadratic work. A text together with others costs at most one separator
+    more or less than by itself. So texts are only counted together where that decides who has room.
+
+    `before` are the texts that were passed on to this pass. `tokens` is the cost of all texts:
+    exact after `count`, else an upper bound.
+    """
+
+    __slots__ = (
+        "_before",
+        "_before_tokens",
+        "_counted_with",
+        "_counter",
+        "_is_counted",
+        "_texts",
+        "tokens",
+    )
+
+    def __init__(self, counter: TokenCounter, *, before: str, before_tokens: int) -> None:
+        self._counter = counter
+        self._before, self._before_tokens = before, before_tokens
+        self._texts: list[str] = []
+        self._is_counted = not before
+        self._counted_with: str | None = None
+        self.tokens = before_tokens
+
+    def at_most(self, tokens: int) -> int:
+        """Return the most tokens that a text adds."""
+        return tokens + self._counter.per_separator
+
+    def at_least(self, tokens: int) -> int:
+        """Return the fewest tokens that a text adds."""
+        return tokens - self._counter.per_separator
+
+    def add(self, texts: Iterable[str], *, tokens: int) -> None:
+        """Admit texts that add at most this many tokens."""
+        was_counted, self._counted_with = self._counted_with, None
+        added = [*texts]
+        self._is_counted = self._is_counted and added == [was_counted]
+        self._texts += added
+        self.tokens += tokens
+
+    def count(self) -> int:
+        """Count the texts exactly; return by how much the cost shrinks."""
+        at_most = self.tokens
+        if not self._is_counted:
+            self._before_tokens = self._counter.count(self._before) if self._before else 0
+            self.tokens = self._counted()
+            self._is_counted = True
+        return at_most - self.tokens
+
+    def cost(self, text: str) -> int:
+        """Return exactly how much a text adds. Call `count` before."""
+        self._counted_with = text
+        return self._counted(text) - self.tokens
+
+    def _counted(self, *more: str) -> int:
+        texts = "".join([f"{text}\n" for text in (*self._texts, *more)])
+        return self._before_tokens + self._counter.count(texts)

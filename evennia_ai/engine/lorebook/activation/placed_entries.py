@@ -1,33 +1,42 @@
-"""Active entries as pieces of the prompt: each at the place it asks for.
+"""Active entries as pieces of the prompt, each at the place that it asks for.
 
-Before and after the character, around the examples or next to a component, entries share one
-message; with a depth each has its own; around the author's note they share the note's message; in
-an outlet they are a value that components may name. In the layout `cache` an entry that depends on
-what is said (`evennia_ai.engine.prompt.settled`) never stands before the history: it joins the
-dynamic message. If its book is frozen, it is a message of its own before that one, and stays.
+- Before and after the character, around the examples or next to a component, entries share one
+  message.
+- An entry with a depth has a message of its own.
+- Entries around the author's note share the note's message.
+- Entries of an outlet are a value that components may name.
 
-An active entry stands where it asks to, or where its book's grants let it stand. One that asks to
-stand where it is spoken of gets the depth of its message and goes the way of everything that has a
-depth: the kept history clamps it, order decides at one place, and a tool's result stays with its
-call. So it moves with the message, and one whose message was cut away stands at the top of the
-history.
+A book without a grant for positions has its entries at the greatest depth instead. In the layout
+`cache` an entry that depends on what is said (`evennia_ai.engine.prompt.settled`) is never placed
+before the history. It joins the dynamic message. If its book is frozen, it is a message of its own
+before that one, and stays there in later turns.
+
+An entry that asks for the message with its key gets the depth of that message. From there it is
+treated as any text with a depth: the kept history clamps it, order decides at one depth, and a
+tool's result stays with its call. So it moves with the message. If the message was cut away, the
+entry is at the top of the history.
 """
 
+import struct
+from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import replace
+from dataclasses import fields, replace
+from functools import lru_cache
+from operator import attrgetter
 from typing import Final, NamedTuple
 
 from evennia_ai.engine.lorebook.activation.active_books import ActiveBook
-from evennia_ai.engine.lorebook.activation.application_order import as_the_application_does
 from evennia_ai.engine.lorebook.activation.candidate import ActiveEntry, Candidate
 from evennia_ai.engine.lorebook.activation.entry_variables import unsettled_entry
 from evennia_ai.engine.lorebook.book import is_moved
-from evennia_ai.engine.lorebook.entry import Anchor, Position
+from evennia_ai.engine.lorebook.entry import IN_HISTORY, Anchor, LoreEntry, Mention, Position
 from evennia_ai.engine.lorebook.rules import PRESET_FLAGS, ActivationRules
+from evennia_ai.engine.lorebook.scan.hit_cache import EVENT
 from evennia_ai.engine.prompt.compiled import DYNAMIC, Layout
 from evennia_ai.engine.prompt.components import (
     ALL_GRANTS,
     CONTAINED_PRIORITY,
+    DEFAULT_ORDER,
     HISTORY_ID,
     MAX_DEPTH,
     Grants,
@@ -37,7 +46,7 @@ from evennia_ai.engine.prompt.history import History
 from evennia_ai.engine.prompt.memo import Slot
 from evennia_ai.engine.prompt.messages import OF_LORE
 from evennia_ai.engine.prompt.notes import AuthorsNote, ExpandedNote, joint_beside, note_origin
-from evennia_ai.engine.prompt.pieces import Claim, Joint, Piece, Tier, make_piece
+from evennia_ai.engine.prompt.pieces import Beside, Claim, Joint, Piece, Tier, make_piece
 from evennia_ai.engine.prompt.settled import refused_before_history, settle_claim
 from evennia_ai.engine.prompt.templates.value_names import OUTLET
 from evennia_ai.engine.prompt.tokens import TokenCounter
@@ -60,27 +69,27 @@ _ELSEWHERE: Final = (*_AROUND_NOTE, "outlet")
 _ABOVE, _BELOW = "!", "~"
 
 
-class _Placed(NamedTuple):
-    """Active entries with their places; where the same are active again, they stand there again."""
+class _PlacedEntries(NamedTuple):
+    """Active entries with their places, kept for turns in which the same are active."""
 
     rules: str
     active: list[Candidate]
     entries: tuple[ActiveEntry, ...]
     moving: list[int]
-    """Which of them stand beside a message."""
+    """The indexes of those that are next to the message with their key."""
 
 
-_PLACED: Final = Slot[_Placed]("placed")
+_PLACED: Final = Slot[_PlacedEntries]("placed")
 
 
-def placed(
+def place_entries(
     active: list[Candidate],
     books: Sequence[ActiveBook],
     history: History,
     *,
     rules: ActivationRules,
 ) -> tuple[ActiveEntry, ...]:
-    """The active entries with their places, in the order of their activation."""
+    """Return the active entries with their places, in the order of their activation."""
     if not active:
         return ()
     memo = books[0].window.memo
@@ -88,27 +97,50 @@ def placed(
     if known is None or known.rules != rules.rules or known.active != active:
         entries = [one.active or _contained(_made(one), one.book.grants) for one in active]
         if PRESET_FLAGS[rules.rules].ties_reversed:
-            entries = as_the_application_does(entries)
+            entries = order_as_sillytavern(entries)
         for one, entry in zip(active, entries, strict=True):
             one.active = entry
         moving = [at for at, one in enumerate(active) if one.entry.mention is not None]
-        known = memo[_PLACED] = _Placed(rules.rules, active, tuple(entries), moving)
-    return _beside_messages(known, books, history) if known.moving else known.entries
-
-
-def _beside_messages(
-    placed: _Placed, books: Sequence[ActiveBook], history: History
-) -> tuple[ActiveEntry, ...]:
-    """The entries where those stand beside their message that ask to."""
-    entries = list(placed.entries)
-    for at in placed.moving:
-        one = placed.active[at]
-        depth, beside = books[one.rank].spot_of(one.entry, history)
-        entry = one.active or entries[at]
+        known = memo[_PLACED] = _PlacedEntries(rules.rules, active, tuple(entries), moving)
+    if not known.moving:
+        return known.entries
+    placed = list(known.entries)
+    for at in known.moving:
+        one = known.active[at]
+        depth, beside = _place_at_mention(one.entry, books[one.rank], history)
+        entry = one.active or placed[at]
         if (entry.depth, entry.beside) != (depth, beside):
             entry = replace(entry, depth=depth, beside=beside)
-        one.active = entries[at] = entry
-    return tuple(entries)
+        one.active = placed[at] = entry
+    return tuple(placed)
+
+
+_BY_NOTHING: Final = Beside(None, "after the newest message, for none has a key of it")
+_BY_EVENT: Final = Beside(None, "after the newest message, for the event has a key of it")
+
+
+def _place_at_mention(entry: LoreEntry, book: ActiveBook, history: History) -> tuple[int, Beside]:
+    """Return the depth of an entry next to the message with its key, and that message.
+
+    It is after the newest message, before the event, if the event has a key of it. It is there,
+    too, if no message has one because something else activated it.
+    """
+    mention = entry.mention or Mention()
+    keys = book.key_index.entry_keys[entry.index].primary
+    seen = book.depth_in_pass if entry.scan_depth is None else entry.scan_depth
+    place: int | None = None
+    for age, found in book.window.mentions(keys, movement=entry.hears_movement):
+        # A message beyond the scan depth counts only if none within it has a key.
+        if place is not None and age >= seen:
+            break
+        place = found
+        if mention.message == "newest":
+            break
+    if place is None or place == EVENT:
+        return 0, _BY_NOTHING if place is None else _BY_EVENT
+    first = place if mention.side == "before" else place + 1
+    where = f"right {mention.side} {{}}, which has a key of it"
+    return history.counted(first), Beside(place, where)
 
 
 def _contained(entry: ActiveEntry, grants: Grants) -> ActiveEntry:
@@ -418,3 +450,54 @@ def _tier(entry: ActiveEntry) -> Tier:
 
 def _verdict(entry: ActiveEntry, reason: str, *, kept: bool = False) -> Verdict:
     return Verdict(stage="expand", item=entry.origin, kept=kept, reason=reason)
+
+
+# The order of SillyTavern (preset `sillytavern`)
+
+# Rebuilding an entry with another place is faster by its fields than with `replace`.
+_NAMES: Final = [one.name for one in fields(ActiveEntry) if one.init]
+_BEFORE_PLACE: Final = attrgetter(*_NAMES[: _NAMES.index("stands")])
+_AFTER_PLACE: Final = attrgetter(*_NAMES[_NAMES.index("stands") + 1 :])
+_ORDER: Final = attrgetter("order")
+_LORE_ORDER: Final = 0
+_SIGN: Final = 1 << 63
+_ALL_BITS: Final = (1 << 64) - 1
+# SillyTavern sorts texts of one depth by role first, in this order; there order comes second.
+_ROLE_RANK: Final[Mapping[str, int]] = {"assistant": 0, "user": 1, "system": 2}
+
+
+def order_as_sillytavern(entries: Sequence[ActiveEntry]) -> list[ActiveEntry]:
+    """Give entries the places of SillyTavern: equal orders reversed, roles before order at a depth.
+
+    Texts before the examples and in outlets come out with the highest order first. The place of an
+    entry depends only on entries of its own order, so a new entry moves few others.
+    """
+    equals, ordered = Counter(map(_ORDER, entries)), list(entries)
+    left = equals.copy()
+    for at, entry in enumerate(entries):
+        last = left[entry.order]  # 1 for the last one of its order
+        left[entry.order] = last - 1
+        first = equals[entry.order] - last
+        # Its order decides among entries only: next to other texts all entries have one order.
+        if entry.position in ("examples_before", "outlet"):
+            stands = (_LORE_ORDER, _sort_key(-entry.order, first))
+        elif entry.position in IN_HISTORY:
+            role = _ROLE_RANK.get(entry.role, 2)
+            stands = (DEFAULT_ORDER, f"{role}{_sort_key(entry.order, last)}")
+        else:
+            stands = (_LORE_ORDER, _sort_key(entry.order, last))
+        if entry.stands != stands:
+            values = [*_BEFORE_PLACE(entry), stands, *_AFTER_PLACE(entry)]
+            ordered[at] = ActiveEntry(*values)
+    return ordered
+
+
+@lru_cache(maxsize=1024)
+def _sort_key(order: float, number: int) -> str:
+    """Return a text that sorts by an order, then by a number.
+
+    The bits of an IEEE 754 number sort as the number does, once negative ones are inverted.
+    `+ 0.0` makes the two zeros one.
+    """
+    (bits,) = struct.unpack(">Q", struct.pack(">d", order + 0.0))
+    return f"{bits ^ (_ALL_BITS if bits & _SIGN else _SIGN):016x}{number:06}"
