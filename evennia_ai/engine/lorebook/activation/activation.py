@@ -12,15 +12,13 @@ from typing import Final, TypeVar
 
 from evennia_ai.engine.lorebook.activation.active_books import ActiveBook
 from evennia_ai.engine.lorebook.activation.candidate import (
-    NOT_WOKEN,
+    NO_CANDIDATE,
     ActiveEntry,
-    EntryReason,
     Judgement,
     Ruling,
-    given_up,
-    message_called,
 )
 from evennia_ai.engine.lorebook.activation.judging import PassView
+from evennia_ai.engine.lorebook.activation.reasons import EntryReason, given_up_reason, name_message
 from evennia_ai.engine.lorebook.activation.timers import NO_STATE, Clock, LoreState, Timers
 from evennia_ai.engine.lorebook.book import Unmatched, packed
 from evennia_ai.engine.lorebook.scan.window import MOST_PLACES, Scan, Window
@@ -45,7 +43,7 @@ class Activation:
         *,
         after: LoreState = NO_STATE,
         active_books: Sequence[ActiveBook] = (),
-        called: Called = message_called,
+        called: Called = name_message,
         work: int = 0,
     ) -> None:
         self.entries = entries
@@ -104,10 +102,10 @@ class Activation:
         """
         last = book.window.memo.get(_LAST_VERDICTS) or {}
         judgements, rulings, known = book.judgements, book.rulings, dict[int, _KnownVerdict]()
-        entries, is_plain = book.entries, self._called is message_called
+        entries, is_plain = book.entries, self._called is name_message
         says_more = not is_plain or bool(book.window.given_up)
         for index in last if last.keys() == judgements.keys() else sorted(judgements):
-            judgement, ruling = judgements[index], rulings.get(index, NOT_WOKEN)
+            judgement, ruling = judgements[index], rulings.get(index, NO_CANDIDATE)
             more: object = None
             if says_more:
                 place = -1 if judgement.found is None else judgement.found.place
@@ -117,7 +115,7 @@ class Activation:
                 cause = judgement.cause
                 if not is_plain:
                     cause = str(judgement.reason.calling(self._called))
-                reason = ruling.said_after(cause)
+                reason = ruling.render(cause)
                 if says_more:
                     places = (place.calling(self._called) for place in _given_up(book, index))
                     reason += "".join(f"; {place}" for place in places)
@@ -142,7 +140,7 @@ def _given_up(book: ActiveBook, index: int) -> tuple[EntryReason, ...]:
         return ()
     key_index = book.key_index
     reasons = (
-        EntryReason(given_up, (key_index.pattern_of(number).written, where, why))
+        EntryReason(given_up_reason, (key_index.pattern_of(number).written, where, why))
         for number in dict.fromkeys(key_index.entry_keys[index].numbers)
         for where, why in places.get(number, ())
     )

@@ -34,15 +34,7 @@ from evennia_ai.engine.lorebook.activation.active_books import (
     entry_finder,
     order_books,
 )
-from evennia_ai.engine.lorebook.activation.candidate import (
-    Candidate,
-    EntryReason,
-    Judgement,
-    Ruling,
-    in_pass,
-    plain,
-    rolled,
-)
+from evennia_ai.engine.lorebook.activation.candidate import Candidate, Judgement, Ruling
 from evennia_ai.engine.lorebook.activation.groups import ContestOutcome, contest
 from evennia_ai.engine.lorebook.activation.judging import PassKind, PassView, score
 from evennia_ai.engine.lorebook.activation.lore_budget import (
@@ -52,6 +44,12 @@ from evennia_ai.engine.lorebook.activation.lore_budget import (
     in_processing_order,
 )
 from evennia_ai.engine.lorebook.activation.placed_entries import place_entries
+from evennia_ai.engine.lorebook.activation.reasons import (
+    EntryReason,
+    chance_reason,
+    pass_reason,
+    plain,
+)
 from evennia_ai.engine.lorebook.activation.timers import NO_STATE, Clock, LoreState, Timers
 from evennia_ai.engine.lorebook.book import Lorebook, containment_in_words
 from evennia_ai.engine.lorebook.conditions import Facts
@@ -428,7 +426,7 @@ class ActivationRun:
                 passes = roll * 100 <= chance if flags.chance_is_inclusive else roll * 100 < chance
                 if not passes:
                     unlucky.add(id(one))
-                    detail = EntryReason(rolled, (roll, chance))
+                    detail = EntryReason(chance_reason, (roll, chance))
                     outcome.rule_finally(one, Ruling(False, (detail,)))
                     continue
             offer = budget.offer(one, speaker=self._speaker(one) if budget.is_shared else None)
@@ -480,11 +478,11 @@ class ActivationRun:
         schedule = self._schedule
         details: list[object] = []
         if schedule.number > 1:
-            details.append(EntryReason(in_pass, (schedule.number, schedule.kind)))
+            details.append(EntryReason(pass_reason, (schedule.number, schedule.kind)))
         if won := contested.won.get(id(one)):
             details.append(won)
         if roll is not None:
-            details.append(EntryReason(rolled, (roll, one.entry.chance)))
+            details.append(EntryReason(chance_reason, (roll, one.entry.chance)))
         if one.lacking:
             details.append(EntryReason(containment_in_words, (one.lacking, one.entry.position)))
         return tuple(details)
