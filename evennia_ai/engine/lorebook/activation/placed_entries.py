@@ -52,7 +52,7 @@ from evennia_ai.engine.prompt.templates.value_names import OUTLET
 from evennia_ai.engine.prompt.tokens import TokenCounter
 from evennia_ai.engine.prompt.trace import Verdict
 
-# The piece of an entry, and what of the prompt it was made for.
+# The last piece of an entry, and the parts of the prompt that it was made for.
 _PIECE: Final = Slot[tuple[tuple[Joint | None, Layout, TokenCounter], Piece | Verdict]]("piece")
 NOTE_KEY: Final = "note"
 _SEPARATOR: Final = "\n"
@@ -65,7 +65,7 @@ _ANCHORS: Final[Mapping[Position, Anchor]] = {
 }
 _AROUND_NOTE: Final = ("note_top", "note_bottom")
 _ELSEWHERE: Final = (*_AROUND_NOTE, "outlet")
-# Sorts the texts above the note before it and those below it after it.
+# Prefixes of keys that sort texts above the note before it, and those below it after it.
 _ABOVE, _BELOW = "!", "~"
 
 
@@ -95,7 +95,7 @@ def place_entries(
     memo = books[0].window.memo
     known = memo.get(_PLACED)
     if known is None or known.rules != rules.rules or known.active != active:
-        entries = [one.active or _contained(_made(one), one.book.grants) for one in active]
+        entries = [one.active or _restrict(_make_active(one), one.book.grants) for one in active]
         if PRESET_FLAGS[rules.rules].ties_reversed:
             entries = order_as_sillytavern(entries)
         for one, entry in zip(active, entries, strict=True):
@@ -143,8 +143,8 @@ def _place_at_mention(entry: LoreEntry, book: ActiveBook, history: History) -> t
     return history.counted(first), Beside(place, where)
 
 
-def _contained(entry: ActiveEntry, grants: Grants) -> ActiveEntry:
-    """The entry where its book's grants let it stand: the same one where they let it be."""
+def _restrict(entry: ActiveEntry, grants: Grants) -> ActiveEntry:
+    """Return the entry at a place, and with a role, that its book's grants allow."""
     if grants == ALL_GRANTS:
         return entry
     if is_moved(entry.position, grants):
@@ -156,8 +156,8 @@ def _contained(entry: ActiveEntry, grants: Grants) -> ActiveEntry:
     return entry if "roles" in grants else replace(entry, role="user", keeps_role=True)
 
 
-def _made(one: Candidate) -> ActiveEntry:
-    """The entry where it asks to stand."""
+def _make_active(one: Candidate) -> ActiveEntry:
+    """Make the active entry of a candidate, at the place that it asks for."""
     book, entry = one.book, one.entry
     return ActiveEntry(
         origin=entry.origin,
@@ -185,12 +185,12 @@ def _made(one: Candidate) -> ActiveEntry:
 
 
 def in_output_order(entries: Iterable[ActiveEntry]) -> list[ActiveEntry]:
-    """The entries as they come out inside one place, top to bottom."""
+    """Sort the entries of one place from top to bottom."""
     return sorted(entries, key=lambda entry: entry.stands)
 
 
 def outlets_of(entries: Iterable[ActiveEntry]) -> dict[str, list[ActiveEntry]]:
-    """The entries of each outlet, in the order they come out."""
+    """Return the entries of each outlet from top to bottom."""
     outlets: dict[str, list[ActiveEntry]] = {}
     for entry in in_output_order(entries):
         if entry.position == "outlet":
@@ -206,25 +206,25 @@ def lore_pieces(
     layout: Layout,
     counter: TokenCounter,
 ) -> list[Piece | Verdict]:
-    """The entries that stand by themselves: not those around the note, nor those of outlets.
+    """Make the pieces of all entries but those around the note and in outlets.
 
     `joints` are the messages before and after the character, by the keys of their components.
     """
-    standing = [e for e in entries if e.position not in _ELSEWHERE and e.text.strip()]
-    made = [_piece(entry, components, joints, layout, counter) for entry in standing]
-    if not any(entry.frozen for entry in standing):
+    own = [e for e in entries if e.position not in _ELSEWHERE and e.text.strip()]
+    made = [_entry_piece(entry, components, joints, layout, counter) for entry in own]
+    if not any(entry.frozen for entry in own):
         return made
-    places = {entry.origin: at for at, entry in enumerate(in_output_order(standing))}
+    places = {entry.origin: at for at, entry in enumerate(in_output_order(own))}
     return [
-        _staying(piece, number=places[entry.origin], identity=entry.identity, counter=counter)
+        _own_message(piece, number=places[entry.origin], identity=entry.identity, counter=counter)
         if entry.frozen and isinstance(piece, Piece) and piece.claim.joint is DYNAMIC
         else piece
-        for entry, piece in zip(standing, made, strict=True)
+        for entry, piece in zip(own, made, strict=True)
     ]
 
 
 def outlet_values(entries: Sequence[ActiveEntry]) -> dict[str, str]:
-    """What components that name an outlet get: its entries' texts, joined."""
+    """Return the value of each outlet for templates: the texts of its entries, joined."""
     return {
         OUTLET + name: _SEPARATOR.join(entry.text for entry in members)
         for name, members in outlets_of(entries).items()
@@ -232,7 +232,7 @@ def outlet_values(entries: Sequence[ActiveEntry]) -> dict[str, str]:
 
 
 def outlet_verdicts(entries: Iterable[ActiveEntry], *, components: ComponentSet) -> list[Verdict]:
-    """Whether a component names the outlet of each entry that has one."""
+    """Return for each entry in an outlet which components read it, if any."""
     made: list[Verdict] = []
     for entry in entries:
         if entry.position == "outlet":
@@ -253,10 +253,11 @@ def around_note(
     layout: Layout,
     counter: TokenCounter,
 ) -> list[Piece | Verdict]:
-    """The notes, the first with the entries above and below it, all in one message.
+    """Make the pieces of notes, and of the entries above and below the first one.
 
-    A note that is not due takes them along; around an empty one a blank line stays where
-    `keeps_blank`. Without a note they stand where one would.
+    The first note and its entries share a message. If the note is not due, its entries are left
+    out. If it is empty and `keeps_blank`, a blank line stays in its place. Without any note, the
+    entries are where one would be.
     """
     made = [one.made for one in notes]
     around = [entry for entry in entries if entry.position in _AROUND_NOTE and entry.text.strip()]
@@ -311,7 +312,7 @@ def _first_note(
 
 
 def _note_depth(note: AuthorsNote, joint: Joint) -> int | None:
-    """The depth of the message of a note, None where that stands beside a component."""
+    """Return the depth of a note's message; None if it is next to a component."""
     return note.injection_depth if joint.block == "history" else None
 
 
@@ -337,33 +338,33 @@ def _in_note(
         priority=entry.priority,
         revision=entry.revision,
     )
-    return _settled(entry, claim, layout, counter)
+    return _resolve(entry, claim, layout, counter)
 
 
-def _settled(
+def _resolve(
     entry: ActiveEntry, claim: Claim, layout: Layout, counter: TokenCounter, note: str = ""
 ) -> Piece | Verdict:
-    """The entry's piece where it may be placed, or the verdict that says why it is left out."""
+    """Return the entry's piece if it may be placed there, else the verdict that leaves it out."""
     why = entry.unsettled
     settled = settle_claim(claim, why, layout=layout)
     if settled is None:
-        assert why is not None  # a settled text has the place that it asks for
+        assert why is not None  # without a reason a claim is never refused
         return refused_before_history(entry.origin, why)
     if settled is not claim and why is not None and why.repeats:
         note = "; ".join(filter(None, (note, why.reason)))
     return make_piece(entry.text, settled, counter=counter, content_tokens=entry.tokens, note=note)
 
 
-def _piece(
+def _entry_piece(
     entry: ActiveEntry,
     components: ComponentSet,
     joints: Mapping[str, Joint],
     layout: Layout,
     counter: TokenCounter,
 ) -> Piece | Verdict:
-    """The entry's piece: the same object while nothing about it changed."""
-    joint, note = _joint(entry, components, joints)
-    if joint is not None and (key := _switched_off(entry, components)):
+    """Return the entry's piece; the same object while nothing about it changes."""
+    joint, note = _shared_message(entry, components, joints)
+    if joint is not None and (key := _disabled_component(entry, components)):
         return _verdict(entry, f"component {key} is disabled")
     seen = (joint, layout, counter)
     known = entry.memo.get(_PIECE)
@@ -386,13 +387,13 @@ def _piece(
         revision=entry.revision,
         beside=entry.beside,
     )
-    made = _settled(entry, asked, layout, counter, note=note)
+    made = _resolve(entry, asked, layout, counter, note=note)
     entry.memo[_PIECE] = (seen, made)
     return made
 
 
-def _staying(piece: Piece, *, number: int, identity: str, counter: TokenCounter) -> Piece:
-    """The piece as a message of its own, before the dynamic one: the `number`-th that stays."""
+def _own_message(piece: Piece, *, number: int, identity: str, counter: TokenCounter) -> Piece:
+    """Return the piece as the `number`-th message of its own before the dynamic message."""
     claim = replace(
         piece.claim,
         id=DYNAMIC.id,
@@ -411,34 +412,27 @@ def _staying(piece: Piece, *, number: int, identity: str, counter: TokenCounter)
     )
 
 
-def _joint(
+def _shared_message(
     entry: ActiveEntry, components: ComponentSet, joints: Mapping[str, Joint]
 ) -> tuple[Joint | None, str]:
-    """The message the entry shares, None for one of its own, and what is to be said about it."""
+    """Return the message that an entry shares, None for its own, and a note for its verdict."""
     if entry.depth is not None:
         return None, ""
-    joint, note = _asked_for(entry, components, joints)
-    if entry.keeps_role and joint.role != entry.role:  # beside that message, in one like it
+    joint, note = joints[_JOINTS.get(entry.position, _AFTER)], ""
+    anchor = entry.anchor or _ANCHORS.get(entry.position)
+    if anchor is not None:
+        next_to = components.next_to(anchor.component, side=anchor.side)
+        if next_to is not None:
+            joint = next_to
+        else:
+            note = f"there is no component {anchor.component} to stand next to"
+    if entry.keeps_role and joint.role != entry.role:  # in a message of its role, next to that one
         joint = replace(joint, key=f"{joint.key}:{entry.role}", role=entry.role, name=str(joint))
     return joint, note
 
 
-def _asked_for(
-    entry: ActiveEntry, components: ComponentSet, joints: Mapping[str, Joint]
-) -> tuple[Joint, str]:
-    """The message at the place the entry asks for, and what is to be said where it has none."""
-    usual = joints[_JOINTS.get(entry.position, _AFTER)]
-    anchor = entry.anchor or _ANCHORS.get(entry.position)
-    if anchor is None:
-        return usual, ""
-    joint = components.next_to(anchor.component, side=anchor.side)
-    if joint is not None:
-        return joint, ""
-    return usual, f"there is no component {anchor.component} to stand next to"
-
-
-def _switched_off(entry: ActiveEntry, components: ComponentSet) -> str:
-    """The component whose place the entry takes, where that is disabled."""
+def _disabled_component(entry: ActiveEntry, components: ComponentSet) -> str:
+    """Return the component whose place an entry takes if it is disabled, else ""."""
     anchor = entry.anchor or _ANCHORS.get(entry.position)
     key = anchor.component if anchor else _JOINTS.get(entry.position, _AFTER)
     return "" if components.is_on(key) else key
