@@ -32,9 +32,8 @@ from evennia_ai.engine.lorebook.book import (
 )
 from evennia_ai.engine.lorebook.entry import LoreEntry
 from evennia_ai.engine.lorebook.rules import PRESET_FLAGS, ActivationRules
-from evennia_ai.engine.lorebook.scan.entry_keys import EntryKeys
 from evennia_ai.engine.lorebook.scan.hit_cache import FoundKey
-from evennia_ai.engine.lorebook.scan.key_index import BookIndex, book_index_of
+from evennia_ai.engine.lorebook.scan.key_index import BookIndex, EntryKeys, book_index_of
 from evennia_ai.engine.lorebook.scan.regex.pattern import TURN_STEPS
 from evennia_ai.engine.lorebook.scan.window import Scan, Window
 from evennia_ai.engine.prompt.components import ALL_GRANTS

@@ -28,8 +28,8 @@ from evennia_ai.engine.lorebook.activation.timers import Timers
 from evennia_ai.engine.lorebook.conditions import Facts, unmet
 from evennia_ai.engine.lorebook.entry import NO_GATES, NO_TIMING, LoreEntry
 from evennia_ai.engine.lorebook.rules import ActivationRules
-from evennia_ai.engine.lorebook.scan.entry_keys import ALWAYS, EntryKeys
 from evennia_ai.engine.lorebook.scan.hit_cache import ANYWHERE, FoundKey
+from evennia_ai.engine.lorebook.scan.key_index import ALWAYS, EntryKeys
 from evennia_ai.engine.lorebook.scan.window import Window
 from evennia_ai.engine.prompt.memo import typed_frozen
 

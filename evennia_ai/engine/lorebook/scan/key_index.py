@@ -1,27 +1,109 @@
-"""The index of a book's keys: the keys of its entries as numbers of one table, made ready once.
+"""The index of a book's keys: the keys of all entries as numbers, made ready for scanning once.
 
-The flags of the rules and the values that macros in keys read decide how a key is looked for;
-an index stays with its book, one for each such combination, and is shared by all NPCs.
+Equal keys of different entries share a number. Four things decide how a key is searched: its text,
+the flags of its entry, the flags of the rules, and the values of macros in it. Most keys are plain
+words, and get their numbers together, in a few steps for ten thousand of them.
+
+An index stays with its book, one for each set of rules and macro values. All NPCs share it. The
+keys of most entries are made only when an entry is judged.
 """
 
 import re
-from collections.abc import Callable, Mapping, Sequence
+from collections import defaultdict
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
-from itertools import chain
+from functools import partial
+from itertools import chain, compress, count, repeat
 from operator import attrgetter
-from typing import Final
+from typing import Final, NamedTuple
 
 from evennia_ai.engine.lorebook.book import Lorebook
-from evennia_ai.engine.lorebook.entry import NO_GATES, LoreEntry, SourceName
+from evennia_ai.engine.lorebook.entry import (
+    MAX_KEY,
+    NO_GATES,
+    NO_GROUPS,
+    NO_RECURSION,
+    NO_TIMING,
+    LoreEntry,
+    Patterns,
+    SourceName,
+)
 from evennia_ai.engine.lorebook.rules import PRESET_FLAGS, ActivationRules, PresetFlags
-from evennia_ai.engine.lorebook.scan.entry_keys import ALWAYS, EntryKeys, keys_decide
-from evennia_ai.engine.lorebook.scan.key_reader import FilledKey, KeyReader
-from evennia_ai.engine.lorebook.scan.matching import KeyTable
-from evennia_ai.engine.lorebook.scan.regex.pattern import Pattern
+from evennia_ai.engine.lorebook.scan.matching import Fold, How, Key, KeyTable, grouped
+from evennia_ai.engine.lorebook.scan.regex.pattern import (
+    Pattern,
+    Refused,
+    is_delimited,
+    read_pattern,
+)
 from evennia_ai.engine.prompt.dice import Dice
-from evennia_ai.engine.prompt.memo import Memo, Slot
+from evennia_ai.engine.prompt.memo import Memo, Slot, typed_frozen
 from evennia_ai.engine.prompt.templates.template import Template, compile_template, fill_each
 from evennia_ai.engine.prompt.templates.work import KEYS_WORK, Meter
+from evennia_ai.engine.text.normal_form import normal_form
+
+# Numbers that stand for no key of the table: one that is always there, one that never is.
+ALWAYS: Final = -1
+NEVER: Final = -2
+
+
+@typed_frozen
+class EntryKeys:
+    """The keys of one entry by number, and as texts for reasons."""
+
+    primary: tuple[int, ...] = ()
+    texts: tuple[str, ...] = ()
+    secondary: tuple[int, ...] = ()
+    secondary_texts: tuple[str, ...] = ()
+    additional: tuple[tuple[int, ...], ...] = ()
+    excluded: tuple[int, ...] = ()
+    refused: str = ""
+    """Which of its keys can never be found, and why."""
+    scored: tuple[int, ...] = ()
+    """Those that count where a group takes the member with the most."""
+    scored_secondary: tuple[int, ...] = ()
+    patterns: tuple[Pattern, ...] = ()
+    barred: bool = False
+    """Whether it has none that could wake it."""
+    keys_decide: bool = False
+    """Whether nothing else is to be asked."""
+    hidden: str = ""
+    """What its text hides for recursion alone, each key on a line of its own."""
+
+    @property
+    def numbers(self) -> Iterator[int]:
+        """The numbers of all its keys."""
+        yield from self.primary
+        yield from self.secondary
+        for line in self.additional:
+            yield from line
+        yield from self.excluded
+
+
+def keys_decide(entry: LoreEntry) -> bool:
+    """Whether the entry's keys alone say whether it is a candidate, once it has any."""
+    timing, recursion = entry.timing, entry.recursion
+    return not (
+        entry.constant
+        or entry.conditions
+        or (entry.secondary_keys and entry.selective)
+        or (entry.grouping is not NO_GROUPS and entry.grouping.names)
+        or (timing is not NO_TIMING and (timing.delay or timing.cooldown))
+        or (entry.gates is not NO_GATES and entry.gates != NO_GATES)
+        or (recursion is not NO_RECURSION and (recursion.delay_level or recursion.excluded))
+    )
+
+
+class BookKeys(NamedTuple):
+    """The keys of all entries of a book."""
+
+    made: dict[int, EntryKeys]
+    """By its index those of each entry that is not `plain`; the others can be made at any time."""
+    owners: dict[int, tuple[int, ...]]
+    """Which entries a key may wake."""
+    plain: Sequence[int]
+    """The entries whose keys are words and phrases, of which flags say how they are looked for."""
+
 
 _NO_DICE: Final = Dice(turn="", conversation="")
 _KEPT_INDEXES: Final = 64
@@ -145,6 +227,13 @@ def _seen(macros: Mapping[str, Template], values: Mapping[str, str], dice: Dice)
     return (*((name, values.get(name)) for name in sorted(names)), dice if rolls else None)
 
 
+class FilledKey(NamedTuple):
+    """A key with its macros filled, as words and as a pattern."""
+
+    words: str
+    pattern: str
+
+
 def _filled(
     macros: Mapping[str, Template], values: Mapping[str, str], dice: Dice
 ) -> dict[str, FilledKey]:
@@ -202,3 +291,297 @@ def _asked_always(entry: LoreEntry, keys: EntryKeys, patterns: Mapping[int, Patt
     if by_itself or patterns:
         return entry.is_usable and (by_itself or any(key in patterns for key in keys.primary))
     return False
+
+
+# From keys to numbers
+
+# In place of a number: what the key is depends on more than its text and the flags.
+_TO_READ: Final = -3
+_SHOWN_REFUSALS: Final = 3
+
+
+_NO_KEYS: Final = EntryKeys()
+
+
+# What `Key._make` does, without a step of the interpreter for each of ten thousand.
+_as_key: Final[Callable[[Iterable[object]], Key]] = partial(tuple.__new__, Key)
+
+
+class _Numbers(dict[str, int]):
+    """The number of each key as it is written, of entries that look for their keys alike."""
+
+    def __init__(
+        self,
+        keys: dict[Key | str, int],
+        *,
+        hows: Callable[[Sequence[str]], Iterable[How]],
+        fold: Fold | None,
+        odd: str,
+    ) -> None:
+        super().__init__()
+        self._keys = keys
+        self._hows = hows
+        self._fold = fold  # None where the case counts
+        self._odd = odd  # what a key begins with that is to be read
+        self._to_read: set[str] = set()
+
+    def __missing__(self, written: str) -> int:
+        self.take_in([written])
+        return self[written]
+
+    def take_in(self, written: Iterable[str]) -> None:
+        """Give all these keys their numbers: ten thousand in steps that take all of them."""
+        fresh = [one for one in dict.fromkeys(written) if one not in self]
+        texts = list(map(str.strip, fresh))
+        if not self._are_plain(texts):
+            plain = [self._are_plain([text]) for text in texts]
+            odd = [one for one, is_plain in zip(fresh, plain, strict=True) if not is_plain]
+            self.update(zip(odd, repeat(_TO_READ)))
+            self._to_read.update(odd)
+            fresh, texts = list(compress(fresh, plain)), list(compress(texts, plain))
+        forms = _normal_forms(texts)
+        folded = forms if self._fold is None else map(self._fold, forms)
+        several = zip(folded, repeat(self._fold is None), self._hows(forms), strict=False)
+        keys: list[Key] = list(map(_as_key, several))
+        known = self._keys
+        new = [key for key in keys if key not in known] if known else keys
+        known.update(zip(dict.fromkeys(new), count(len(known)), strict=False))
+        self.update(zip(fresh, map(known.__getitem__, keys), strict=True))
+
+    def _are_plain(self, texts: Sequence[str]) -> bool:
+        """Whether nothing but their texts and the flags says what keys are."""
+        together = "\n".join(["", *texts])
+        return (
+            all(texts)
+            and max(map(len, texts), default=0) <= MAX_KEY
+            and "{{" not in together
+            and f"\n{self._odd}" not in together
+        )
+
+    def has_words_of(self, entry: LoreEntry) -> bool:
+        """Whether all keys of an entry, which were taken in, are words and phrases."""
+        return not self._to_read or self._to_read.isdisjoint((*entry.keys, *entry.secondary_keys))
+
+
+def _normal_forms(texts: list[str]) -> list[str]:
+    """The normal form of each key, of ten thousand in the steps of one text."""
+    together = "\n".join(texts)
+    if "_" not in together and together.isascii():
+        return texts
+    forms = normal_form(together).split("\n")
+    if len(forms) != len(texts):  # a key has a line break of its own
+        forms = list(map(normal_form, texts))
+    return list(map(str.strip, forms))
+
+
+def _hidden(entry: LoreEntry) -> str:
+    template = entry.template
+    has_macros = "{{" in template.source
+    return "".join(f"\n{key}" for key in template.hidden_keys) if has_macros else ""
+
+
+class KeyReader:
+    """Gives each key of a book its number; equal keys of different entries share one."""
+
+    def __init__(self, rules: ActivationRules, *, filled: Mapping[str, FilledKey]) -> None:
+        self.patterns: dict[int, Pattern] = {}
+        self._rules = rules
+        self._flags = PRESET_FLAGS[rules.rules]
+        self.fold = str.lower if self._flags.ascii_words else str.casefold
+        self._filled = filled
+        self._numbers: dict[Key | str, int] = {}
+        self._refusals: dict[tuple[str, bool], str] = {}
+        self._alike: dict[tuple[bool | None, bool | None, Patterns], _Numbers] = {}
+
+    def keys(self) -> Iterator[tuple[int, Key]]:
+        """Yield the words and phrases among the keys with their numbers."""
+        for key, number in self._numbers.items():
+            if isinstance(key, Key):
+                yield number, key
+
+    def book_keys(self, entries: Sequence[LoreEntry]) -> BookKeys:
+        """The keys of all entries of a book; those that are words get their numbers together."""
+        alike: defaultdict[object, list[int]] = defaultdict(list)
+        others: list[int] = []
+        for at, entry in enumerate(entries):
+            if entry.gates is NO_GATES and entry.grouping is NO_GROUPS and entry.is_usable:
+                alike[entry.case_sensitive, entry.match_whole_words, entry.patterns].append(at)
+            else:
+                others.append(at)
+        plain: list[int] = []
+        numbers: list[int] = []
+        owners: list[int] = []
+        for same in alike.values():
+            known = self._numbers_like(entries[same[0]])
+            known.take_in(chain.from_iterable([entries[at].keys for at in same]))
+            known.take_in(chain.from_iterable([entries[at].secondary_keys for at in same]))
+            words = [at for at in same if known.has_words_of(entries[at])]
+            if len(words) < len(same):
+                others += {*same}.difference(words)
+            keys = [entries[at].keys for at in words]
+            numbers += map(known.__getitem__, chain.from_iterable(keys))
+            owners += chain.from_iterable(map(repeat, words, map(len, keys)))
+            plain += words
+        made = {at: self.entry_keys(entries[at]) for at in others}
+        for at, one in made.items():
+            numbers += one.primary
+            owners += repeat(at, len(one.primary))
+        return BookKeys(made, grouped(numbers, owners), plain)
+
+    def entry_keys(self, entry: LoreEntry) -> EntryKeys:
+        """The entry's keys; those of an entry that can never be active are not looked for."""
+        if not entry.is_usable:
+            return _NO_KEYS
+        written, second = entry.keys, entry.secondary_keys
+        number = self._numbers_like(entry).__getitem__
+        primary, secondary = tuple(map(number, written)), tuple(map(number, second))
+        is_plain = entry.gates is NO_GATES and not entry.grouping.names
+        if not is_plain or _TO_READ in primary or _TO_READ in secondary:
+            return self._read(entry)
+        return EntryKeys(
+            primary=primary,
+            texts=tuple(map(str.strip, written)),
+            secondary=secondary,
+            secondary_texts=tuple(map(str.strip, second)) if second else (),
+            keys_decide=bool(primary) and keys_decide(entry),
+            hidden=_hidden(entry),
+        )
+
+    def _numbers_like(self, entry: LoreEntry) -> _Numbers:
+        """The numbers of the keys of entries with the same flags."""
+        flags = (entry.case_sensitive, entry.match_whole_words, entry.patterns)
+        numbers = self._alike.get(flags)
+        if numbers is None:
+            patterns = self._patterns_of(entry)
+            numbers = self._alike[flags] = _Numbers(
+                self._numbers,
+                hows=partial(self._hows, whole=self._is_whole(entry)),
+                fold=None if self._is_sensitive(entry) else self.fold,
+                odd={"all": "", "by_form": "/", "none": "{{"}[patterns],
+            )
+        return numbers
+
+    def _read(self, entry: LoreEntry) -> EntryKeys:
+        """The entry's keys where they are more than words, or more than keys decides."""
+        refused: list[str] = []
+        keys = self._list(entry, entry.keys, refused)
+        secondary = self._list(entry, entry.secondary_keys, refused)
+        barred = bool(refused) and self._patterns_of(entry) == "all"
+        return EntryKeys(
+            primary=() if barred else tuple(number for _, number in keys),
+            texts=tuple(text for text, _ in keys),
+            secondary=tuple(number for _, number in secondary),
+            secondary_texts=tuple(text for text, _ in secondary),
+            additional=tuple(
+                tuple(number for _, number in self._list(entry, line, refused))
+                for line in entry.gates.additional
+            ),
+            excluded=tuple(n for _, n in self._list(entry, entry.gates.excluded, refused)),
+            refused="; ".join(refused[:_SHOWN_REFUSALS]),
+            scored=self._scored(entry, entry.keys, keys),
+            scored_secondary=self._scored(entry, entry.secondary_keys, secondary),
+            patterns=tuple(
+                self.patterns[number]
+                for _, number in [*keys, *secondary]
+                if number in self.patterns
+            ),
+            barred=barred,
+            keys_decide=bool(keys) and not barred and keys_decide(entry),
+            hidden=_hidden(entry),
+        )
+
+    def _patterns_of(self, entry: LoreEntry) -> Patterns:
+        return "by_form" if self._flags.patterns_by_form else entry.patterns
+
+    def _list(
+        self, entry: LoreEntry, written: Iterable[str], refused: list[str]
+    ) -> list[tuple[str, int]]:
+        """Text and number of each key; blank ones where the rules let them count."""
+        numbered: list[tuple[str, int]] = []
+        for raw in written:
+            number = self._number(entry, raw, refused)
+            if number is not None:
+                text = self._filled_in(raw).words
+                numbered.append((text.strip() or text, number))
+        return numbered
+
+    def _scored(
+        self, entry: LoreEntry, written: Iterable[str], numbered: Iterable[tuple[str, int]]
+    ) -> tuple[int, ...]:
+        """The numbers of the keys that count in a score; the application takes them as written."""
+        if not entry.grouping.names:
+            return ()
+        if not self._flags.scores_as_written:
+            return tuple(number for _, number in numbered)
+        return tuple(self._as_written(entry, text) for text in written)
+
+    def _as_written(self, entry: LoreEntry, text: str) -> int:
+        if not text:
+            return ALWAYS
+        if text == text.strip() and "{{" not in text:
+            number = self._number(entry, text, [])
+            return NEVER if number is None else number
+        sensitive, form = self._is_sensitive(entry), normal_form(text)
+        key = Key(form if sensitive else self.fold(form), sensitive, "part")
+        return self._numbers.setdefault(key, len(self._numbers))
+
+    def _filled_in(self, written: str) -> FilledKey:
+        return self._filled.get(written) or FilledKey(written, written)
+
+    def _number(self, entry: LoreEntry, written: str, refused: list[str]) -> int | None:
+        text, pattern = self._filled_in(written)
+        stripped = text.strip()
+        if not stripped:
+            if not self._flags.blank_keys_match:
+                return None
+            return ALWAYS if text else NEVER
+        if len(stripped) > MAX_KEY:
+            refused.append(f"key '{stripped[:40]}...' has more than {MAX_KEY} characters")
+            return NEVER
+        patterns = self._patterns_of(entry)
+        # What it is as it is written: a player's name never makes a pattern of it.
+        if patterns == "all" or (patterns == "by_form" and is_delimited(written.strip())):
+            by_form = patterns == "by_form"
+            number = self._pattern(pattern.strip(), by_form=by_form, refused=refused)
+            if number is not None:
+                return number
+        return self._numbers.setdefault(self._key(entry, stripped), len(self._numbers))
+
+    def _pattern(self, text: str, *, by_form: bool, refused: list[str]) -> int | None:
+        """The number of a regular expression; None: it is none, and so an ordinary key."""
+        if text in self._numbers:
+            return self._numbers[text]
+        if (text, by_form) not in self._refusals:
+            read = read_pattern(text)
+            if not isinstance(read, Refused):
+                number = self._numbers[text] = len(self._numbers)
+                self.patterns[number] = read
+                return number
+            self._refusals[text, by_form] = "" if by_form and read.is_broken else read.reason
+        reason = self._refusals[text, by_form]
+        if not reason:
+            return None
+        refused.append(f"pattern '{text[:40]}' {reason}")
+        return NEVER
+
+    def _key(self, entry: LoreEntry, text: str) -> Key:
+        sensitive = self._is_sensitive(entry)
+        form = normal_form(text).strip()
+        how = next(iter(self._hows([form], whole=self._is_whole(entry))))
+        return Key(form if sensitive else self.fold(form), sensitive, how)
+
+    def _is_sensitive(self, entry: LoreEntry) -> bool:
+        sensitive = entry.case_sensitive
+        return self._rules.case_sensitive if sensitive is None else sensitive
+
+    def _is_whole(self, entry: LoreEntry) -> bool:
+        whole = entry.match_whole_words
+        return self._rules.match_whole_words if whole is None else whole
+
+    def _hows(self, texts: Sequence[str], *, whole: bool) -> Iterable[How]:
+        """How each of these keys is looked for."""
+        if not whole:
+            return repeat("part", len(texts))
+        if not self._flags.ascii_words:
+            return repeat("word", len(texts))
+        return ["part" if len(text.split()) > 1 else "ascii" for text in texts]

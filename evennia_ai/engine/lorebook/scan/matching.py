@@ -1,20 +1,30 @@
-"""Key matching: which keys of a book stand in a text and where, and the hits that are kept.
+"""Key matching: which keys of a book are in a text, and where.
 
-All keys of a book are looked for together (`shelves`). A text is asked for its words once, so the
-cost does not depend on how many keys there are. Texts are matched one by one: a key never reaches
-over two messages.
+All keys of a book are searched together. Each is listed under a part that every text with the key
+has, so a text is split into parts once, and the cost does not depend on the number of keys
+(`Shelves`). Texts are searched one by one: a key never reaches over two messages.
 
-What was found in the messages of a conversation is kept with it, in `hit_cache`.
+`hit_cache` keeps what was found in the messages of a conversation.
 """
 
-from collections.abc import Callable, Iterable, Mapping
+from collections import defaultdict
+from collections.abc import Callable, Hashable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import partial
-from typing import Final, NamedTuple
+from itertools import compress, pairwise
+from typing import Final, Literal, NamedTuple, TypeVar
 
 from evennia_ai.engine.lorebook.scan.regex.pattern import TEXT_STEPS, Pattern, search_patterns
-from evennia_ai.engine.lorebook.scan.shelves import Key, Shelves
 from evennia_ai.engine.text.normal_form import normal_form, normal_places
+from evennia_ai.engine.text.words import (
+    Edges,
+    ascii_words_of,
+    first_bounded,
+    first_whole,
+    in_word,
+    pairs_of,
+    words_of,
+)
 
 _MOST_KNOWN: Final = 8192
 MOST_CHARACTERS: Final = 2_000_000
@@ -102,6 +112,18 @@ def searchable(content: str, *, name: str | None = None, fold: Fold = str.casefo
     return Searchable(written, cased, folded, len(lead), places_cased, places_folded)
 
 
+# As a whole word of any script; bounded by what is no part of an ASCII word; anywhere.
+How = Literal["word", "ascii", "part"]
+
+
+class Key(NamedTuple):
+    """A key as it is looked for: `text` is in normal form, and folded unless `sensitive`."""
+
+    text: str
+    sensitive: bool
+    how: How
+
+
 class KeyTable:
     """All keys of a book, looked for together; a key's number is its place in `keys`.
 
@@ -179,3 +201,124 @@ def _by_case(keys: Iterable[tuple[int, Key]]) -> tuple[_Numbered, _Numbered]:
     for one in keys:
         (cased if one[1].sensitive else folded).append(one)
     return folded, cased
+
+
+# Keys by a part that every text with the key has
+
+# A key's text, its number and how it is looked for.
+_Needle = tuple[str, int, How]
+_Shelved = tuple[list[str], list[_Needle]]
+# What takes a text apart into that under which keys are listed.
+Split = Callable[[str], Iterable[str]]
+_Name = TypeVar("_Name", bound=Hashable)
+_Item = TypeVar("_Item", int, _Needle)
+
+
+def grouped(names: Sequence[_Name], items: Sequence[_Item]) -> dict[_Name, tuple[_Item, ...]]:
+    """The items that stand beside each name, each once, from low to high.
+
+    Most names have one, so all are taken to have the last one first.
+    """
+    last = zip(names, zip(items, strict=True), strict=True)
+    found: dict[_Name, tuple[_Item, ...]] = dict(last)
+    if len(found) < len(names):
+        several: defaultdict[_Name, set[_Item]] = defaultdict(set)
+        for name, item in zip(names, items, strict=True):
+            if found[name][0] is not item:
+                several[name].add(item)
+        for name, those in several.items():
+            found[name] = tuple(sorted(those.union(found[name])))
+    return found
+
+
+class Shelves:
+    """Keys by how they are found."""
+
+    __slots__ = ("_listed",)
+
+    def __init__(self, keys: Iterable[tuple[int, Key]]) -> None:
+        self._listed = {split: grouped(*both) for split, both in _shelved(keys).items()}
+
+    def places(
+        self, haystack: str, words: Callable[[Split], frozenset[str]]
+    ) -> Iterator[tuple[int, int, int]]:
+        """The number of each key that stands in `haystack`, with its first place there.
+
+        `words` gives what a split makes of the haystack.
+        """
+        edges = None
+        for split, index in self._listed.items():
+            for there in index.keys() & words(split):
+                for needle, number, how in index[there]:
+                    if needle in haystack:
+                        edges = edges or Edges(haystack, in_word)
+                        at = _FIRST[how](needle, haystack, edges)
+                        if at >= 0:
+                            yield number, at, at + len(needle)
+
+
+def _shelved(keys: Iterable[tuple[int, Key]]) -> Mapping[Split, _Shelved]:
+    """For each split what the keys are listed under, and beside each the key."""
+    shelved: defaultdict[Split, _Shelved] = defaultdict(lambda: ([], []))
+    for number, (text, _, how) in keys:
+        if not text:
+            continue
+        is_word = how in _WHOLE and text.isascii() and text.isalnum()  # most are one
+        split, under = (_WHOLE[how], text) if is_word else _shelf(text, how)
+        unders, needles = shelved[split]
+        unders.append(under)
+        needles.append((text, number, how))
+    return shelved
+
+
+def _shelf(text: str, how: How) -> tuple[Split, str]:
+    """Where a key is listed."""
+    split = _WHOLE.get(how)
+    if split is not None and (words := split(text)):
+        return split, max(words, key=len)
+    for blanks, around in _BLANKS.items():
+        if blank := _blank_of(text, around):
+            return blanks, blank
+    pairs = pairs_of(text)
+    return (pairs_of, pairs[0]) if pairs else (_starts, text[:2])
+
+
+_WHOLE: Final[Mapping[How, Callable[[str], list[str]]]] = {
+    "word": words_of,
+    "ascii": ascii_words_of,
+}
+
+
+def _blanks(text: str, around: int) -> Iterator[str]:
+    """Each blank with the end of the word before it and the start of the one behind."""
+    words = text.split(" ")
+    ends, starts = [word[-around:] for word in words], [word[:around] for word in words[1:]]
+    return map(" ".join, zip(ends, starts, strict=False))
+
+
+def _blank_of(key: str, around: int) -> str:
+    """The longest blank of a key that any text with the key has; empty where there is none.
+
+    A longer word of the text may begin in front of the key's first one, and end behind its last.
+    """
+    words = key.split(" ")
+    is_sure = [len(word) >= around for word in words]
+    is_sure[1:-1] = [True] * (len(words) - 2)
+    blanks = compress(_blanks(key, around), map(all, pairwise(is_sure)))
+    return max(blanks, key=len, default="")
+
+
+def _starts(text: str) -> Iterator[str]:
+    """What a key in `text` may begin with: each character, and each two."""
+    yield from text
+    yield from map("".join, pairwise(text))
+
+
+# Phrases are listed under the first of these that they have.
+_BLANKS: Final[Mapping[Split, int]] = {partial(_blanks, around=n): n for n in (3, 1)}
+
+_FIRST: Final[Mapping[How, Callable[[str, str, Edges], int]]] = {
+    "word": first_whole,
+    "ascii": lambda key, text, _: first_bounded(key, text),
+    "part": lambda key, text, _: text.find(key),
+}

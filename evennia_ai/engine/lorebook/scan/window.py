@@ -11,7 +11,6 @@ from itertools import islice
 from typing import Final
 
 from evennia_ai.engine.lorebook.entry import LoreEntry, SourceName
-from evennia_ai.engine.lorebook.scan.entry_keys import ALWAYS
 from evennia_ai.engine.lorebook.scan.hit_cache import (
     ANYWHERE,
     EVENT,
@@ -26,7 +25,7 @@ from evennia_ai.engine.lorebook.scan.hit_cache import (
     Texts,
     hit_cache_of,
 )
-from evennia_ai.engine.lorebook.scan.key_index import BookIndex
+from evennia_ai.engine.lorebook.scan.key_index import ALWAYS, BookIndex
 from evennia_ai.engine.lorebook.scan.matching import GivenUp, Hits, Scanned, Span
 from evennia_ai.engine.lorebook.scan.regex.pattern import (
     TEXT_STEPS,
