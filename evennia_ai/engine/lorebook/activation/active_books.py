@@ -264,7 +264,7 @@ class ActiveBook:
     def drop_matches(self) -> None:
         """Judge each entry of which a key is found, from now on."""
         self._matches = None
-        self.mark_owners(self.window.standing())
+        self.mark_owners(self.window.found_keys())
         self.mark_owners(self.window.fed)
 
     def forget_matches(self) -> None:
@@ -333,7 +333,7 @@ class ActiveBook:
     ) -> bool:
         """True if a key activates an entry in a pass, and none did in the passes before."""
         if not earlier:
-            return self.window.stands(keys)
+            return self.window.has_any(keys)
         if self.window.fed.keys().isdisjoint(keys):
             return False
         return not any(index in matches.judgements for matches in earlier)
@@ -362,7 +362,7 @@ class PassMatches:
     def moved_keys(self, window: Window) -> set[int]:
         """Return the keys whose place in the conversation changed since the turn before."""
         newest, changed = window.newest, window.hits.changed
-        moved = window.standing() if self.seen is None else {*changed, *newest, *self.seen}
+        moved = window.found_keys() if self.seen is None else {*changed, *newest, *self.seen}
         changed.clear()
         self.seen = newest
         return moved

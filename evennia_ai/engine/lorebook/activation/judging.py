@@ -127,11 +127,11 @@ def _judge_keys(entry: LoreEntry, keys: EntryKeys, view: PassView) -> Judgement:
     """Decide if one of its keys, and the logic of its secondary keys, activate an entry."""
     depth = _scan_depth(entry, view)
     if depth > 0 or not view.rules.flags.depth_0_is_blind:
-        first = view.window.first(keys.primary, entry, max(depth, 0), sees_fed=view.sees_fed)
+        first = view.window.find_first(keys.primary, entry, max(depth, 0), sees_fed=view.sees_fed)
     else:  # blind to sources and texts, too; only a key that is always there counts
         first = (keys.primary.index(ALWAYS), ANYWHERE) if ALWAYS in keys.primary else None
     if first is None:
-        unheard = view.window.unheard(keys.primary, entry, depth)
+        unheard = view.window.find_in_movement(keys.primary, entry, depth)
         if unheard is not None:
             return Judgement(False, EntryReason(movement_only_reason, (unheard,)))
         if depth <= 0:
@@ -173,7 +173,7 @@ def _find_key(entry: LoreEntry, number: int, view: PassView) -> FoundKey | None:
     depth = _scan_depth(entry, view)
     if depth <= 0 and number != ALWAYS and view.rules.flags.depth_0_is_blind:
         return None
-    return view.window.found(number, entry, depth, sees_fed=view.sees_fed)
+    return view.window.find_key(number, entry, depth, sees_fed=view.sees_fed)
 
 
 # The conditions of an activated entry

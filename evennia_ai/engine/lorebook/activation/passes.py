@@ -285,7 +285,7 @@ class ActivationRun:
         for book in self.books:
             book.mark(book.key_index.asked)
             book.mark_identities(self.timers.sticky)
-            in_sources, deepest = book.window.sources(), book.key_index.deepest
+            in_sources, deepest = book.window.search_sources(), book.key_index.deepest
             book.mark_owners(in_sources)
             book.window.reach(max(book.depth, deepest))
             # Matches of earlier turns hold only for entries that all see the same messages.

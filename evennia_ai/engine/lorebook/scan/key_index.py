@@ -42,14 +42,14 @@ from evennia_ai.engine.prompt.templates.template import Template, compile_templa
 from evennia_ai.engine.prompt.templates.work import KEYS_WORK, Meter
 from evennia_ai.engine.text.normal_form import normal_form
 
-# Numbers that stand for no key of the table: one that is always there, one that never is.
+# Numbers outside the table: a key that is always found, and one that never is.
 ALWAYS: Final = -1
 NEVER: Final = -2
 
 
 @typed_frozen
 class EntryKeys:
-    """The keys of one entry by number, and as texts for reasons."""
+    """The keys of one entry, by number and as texts for reasons."""
 
     primary: tuple[int, ...] = ()
     texts: tuple[str, ...] = ()
@@ -58,17 +58,17 @@ class EntryKeys:
     additional: tuple[tuple[int, ...], ...] = ()
     excluded: tuple[int, ...] = ()
     refused: str = ""
-    """Which of its keys can never be found, and why."""
+    """Its keys that can never be found, each with the reason."""
     scored: tuple[int, ...] = ()
-    """Those that count where a group takes the member with the most."""
+    """The keys that count in the score of an inclusion group."""
     scored_secondary: tuple[int, ...] = ()
     patterns: tuple[Pattern, ...] = ()
     barred: bool = False
-    """Whether it has none that could wake it."""
+    """True if one of its patterns is refused, which silences the entry."""
     keys_decide: bool = False
-    """Whether nothing else is to be asked."""
+    """True if only keys decide about the entry (`keys_decide`)."""
     hidden: str = ""
-    """What its text hides for recursion alone, each key on a line of its own."""
+    """The keys that its text hides for recursion, each after a line break."""
 
     @property
     def numbers(self) -> Iterator[int]:
@@ -81,7 +81,7 @@ class EntryKeys:
 
 
 def keys_decide(entry: LoreEntry) -> bool:
-    """Whether the entry's keys alone say whether it is a candidate, once it has any."""
+    """True if only its keys decide if an entry is a candidate, provided it has any."""
     timing, recursion = entry.timing, entry.recursion
     return not (
         entry.constant
@@ -98,22 +98,22 @@ class BookKeys(NamedTuple):
     """The keys of all entries of a book."""
 
     made: dict[int, EntryKeys]
-    """By its index those of each entry that is not `plain`; the others can be made at any time."""
+    """The keys of each entry that is not `plain`, by index; others are made when needed."""
     owners: dict[int, tuple[int, ...]]
-    """Which entries a key may wake."""
+    """The entries that a key may activate."""
     plain: Sequence[int]
-    """The entries whose keys are words and phrases, of which flags say how they are looked for."""
+    """The entries whose keys are all words and phrases."""
 
 
 _NO_DICE: Final = Dice(turn="", conversation="")
 _KEPT_INDEXES: Final = 64
 _KEPT_ENTRIES: Final = 50_000
-# What means something in a regular expression.
+# The characters that have a meaning in a regular expression.
 _SYNTAX: Final = re.compile(r"[\\^$.*+?()\[\]{}|/]")
 
 
 class KeysOfEntries:
-    """The keys of the entries of a book by their index; most are made when they are asked for."""
+    """The keys of each entry of a book by index; most are made on first use."""
 
     __slots__ = ("_entries", "_made", "_read")
 
@@ -144,36 +144,37 @@ class BookIndex:
     entry_keys: KeysOfEntries
     table: KeyTable
     owners: Mapping[int, tuple[int, ...]]
-    """Which entries a key may wake."""
+    """The entries that a key may activate."""
     asked: tuple[int, ...]
-    """Those that are judged in every turn, because keys alone do not decide."""
+    """The entries that are judged in every turn, because they may need no key."""
     alike: frozenset[int]
-    """Those that are silent for one and the same reason where no key of theirs is found."""
+    """The entries that share one reason if none of their keys is found."""
     deepest: int
+    """The largest scan depth of an entry."""
     sources: tuple[SourceName, ...]
-    """Those that any entry asks for."""
+    """The sources that any entry asks for."""
     patterns: Mapping[int, Pattern]
-    """Those that are looked for in the whole window as one text."""
+    """The patterns that are searched in the whole window as one text, by number."""
     memo: Memo = field(default_factory=Memo, repr=False, compare=False)
-    """What follows from all this."""
+    """Results that depend only on this index."""
 
     def pattern_of(self, number: int) -> Pattern:
-        """The pattern of this number."""
+        """Return the pattern of this number."""
         return (self.patterns or self.table.patterns)[number]
 
     @property
     def has_patterns(self) -> bool:
-        """Whether any key is a regular expression."""
+        """True if any key is a regular expression."""
         return bool(self.patterns or self.table.patterns)
 
     @property
     def troubles(self) -> int:
-        """How many of the patterns cannot run."""
+        """The number of patterns that cannot run."""
         running = self.patterns or self.table.patterns
         return sum(bool(pattern.problem) for pattern in running.values())
 
 
-# By what of the rules says how keys are looked for, then by what their macros read.
+# By the rules that decide how keys are searched, then by the values that their macros read.
 _Indexes = dict[tuple[bool, bool, PresetFlags], dict[object, BookIndex]]
 INDEXES: Final = Slot[_Indexes]("indexes")
 _KEY_MACROS: Final = Slot[dict[str, Template]]("key macros")
@@ -182,31 +183,38 @@ _KEY_MACROS: Final = Slot[dict[str, Template]]("key macros")
 def book_index_of(
     book: Lorebook, *, rules: ActivationRules, values: Mapping[str, str], dice: Dice
 ) -> BookIndex:
-    """The book's index for these rules and values, made once."""
+    """Return the index of a book for these rules and values; it is made once.
+
+    Args:
+        book: The lorebook; it keeps the index.
+        rules: The rules that decide how keys are searched.
+        values: The values that macros in keys read.
+        dice: Rolls for macros in keys.
+    """
     by_rules = book.of_entries.setdefault(INDEXES, {})
     indexes = by_rules.setdefault(
         (rules.case_sensitive, rules.match_whole_words, PRESET_FLAGS[rules.rules]), {}
     )
-    macros = _macros(book)
-    seen = _seen(macros, values, dice)
+    macros = _keys_with_macros(book)
+    seen = _values_read(macros, values, dice)
     known = indexes.get(seen)
     if known is None:
-        # Of a large book fewer are kept: each is as large as the book.
+        # An index is as large as its book, so fewer are kept of a large one.
         most = min(_KEPT_INDEXES, 1 + _KEPT_ENTRIES // (1 + len(book.entries)))
         if len(indexes) >= most:
             indexes.clear()
-        known = indexes[seen] = _made(book, rules, _filled(macros, values, dice))
+        known = indexes[seen] = _build_index(book, rules, _fill_in_keys(macros, values, dice))
     return known
 
 
 def prepare_index(book: Lorebook, *, rules: ActivationRules) -> None:
-    """Make the index for these rules, unless macros in keys ask for values of a turn."""
-    if not _macros(book):
+    """Make a book's index for these rules, unless macros in its keys need values of a turn."""
+    if not _keys_with_macros(book):
         book_index_of(book, rules=rules, values={}, dice=_NO_DICE)
 
 
-def _macros(book: Lorebook) -> dict[str, Template]:
-    """The keys of the book that have macros, compiled."""
+def _keys_with_macros(book: Lorebook) -> dict[str, Template]:
+    """Return the keys of a book that have macros, compiled."""
     known = book.of_entries.get(_KEY_MACROS)
     if known is None:
         lists = (
@@ -220,24 +228,24 @@ def _macros(book: Lorebook) -> dict[str, Template]:
     return known
 
 
-def _seen(macros: Mapping[str, Template], values: Mapping[str, str], dice: Dice) -> object:
-    """What the macros of the keys read; () for nearly every book."""
+def _values_read(macros: Mapping[str, Template], values: Mapping[str, str], dice: Dice) -> object:
+    """Return the values that macros in keys read; nearly every book has none."""
     names = {name for template in macros.values() for name in template.names}
     rolls = any(template.rolls for template in macros.values())
     return (*((name, values.get(name)) for name in sorted(names)), dice if rolls else None)
 
 
 class FilledKey(NamedTuple):
-    """A key with its macros filled, as words and as a pattern."""
+    """A key with its macros filled in, as words and as a pattern."""
 
     words: str
     pattern: str
 
 
-def _filled(
+def _fill_in_keys(
     macros: Mapping[str, Template], values: Mapping[str, str], dice: Dice
 ) -> dict[str, FilledKey]:
-    """What the keys with macros are; in a pattern a value stands for itself, whatever it holds."""
+    """Fill in the macros of keys; in a pattern a value matches only its own characters."""
     named = {name for template in macros.values() for name in template.names}
     meant = {
         name: _SYNTAX.sub(r"\\\g<0>", value) for name, value in values.items() if name in named
@@ -248,7 +256,9 @@ def _filled(
     return {text: FilledKey(plainly[text], in_patterns[text]) for text in macros}
 
 
-def _made(book: Lorebook, rules: ActivationRules, filled: Mapping[str, FilledKey]) -> BookIndex:
+def _build_index(
+    book: Lorebook, rules: ActivationRules, filled: Mapping[str, FilledKey]
+) -> BookIndex:
     reader = KeyReader(rules, filled=filled)
     entries = book.entries
     made, owners, plain = reader.book_keys(entries)
@@ -256,14 +266,14 @@ def _made(book: Lorebook, rules: ActivationRules, filled: Mapping[str, FilledKey
     one_text = PRESET_FLAGS[rules.rules].one_text
     in_one_text = reader.patterns if one_text else {}
     table = KeyTable(reader.keys(), patterns={} if one_text else reader.patterns, fold=reader.fold)
-    by_words = [at for at in plain if not entries[at].constant]  # which nothing else wakes
+    by_words = [at for at in plain if not entries[at].constant]  # nothing else activates them
     others = sorted({*range(len(entries))}.difference(by_words))
     return BookIndex(
         entry_keys=entry_keys,
         table=table,
         owners=owners,
         asked=tuple(
-            [at for at in others if _asked_always(entries[at], entry_keys[at], in_one_text)]
+            [at for at in others if _needs_judging(entries[at], entry_keys[at], in_one_text)]
         ),
         alike=frozenset([at for at in by_words if _is_silent_as_others(entries[at])]),
         deepest=_deepest(book),
@@ -273,7 +283,7 @@ def _made(book: Lorebook, rules: ActivationRules, filled: Mapping[str, FilledKey
 
 
 def _is_silent_as_others(entry: LoreEntry) -> bool:
-    """Whether an entry whose keys are words is silent for the reason that most are silent for."""
+    """True if an entry whose keys are words is silent for the reason that most share."""
     return bool(entry.keys) and entry.scan_depth is None and keys_decide(entry)
 
 
@@ -285,7 +295,8 @@ def _sources(book: Lorebook) -> tuple[SourceName, ...]:
     return tuple(sorted(set[SourceName]().union(*map(attrgetter("sources"), book.entries))))
 
 
-def _asked_always(entry: LoreEntry, keys: EntryKeys, patterns: Mapping[int, Pattern]) -> bool:
+def _needs_judging(entry: LoreEntry, keys: EntryKeys, patterns: Mapping[int, Pattern]) -> bool:
+    """True if an entry may be activated without a key of the table."""
     gates = entry.gates
     by_itself = entry.constant or gates.forced or gates.kept_after_match or ALWAYS in keys.primary
     if by_itself or patterns:
@@ -293,9 +304,9 @@ def _asked_always(entry: LoreEntry, keys: EntryKeys, patterns: Mapping[int, Patt
     return False
 
 
-# From keys to numbers
+# Numbers of keys
 
-# In place of a number: what the key is depends on more than its text and the flags.
+# Instead of a number: more than its text and the flags decide what the key is.
 _TO_READ: Final = -3
 _SHOWN_REFUSALS: Final = 3
 
@@ -303,12 +314,12 @@ _SHOWN_REFUSALS: Final = 3
 _NO_KEYS: Final = EntryKeys()
 
 
-# What `Key._make` does, without a step of the interpreter for each of ten thousand.
+# As `Key._make`, without a step of the interpreter for each of ten thousand keys.
 _as_key: Final[Callable[[Iterable[object]], Key]] = partial(tuple.__new__, Key)
 
 
 class _Numbers(dict[str, int]):
-    """The number of each key as it is written, of entries that look for their keys alike."""
+    """The numbers of keys by their written text, for entries with equal flags."""
 
     def __init__(
         self,
@@ -321,8 +332,8 @@ class _Numbers(dict[str, int]):
         super().__init__()
         self._keys = keys
         self._hows = hows
-        self._fold = fold  # None where the case counts
-        self._odd = odd  # what a key begins with that is to be read
+        self._fold = fold  # None if the case matters
+        self._odd = odd  # the start of keys that need more than their text
         self._to_read: set[str] = set()
 
     def __missing__(self, written: str) -> int:
@@ -330,7 +341,7 @@ class _Numbers(dict[str, int]):
         return self[written]
 
     def take_in(self, written: Iterable[str]) -> None:
-        """Give all these keys their numbers: ten thousand in steps that take all of them."""
+        """Give all these keys their numbers, in steps that each take all of them."""
         fresh = [one for one in dict.fromkeys(written) if one not in self]
         texts = list(map(str.strip, fresh))
         if not self._are_plain(texts):
@@ -349,7 +360,7 @@ class _Numbers(dict[str, int]):
         self.update(zip(fresh, map(known.__getitem__, keys), strict=True))
 
     def _are_plain(self, texts: Sequence[str]) -> bool:
-        """Whether nothing but their texts and the flags says what keys are."""
+        """True if only their texts and the flags decide what keys are."""
         together = "\n".join(["", *texts])
         return (
             all(texts)
@@ -359,29 +370,29 @@ class _Numbers(dict[str, int]):
         )
 
     def has_words_of(self, entry: LoreEntry) -> bool:
-        """Whether all keys of an entry, which were taken in, are words and phrases."""
+        """True if all keys of an entry are words and phrases. `take_in` must have them."""
         return not self._to_read or self._to_read.isdisjoint((*entry.keys, *entry.secondary_keys))
 
 
 def _normal_forms(texts: list[str]) -> list[str]:
-    """The normal form of each key, of ten thousand in the steps of one text."""
+    """Return the normal form of each key; ten thousand are normalised as one text."""
     together = "\n".join(texts)
     if "_" not in together and together.isascii():
         return texts
     forms = normal_form(together).split("\n")
-    if len(forms) != len(texts):  # a key has a line break of its own
+    if len(forms) != len(texts):  # a key has a line break in it
         forms = list(map(normal_form, texts))
     return list(map(str.strip, forms))
 
 
-def _hidden(entry: LoreEntry) -> str:
+def _hidden_keys(entry: LoreEntry) -> str:
     template = entry.template
     has_macros = "{{" in template.source
     return "".join(f"\n{key}" for key in template.hidden_keys) if has_macros else ""
 
 
 class KeyReader:
-    """Gives each key of a book its number; equal keys of different entries share one."""
+    """Gives each key of a book its number. Equal keys of different entries share one."""
 
     def __init__(self, rules: ActivationRules, *, filled: Mapping[str, FilledKey]) -> None:
         self.patterns: dict[int, Pattern] = {}
@@ -400,7 +411,7 @@ class KeyReader:
                 yield number, key
 
     def book_keys(self, entries: Sequence[LoreEntry]) -> BookKeys:
-        """The keys of all entries of a book; those that are words get their numbers together."""
+        """Return the keys of all entries of a book; plain words get their numbers together."""
         alike: defaultdict[object, list[int]] = defaultdict(list)
         others: list[int] = []
         for at, entry in enumerate(entries):
@@ -429,7 +440,7 @@ class KeyReader:
         return BookKeys(made, grouped(numbers, owners), plain)
 
     def entry_keys(self, entry: LoreEntry) -> EntryKeys:
-        """The entry's keys; those of an entry that can never be active are not looked for."""
+        """Return the keys of an entry; none if the entry can never be active."""
         if not entry.is_usable:
             return _NO_KEYS
         written, second = entry.keys, entry.secondary_keys
@@ -437,18 +448,18 @@ class KeyReader:
         primary, secondary = tuple(map(number, written)), tuple(map(number, second))
         is_plain = entry.gates is NO_GATES and not entry.grouping.names
         if not is_plain or _TO_READ in primary or _TO_READ in secondary:
-            return self._read(entry)
+            return self._read_entry(entry)
         return EntryKeys(
             primary=primary,
             texts=tuple(map(str.strip, written)),
             secondary=secondary,
             secondary_texts=tuple(map(str.strip, second)) if second else (),
             keys_decide=bool(primary) and keys_decide(entry),
-            hidden=_hidden(entry),
+            hidden=_hidden_keys(entry),
         )
 
     def _numbers_like(self, entry: LoreEntry) -> _Numbers:
-        """The numbers of the keys of entries with the same flags."""
+        """Return the numbers of keys for entries with the flags of this one."""
         flags = (entry.case_sensitive, entry.match_whole_words, entry.patterns)
         numbers = self._alike.get(flags)
         if numbers is None:
@@ -461,11 +472,11 @@ class KeyReader:
             )
         return numbers
 
-    def _read(self, entry: LoreEntry) -> EntryKeys:
-        """The entry's keys where they are more than words, or more than keys decides."""
+    def _read_entry(self, entry: LoreEntry) -> EntryKeys:
+        """Return the keys of an entry with patterns, macros, gates or groups."""
         refused: list[str] = []
-        keys = self._list(entry, entry.keys, refused)
-        secondary = self._list(entry, entry.secondary_keys, refused)
+        keys = self._number_keys(entry, entry.keys, refused)
+        secondary = self._number_keys(entry, entry.secondary_keys, refused)
         barred = bool(refused) and self._patterns_of(entry) == "all"
         return EntryKeys(
             primary=() if barred else tuple(number for _, number in keys),
@@ -473,10 +484,10 @@ class KeyReader:
             secondary=tuple(number for _, number in secondary),
             secondary_texts=tuple(text for text, _ in secondary),
             additional=tuple(
-                tuple(number for _, number in self._list(entry, line, refused))
+                tuple(number for _, number in self._number_keys(entry, line, refused))
                 for line in entry.gates.additional
             ),
-            excluded=tuple(n for _, n in self._list(entry, entry.gates.excluded, refused)),
+            excluded=tuple(n for _, n in self._number_keys(entry, entry.gates.excluded, refused)),
             refused="; ".join(refused[:_SHOWN_REFUSALS]),
             scored=self._scored(entry, entry.keys, keys),
             scored_secondary=self._scored(entry, entry.secondary_keys, secondary),
@@ -487,19 +498,19 @@ class KeyReader:
             ),
             barred=barred,
             keys_decide=bool(keys) and not barred and keys_decide(entry),
-            hidden=_hidden(entry),
+            hidden=_hidden_keys(entry),
         )
 
     def _patterns_of(self, entry: LoreEntry) -> Patterns:
         return "by_form" if self._flags.patterns_by_form else entry.patterns
 
-    def _list(
+    def _number_keys(
         self, entry: LoreEntry, written: Iterable[str], refused: list[str]
     ) -> list[tuple[str, int]]:
-        """Text and number of each key; blank ones where the rules let them count."""
+        """Return text and number of each key; blank keys only where the rules let them count."""
         numbered: list[tuple[str, int]] = []
         for raw in written:
-            number = self._number(entry, raw, refused)
+            number = self._number_key(entry, raw, refused)
             if number is not None:
                 text = self._filled_in(raw).words
                 numbered.append((text.strip() or text, number))
@@ -508,7 +519,10 @@ class KeyReader:
     def _scored(
         self, entry: LoreEntry, written: Iterable[str], numbered: Iterable[tuple[str, int]]
     ) -> tuple[int, ...]:
-        """The numbers of the keys that count in a score; the application takes them as written."""
+        """Return the numbers of the keys that count in a score.
+
+        SillyTavern takes them as written, with blanks around them.
+        """
         if not entry.grouping.names:
             return ()
         if not self._flags.scores_as_written:
@@ -519,7 +533,7 @@ class KeyReader:
         if not text:
             return ALWAYS
         if text == text.strip() and "{{" not in text:
-            number = self._number(entry, text, [])
+            number = self._number_key(entry, text, [])
             return NEVER if number is None else number
         sensitive, form = self._is_sensitive(entry), normal_form(text)
         key = Key(form if sensitive else self.fold(form), sensitive, "part")
@@ -528,7 +542,7 @@ class KeyReader:
     def _filled_in(self, written: str) -> FilledKey:
         return self._filled.get(written) or FilledKey(written, written)
 
-    def _number(self, entry: LoreEntry, written: str, refused: list[str]) -> int | None:
+    def _number_key(self, entry: LoreEntry, written: str, refused: list[str]) -> int | None:
         text, pattern = self._filled_in(written)
         stripped = text.strip()
         if not stripped:
@@ -539,16 +553,16 @@ class KeyReader:
             refused.append(f"key '{stripped[:40]}...' has more than {MAX_KEY} characters")
             return NEVER
         patterns = self._patterns_of(entry)
-        # What it is as it is written: a player's name never makes a pattern of it.
+        # Its written form decides: a player's name in a macro never makes it a pattern.
         if patterns == "all" or (patterns == "by_form" and is_delimited(written.strip())):
             by_form = patterns == "by_form"
-            number = self._pattern(pattern.strip(), by_form=by_form, refused=refused)
+            number = self._number_pattern(pattern.strip(), by_form=by_form, refused=refused)
             if number is not None:
                 return number
         return self._numbers.setdefault(self._key(entry, stripped), len(self._numbers))
 
-    def _pattern(self, text: str, *, by_form: bool, refused: list[str]) -> int | None:
-        """The number of a regular expression; None: it is none, and so an ordinary key."""
+    def _number_pattern(self, text: str, *, by_form: bool, refused: list[str]) -> int | None:
+        """Return the number of a regular expression; None if the text is an ordinary key."""
         if text in self._numbers:
             return self._numbers[text]
         if (text, by_form) not in self._refusals:
@@ -579,7 +593,7 @@ class KeyReader:
         return self._rules.match_whole_words if whole is None else whole
 
     def _hows(self, texts: Sequence[str], *, whole: bool) -> Iterable[How]:
-        """How each of these keys is looked for."""
+        """Return how each of these keys is searched."""
         if not whole:
             return repeat("part", len(texts))
         if not self._flags.ascii_words:
