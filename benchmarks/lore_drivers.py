@@ -7,7 +7,7 @@ set of entry numbers of that. A driver whose package is missing is left out.
 
 from counters import COUNTERS
 
-from evennia_ai.engine.lorebook.activation.activation import activate
+from evennia_ai.engine.lorebook.activation.passes import activate
 from evennia_ai.engine.lorebook.activation.timers import NO_STATE, Clock
 from evennia_ai.engine.lorebook.rules import read_rules
 from evennia_ai.engine.lorebook.scan.window import Scan

@@ -12,8 +12,9 @@ from typing import Any, Final
 
 from evennia_ai.engine.errors import EvenniaAIError
 from evennia_ai.engine.foreign.documents import parse_json
-from evennia_ai.engine.lorebook.activation.activation import Activation, activate
+from evennia_ai.engine.lorebook.activation.activation import Activation
 from evennia_ai.engine.lorebook.activation.lore_budget import budget_of
+from evennia_ai.engine.lorebook.activation.passes import activate
 from evennia_ai.engine.lorebook.activation.timers import NO_STATE, Clock, LoreState, state_from
 from evennia_ai.engine.lorebook.book import Lorebook
 from evennia_ai.engine.lorebook.rules import ActivationRules, read_rules

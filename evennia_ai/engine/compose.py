@@ -25,8 +25,9 @@ from dataclasses import replace
 from typing import Final, NamedTuple
 
 from evennia_ai.engine.inputs import NO_HISTORY, Inputs
-from evennia_ai.engine.lorebook.activation.activation import Activation, activate
+from evennia_ai.engine.lorebook.activation.activation import Activation
 from evennia_ai.engine.lorebook.activation.entry_variables import said_sources, variables_of
+from evennia_ai.engine.lorebook.activation.passes import activate
 from evennia_ai.engine.lorebook.activation.placed_entries import (
     around_note,
     lore_fragments,

@@ -147,7 +147,7 @@ def test_a_rejected_import_waits_no_longer(stage, preset):
     assert "revision 2 is in force as before" in told
 
 
-def test_a_preset_lists_its_prompts_with_their_marks_as_the_application_does(stage, preset):
+def test_a_preset_lists_its_prompts_with_their_marks_order_as_sillytavern(stage, preset):
     told = stage.builds("preset Loom")
     lines = [" ".join(line.split()) for line in told.splitlines()]
     marks = [line[:9] for line in lines if line[:1].isdigit()]

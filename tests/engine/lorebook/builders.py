@@ -3,7 +3,8 @@
 import re
 from typing import Any
 
-from evennia_ai.engine.lorebook.activation.activation import Activation, activate
+from evennia_ai.engine.lorebook.activation.activation import Activation
+from evennia_ai.engine.lorebook.activation.passes import activate
 from evennia_ai.engine.lorebook.book import Lorebook
 from evennia_ai.engine.lorebook.rules import ActivationRules
 from evennia_ai.engine.lorebook.scan.window import Scan

@@ -2,7 +2,7 @@
 
 import pytest
 
-from evennia_ai.engine.lorebook.activation.activation import activate
+from evennia_ai.engine.lorebook.activation.passes import activate
 from evennia_ai.engine.lorebook.activation.timers import NO_STATE, Clock
 from evennia_ai.engine.lorebook.rules import ActivationRules
 from evennia_ai.engine.lorebook.scan.window import Scan

@@ -4,7 +4,7 @@ from dataclasses import fields
 
 import pytest
 
-from evennia_ai.engine.lorebook.activation.activation import activate
+from evennia_ai.engine.lorebook.activation.passes import activate
 from evennia_ai.engine.lorebook.activation.timers import NO_STATE, Clock
 from evennia_ai.engine.lorebook.rules import PresetFlags, read_rules
 from evennia_ai.formats.lorebooks.books import read_book

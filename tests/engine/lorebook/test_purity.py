@@ -9,7 +9,8 @@ from typing import Any
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from evennia_ai.engine.lorebook.activation.activation import Activation, activate
+from evennia_ai.engine.lorebook.activation.activation import Activation
+from evennia_ai.engine.lorebook.activation.passes import activate
 from evennia_ai.engine.lorebook.activation.timers import NO_STATE, Clock, LoreState
 from evennia_ai.engine.lorebook.book import Lorebook
 from evennia_ai.engine.lorebook.rules import ActivationRules, read_rules

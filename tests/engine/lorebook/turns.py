@@ -3,7 +3,8 @@
 from collections.abc import Iterable, Mapping
 from typing import Any
 
-from evennia_ai.engine.lorebook.activation.activation import Activation, activate
+from evennia_ai.engine.lorebook.activation.activation import Activation
+from evennia_ai.engine.lorebook.activation.passes import activate
 from evennia_ai.engine.lorebook.activation.timers import NO_STATE, Clock, LoreState
 from evennia_ai.engine.lorebook.book import Lorebook
 from evennia_ai.engine.lorebook.conditions import Facts

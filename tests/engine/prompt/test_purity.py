@@ -9,7 +9,7 @@ import pytest
 ROOMS = (
     "evennia_ai.engine.prompt.report",
     "evennia_ai.engine.prompt.registry",
-    "evennia_ai.engine.lorebook.activation.activation",
+    "evennia_ai.engine.lorebook.activation.passes",
     "evennia_ai.formats.cards.card",
     "evennia_ai.engine.compose",
     "evennia_ai.engine.knowledge.assembly.assembly",

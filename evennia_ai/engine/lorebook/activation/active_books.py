@@ -1,24 +1,23 @@
-"""The books of one activation run in the order they are asked, each with what it sees.
+"""The books of one activation run, in the order in which they are read, and what stays of them.
 
-An active book lives for one run. What was worked out for a book and stays right (its index of keys,
-its texts, its labels) is kept with the book and shared by all NPCs.
+An `ActiveBook` lives for one run. Values that stay right longer have their own place. The texts and
+labels of a book stay with the book, for all NPCs. Candidates and matches stay with the hits of the
+book in one conversation.
 """
 
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
-from itertools import islice
 from typing import Final, NamedTuple
 
 from evennia_ai.engine.errors import TemplateError
 from evennia_ai.engine.lorebook.activation.candidate import (
     CANDIDATES,
     JUDGED,
+    PLACE,
     Candidate,
-    EntryReason,
     Judgement,
     Ruling,
-    given_up,
 )
-from evennia_ai.engine.lorebook.activation.followed import Followed, WokenByKeys
+from evennia_ai.engine.lorebook.activation.judging import PassView, judge
 from evennia_ai.engine.lorebook.activation.lore_budget import survival
 from evennia_ai.engine.lorebook.activation.timers import Timers, is_remembered
 from evennia_ai.engine.lorebook.book import (
@@ -31,58 +30,44 @@ from evennia_ai.engine.lorebook.book import (
     labels_of,
     missing,
 )
-from evennia_ai.engine.lorebook.entry import LoreEntry, Mention
+from evennia_ai.engine.lorebook.entry import LoreEntry
 from evennia_ai.engine.lorebook.rules import PRESET_FLAGS, ActivationRules
-from evennia_ai.engine.lorebook.scan.hit_cache import EVENT
-from evennia_ai.engine.lorebook.scan.key_index import BookIndex, book_index_of
+from evennia_ai.engine.lorebook.scan.hit_cache import FoundKey
+from evennia_ai.engine.lorebook.scan.key_index import BookIndex, EntryKeys, book_index_of
 from evennia_ai.engine.lorebook.scan.regex.pattern import TURN_STEPS
-from evennia_ai.engine.lorebook.scan.window import MOST_PLACES, Scan, Window
+from evennia_ai.engine.lorebook.scan.window import Scan, Window
 from evennia_ai.engine.prompt.components import ALL_GRANTS
 from evennia_ai.engine.prompt.dice import Dice
-from evennia_ai.engine.prompt.fragments import Beside
-from evennia_ai.engine.prompt.history import History
 from evennia_ai.engine.prompt.memo import Slot
 from evennia_ai.engine.prompt.templates.template import Template
 from evennia_ai.engine.prompt.templates.work import COUNTED_A_UNIT, Meter, OutOfWorkError
 from evennia_ai.engine.prompt.tokens import TokenCounter
 
+# Far more than any book has: with it entries of several books get different numbers.
+_MOST_ENTRIES: Final = 10**9
 _LEVELS: Final = Slot[tuple[int, ...]]("delay levels")
 
 
-class _FilledIn(NamedTuple):
-    """The text of an entry with its macros filled in, and what that took."""
+class _EntryText(NamedTuple):
+    """The text of an entry with its macros filled in, and its costs."""
 
-    seen: object
-    """What it was rendered with."""
+    made_with: object
+    """What the macros and the counter read."""
     text: str
     tokens: int
     work: int
 
 
-_TEXTS: Final = Slot[dict[int, _FilledIn]]("texts")
-"""The texts of a book by the index of their entry."""
-
-
-_BY_NOTHING: Final = Beside(None, "after the newest message, for none has a key of it")
-_BY_EVENT: Final = Beside(None, "after the newest message, for the event has a key of it")
-
-
-_FOLLOWED: Final = Slot[Followed]("followed")
-# Passes that are followed; more are rare.
-_MOST_FOLLOWED: Final = 8
-# No book has more; it tells apart the numbers of entries of several books.
-_MOST_ENTRIES: Final = 10**9
+# By the index of an entry.
+_TEXTS: Final = Slot[dict[int, _EntryText]]("texts")
 
 
 class ActiveBook:
     """One book in one run.
 
-    `rank` is its place among the books, `standing` what sorts its entries against those of other
-    books. `asked` are the indexes of the entries that something concerns; it only grows. `depth` is
-    the book's scan depth, `seen` the one of the last pass, larger where the scan was widened. Of
-    the entries that nothing but keys wakes those are not asked that are `followed`. `judgements`
-    and `rulings` say what became of each entry that something concerned, `settled` are those of
-    them that have the last word.
+    `rank` is its place among the books; `sort_key` sorts its entries against those of other books.
+    `marked` are the indexes of the entries that the next pass judges. `judgements` and `rulings`
+    have the last result for each of them; a ruling on an entry in `final` never changes.
     """
 
     def __init__(
@@ -90,17 +75,20 @@ class ActiveBook:
         book: Lorebook,
         *,
         rank: int,
-        standing: tuple[int, int],
+        sort_key: tuple[int, int],
         key_index: BookIndex,
         scan: Scan,
         rules: ActivationRules,
+        values: Mapping[str, str],
+        dice: Dice,
+        counter: TokenCounter,
+        timers: Timers,
+        meter: Meter,
         steps: int,
     ) -> None:
         self.lorebook = book
         self.entries = book.entries
-        self.grants = book.grants
         self.rank = rank
-        self.standing = standing
         self.key_index = key_index
         self.rules = rules
         self.window = Window(
@@ -111,319 +99,390 @@ class ActiveBook:
             steps=steps,
         )
         self.depth = rules.scan_depth if book.scan_depth is None else book.scan_depth
-        self.seen = self.depth
+        self.depth_in_pass = self.depth
+        """The scan depth of the last pass, larger than `depth` if the scan was widened."""
         self.recursive = rules.recursive if book.recursive is None else book.recursive
         self.labels = book.memo.get(LABELS) or labels_of(book)
         self.identities = book.memo.get(IDENTITIES) or identities_of(book)
         self.judged = self.window.memo.setdefault(JUDGED, {})
-        self.candidates = self.window.memo.setdefault(CANDIDATES, {})
-        self.asked: set[int] = set()
-        self.settled: set[int] = set()
+        self.marked: set[int] = set()
+        self.final: set[int] = set()
         self.judgements: dict[int, Judgement] = {}
         self.rulings: dict[int, Ruling] = {}
-        self.followed: Followed | None = None
-        self.works: dict[int, int] = {}
-        """The work of the entries whose macros were filled in; each is paid once in a run."""
-
-    def ask(self, indexes: Iterable[int]) -> None:
-        """Have these entries judged."""
-        self.asked.update(indexes)
-
-    def ask_owners(self, keys: Iterable[int]) -> None:
-        """Have the entries judged that these keys may wake."""
-        owners = self.key_index.owners
-        for key in keys:
-            self.asked.update(owners.get(key, ()))
-
-    def ask_identities(self, identities: Iterable[str]) -> None:
-        """Have these entries judged, as far as they are in this book."""
-        for identity in identities:
-            index = index_of(self.lorebook, identity)
-            if index is not None:
-                self.asked.add(index)
-
-    def follow(self, made_for: object, values: Mapping[str, str]) -> None:
-        """Go on from what the turn before left of what keys alone decide, where it is still so."""
-        known = self.window.memo.get(_FOLLOWED)
-        if (
-            known is None
-            or known.made_for != made_for
-            or any(values.get(name) != value for name, value in known.read.items())
-        ):
-            known = self.window.memo[_FOLLOWED] = Followed(made_for)
-        self.followed = known
-
-    def unfollow(self) -> None:
-        """From now on have each entry judged that a key of stands somewhere."""
-        self.followed = None
-        self.ask_owners(self.window.standing())
-        self.ask_owners(self.window.fed)
-
-    def forget_followed(self) -> None:
-        """Let the next run judge everything again; one that was broken off left it half done."""
-        self.window.memo.pop(_FOLLOWED, None)
-
-    def pay_for(self, woken: WokenByKeys, meter: Meter) -> None:
-        """Pay for the texts of the candidates that are kept from the turn before."""
-        kept = woken.works
-        fresh = kept.keys() - self.works.keys() if self.works else kept
-        meter.pay(sum(map(kept.__getitem__, fresh)))
-        self.works.update(kept)
-
-    def woken(self, number: int) -> WokenByKeys | None:
-        """What keys alone decide in the pass of this number; stale where keys stand elsewhere."""
-        if self.followed is None:
-            return None
-        passes = self.followed.passes
-        if number > min(_MOST_FOLLOWED, len(passes) + 1):
-            self.unfollow()
-            return None
-        if number > len(passes):
-            passes.append(WokenByKeys())
-        woken = passes[number - 1]
-        owners = self.key_index.owners
-        for key in woken.changed(self.window) if number == 1 else woken.newly_fed(self.window):
-            woken.stale.update(owners.get(key, ()))
-        return woken
-
-    def tell_later(self, index: int, number: int) -> None:
-        """An entry came to or left the pass of this number: later ones judge it again."""
-        if self.followed is not None:
-            for later in self.followed.passes[number:]:
-                later.stale.add(index)
-
-    def reads(self, names: Iterable[str], values: Mapping[str, str]) -> None:
-        """A text of those that are followed reads these values."""
-        if self.followed is not None:
-            self.followed.read.update((name, values.get(name)) for name in names)
-
-    def say(self, index: int, judgement: Judgement) -> None:
-        """What is to be said of an entry that is no candidate."""
-        self.judgements[index] = judgement
-        self.rulings.pop(index, None)
-
-    def is_woken(self, index: int, keys: Collection[int], number: int) -> bool:
-        """Whether a key wakes an entry in the pass of this number, and none did in one before."""
-        if self.followed is None:
-            return False
-        if number == 1:
-            return self.window.stands(keys)
-        if self.window.fed.keys().isdisjoint(keys):
-            return False
-        earlier = self.followed.passes[: number - 1]
-        return not any(index in woken.judgements for woken in earlier)
-
-    def given_up(self, index: int) -> tuple[EntryReason, ...]:
-        """Where patterns of an entry were not looked for to the end; the first few places."""
-        if not self.window.given_up:
-            return ()
-        keys, places = self.key_index.entry_keys[index], self.window.given_up
-        told = (
-            EntryReason(given_up, (self.key_index.pattern_of(number).written, where, why))
-            for number in dict.fromkeys(keys.numbers)
-            for where, why in places.get(number, ())
-        )
-        return tuple(islice(told, MOST_PLACES))
-
-    def spot_of(self, entry: LoreEntry, history: History) -> tuple[int, Beside]:
-        """Where an entry stands that asks for the message with its key: depth, and beside what.
-
-        An entry with a key in the event stands before that, after the newest message; so does one
-        that no message has a key of, because something else woke it.
-        """
-        mention = entry.mention or Mention()
-        place = self._mention(entry, mention)
-        if place is None or place == EVENT:
-            return 0, _BY_NOTHING if place is None else _BY_EVENT
-        first = place if mention.side == "before" else place + 1
-        told = f"right {mention.side} {{}}, which has a key of it"
-        return history.counted(first), Beside(place, told)
-
-    def _mention(self, entry: LoreEntry, mention: Mention) -> int | None:
-        """The newest message with one of the keys, or the oldest of those that the entry sees."""
-        keys = self.key_index.entry_keys[entry.index].primary
-        depth = self.seen if entry.scan_depth is None else entry.scan_depth
-        found: int | None = None
-        for age, place in self.window.mentions(keys, movement=entry.hears_movement):
-            if found is not None and age >= depth:
-                break
-            found = place
-            if mention.message == "newest":
-                break
-        return found
+        self._sort_key = sort_key
+        self._values = values
+        self._dice = dice
+        self._counter = counter
+        self._timers = timers
+        self._meter = meter
+        self._candidates = self.window.memo.setdefault(CANDIDATES, {})
+        self._matches: KeyMatches | None = None
+        self._paid: dict[int, int] = {}
+        """The work of entry texts by index; a run pays for each once."""
 
     @property
-    def levels(self) -> tuple[int, ...]:
-        """The delay levels of its entries."""
+    def delay_levels(self) -> tuple[int, ...]:
+        """The delay levels of its entries, in order."""
         known = self.lorebook.memo.get(_LEVELS)
         if known is None:
             found = {entry.recursion.delay_level for entry in self.entries} - {0}
             known = self.lorebook.memo[_LEVELS] = tuple(sorted(found))
         return known
 
-    def place(self, entry: LoreEntry) -> tuple[float, ...]:
-        """The entry's place in the processing order of all books."""
-        high_first = PRESET_FLAGS[self.rules.rules].high_order_first
-        order = -entry.order if high_first else entry.order
-        first, among_equals = self.standing
-        return first, order, among_equals, self.rank, entry.index
+    def mark(self, indexes: Iterable[int]) -> None:
+        """Have the next pass judge these entries."""
+        self.marked.update(indexes)
 
-    def candidate(
-        self,
-        index: int,
-        found: Judgement,
-        *,
-        values: Mapping[str, str],
-        dice: Dice,
-        counter: TokenCounter,
-        timers: Timers,
-        meter: Meter,
-    ) -> Candidate | None:
-        """The entry with its text; None where it has none and that makes it silent.
+    def mark_owners(self, keys: Iterable[int]) -> None:
+        """Have the next pass judge the entries that these keys may activate."""
+        owners = self.key_index.owners
+        for key in keys:
+            self.marked.update(owners.get(key, ()))
 
-        OutOfWorkError: its macros need more work than is left.
+    def mark_identities(self, identities: Iterable[str]) -> None:
+        """Have the next pass judge those of these entries that are in this book."""
+        for identity in identities:
+            index = index_of(self.lorebook, identity)
+            if index is not None:
+                self.marked.add(index)
+
+    def judge(self, index: int, view: PassView) -> Judgement:
+        """Judge the entry of this index by its conditions and keys."""
+        keys = self.key_index.entry_keys[index]
+        return judge(self.entries[index], keys, view, identity=self.identities[index])
+
+    def report(self, index: int, judgement: Judgement) -> None:
+        """Set the judgement on an entry that is no candidate."""
+        self.judgements[index] = judgement
+        self.rulings.pop(index, None)
+
+    # The texts of candidates
+
+    def candidate(self, index: int, judgement: Judgement) -> Candidate | None:
+        """Return the entry with its text; None if its text is empty and the rules need one.
+
+        Raises:
+            OutOfWorkError: Its macros need more work than is left.
         """
-        known = self.candidates.get(index)
+        sticky, counter = judgement.sticky, self._counter
+        known = self._candidates.get(index)
         if known is not None and not known.is_for(
-            self.lorebook, rank=self.rank, counter=counter, sticky=found.sticky
+            self.lorebook, rank=self.rank, counter=counter, sticky=sticky
         ):
             known = None
         if known is not None and known.is_constant_text and not known.work:
             return known
-        text, tokens, work = self._text(index, values, dice, counter, meter)
+        text, tokens, work = self._text(index)
         if not text.strip() and not self.rules.flags.empty_is_active:
             return None
         if known is not None and known.text == text:
             return known
-        rests = self.identities[index] in timers.resting
-        made = self._made(index, text, tokens, work, counter, sticky=found.sticky, rests=rests)
-        self.candidates[index] = made
-        return made
-
-    def _made(
-        self,
-        index: int,
-        text: str,
-        tokens: int,
-        work: int,
-        counter: TokenCounter,
-        *,
-        sticky: bool,
-        rests: bool,
-    ) -> Candidate:
-        entry, place, grants = self.entries[index], self.place(self.entries[index]), self.grants
+        entry, book = self.entries[index], self.lorebook
+        first, among_equals = self._sort_key
+        order = -entry.order if self.rules.flags.high_order_first else entry.order
         tier, yields = survival(
-            entry, vouched="lore_budget" in grants, sticky=sticky, rules=self.rules
+            entry, vouched="lore_budget" in book.grants, sticky=sticky, rules=self.rules
         )
-        return Candidate(
+        made = self._candidates[index] = Candidate(
             number=self.rank * _MOST_ENTRIES + index,
-            place=place,
+            place=(first, order, among_equals, self.rank, index),
             tier=tier,
             yields=yields,
             rank=self.rank,
-            book=self.lorebook,
+            book=book,
             entry=entry,
             label=self.labels[index],
             identity=self.identities[index],
             sticky=sticky,
-            rests=rests,
+            rests=self.identities[index] in self._timers.resting,
             text=text,
             searched=text + self.key_index.entry_keys[index].hidden,
             tokens=tokens,
             work=work,
             counter=counter,
-            lacking=() if grants == ALL_GRANTS else missing(entry, grants),
-            is_lasting=not entry.timing.cooldown,  # with one, whether it rests may change
+            lacking=() if book.grants == ALL_GRANTS else missing(entry, book.grants),
+            is_lasting=not entry.timing.cooldown,  # with one, `rests` may change
             is_constant_text=not (entry.template.names or entry.template.rolls),
             is_steady=entry.chance >= 100 and not entry.grouping.names,
             is_remembered=is_remembered(entry),
         )
+        return made
 
-    def _text(
-        self,
-        index: int,
-        values: Mapping[str, str],
-        dice: Dice,
-        counter: TokenCounter,
-        meter: Meter,
-    ) -> tuple[str, int, int]:
+    def _text(self, index: int) -> tuple[str, int, int]:
         """Return an entry's text, its tokens and the work that it takes.
 
-        The text is kept while what it reads stays the same. Its work is paid in each run, so that
-        what was kept decides nothing.
+        The book keeps the text while its macros read equal values. A run pays for a kept text as
+        for a new one, so that the same turn leaves out the same texts in every process.
         """
-        template = self.entries[index].template
-        seen: object = counter
+        template, meter, counter = self.entries[index].template, self._meter, self._counter
+        made_with: object = counter
         if template.names or template.rolls:
-            read = [values.get(name) for name in template.names]
-            seen = (read, template.rolls and dice, counter)
+            read = [self._values.get(name) for name in template.names]
+            made_with = (read, template.rolls and self._dice, counter)
         texts = self.lorebook.memo.setdefault(_TEXTS, {})
         known = texts.get(index)
-        if known is None or known.seen != seen:
+        if known is None or known.made_with != made_with:
             left = meter.left
             try:
-                text = self._filled_in(template, values, dice, meter)
+                text = self._fill_in(template)
             except OutOfWorkError:
-                meter.left = left if meter.left == left else 0  # as `pay_whole` does
+                meter.left = left if meter.left == left else 0  # as `Meter.pay_whole` does
                 raise
-            known = _FilledIn(seen, text, counter.count(text), left - meter.left)
+            known = _EntryText(made_with, text, counter.count(text), left - meter.left)
             texts[index] = known
-        elif known.work and index not in self.works:
+        elif known.work and index not in self._paid:
             meter.pay_whole(known.work, at_least=template.work)
         if known.work:
-            self.works[index] = known.work
+            self._paid[index] = known.work
         return known.text, known.tokens, known.work
 
-    def _filled_in(
-        self, template: Template, values: Mapping[str, str], dice: Dice, meter: Meter
-    ) -> str:
+    def _fill_in(self, template: Template) -> str:
         if not template.reads:
             return template.source
         try:
-            text = template.render(values, dice, meter=meter)
+            text = template.render(self._values, self._dice, meter=self._meter)
         except OutOfWorkError:
             raise
-        except TemplateError:  # what makes too much stays as it is written
+        except TemplateError:  # a text that grows too long stays as it is written
             text = template.source
-        meter.pay(len(text) // COUNTED_A_UNIT)
+        self._meter.pay(len(text) // COUNTED_A_UNIT)
         return text
+
+    # Matches of earlier turns
+
+    def use_matches(self, made_for: object) -> None:
+        """Start from the matches of the turn before, if they were made for the same inputs."""
+        known = self.window.memo.get(_MATCHES)
+        if (
+            known is None
+            or known.made_for != made_for
+            or any(self._values.get(name) != value for name, value in known.values.items())
+        ):
+            known = self.window.memo[_MATCHES] = KeyMatches(made_for)
+        self._matches = known
+
+    def drop_matches(self) -> None:
+        """Judge each entry of which a key is found, from now on."""
+        self._matches = None
+        self.mark_owners(self.window.found_keys())
+        self.mark_owners(self.window.fed)
+
+    def forget_matches(self) -> None:
+        """Make the next run start without matches of earlier turns."""
+        self.window.memo.pop(_MATCHES, None)
+
+    def update_matches(
+        self, number: int, view: PassView, *, most_judged: int
+    ) -> "PassMatches | None":
+        """Return the matches of the pass of this number; judge only entries whose keys moved.
+
+        Other entries with keys there are marked. None if the matches are not usable: then entries
+        with keys in texts of other entries have to be marked, too.
+        """
+        if self._matches is None:
+            return None
+        passes, owners = self._matches.passes, self.key_index.owners
+        if number > min(_MOST_PASSES_KEPT, len(passes) + 1):
+            self.drop_matches()
+            return None
+        if number > len(passes):
+            passes.append(PassMatches())
+        matches, window = passes[number - 1], self.window
+        for key in matches.moved_keys(window) if number == 1 else matches.moved_keys_in_fed(window):
+            matches.stale.update(owners.get(key, ()))
+        while matches.stale:
+            self._update_match(matches.stale.pop(), number, view)
+        if kept := matches.works:  # texts of earlier turns cost what new ones do
+            unpaid = kept.keys() - self._paid.keys() if self._paid else kept
+            self._meter.pay(sum(map(kept.__getitem__, unpaid)))
+            self._paid.update(kept)
+        matches.sort_newcomers()
+        marked = self.marked | (matches.others - self.final)
+        if len(matches.judgements) + len(marked) > most_judged:
+            self.drop_matches()
+            return None
+        self.marked = marked
+        self.judgements.update(matches.judgements)
+        return matches
+
+    def _update_match(self, index: int, number: int, view: PassView) -> None:
+        """Judge an entry of which a key moved; where it came or left, later passes do so, too."""
+        assert self._matches is not None
+        passes = self._matches.passes
+        matches = passes[number - 1]
+        one = matches.candidates.get(index)
+        was_there = one is not None
+        entry, keys = self.entries[index], self.key_index.entry_keys[index]
+        if not self._is_matched(keys.primary, index, passes[: number - 1]):
+            matches.remove(index)
+        elif was_there or is_decided_by_keys(entry, keys):
+            judgement = self.judge(index, view)
+            if judgement.is_candidate and one is None:
+                one = self.candidate(index, judgement)
+                read = ((name, self._values.get(name)) for name in entry.template.names)
+                self._matches.values.update(read)
+            matches.put(index, judgement, one)
+        else:
+            matches.others.add(index)
+        if was_there != (index in matches.judgements):
+            for later in passes[number:]:
+                later.stale.add(index)
+
+    def _is_matched(
+        self, keys: Collection[int], index: int, earlier: Sequence["PassMatches"]
+    ) -> bool:
+        """True if a key activates an entry in a pass, and none did in the passes before."""
+        if not earlier:
+            return self.window.has_any(keys)
+        if self.window.fed.keys().isdisjoint(keys):
+            return False
+        return not any(index in matches.judgements for matches in earlier)
+
+
+class PassMatches:
+    """The candidates of one pass that only their keys activate, kept from turn to turn.
+
+    An entry is in the first pass that activates it. `others` have a key there, too, but depend on
+    more than keys. `stale` entries are judged again. All sets and mappings are by index.
+    """
+
+    __slots__ = ("_has_newcomers", "candidates", "judgements", "others", "seen", "stale", "works")
+
+    def __init__(self) -> None:
+        self.judgements: dict[int, Judgement] = {}
+        self.candidates: dict[int, Candidate] = {}
+        self.others: set[int] = set()
+        self.stale: set[int] = set()
+        self.works: dict[int, int] = {}
+        """The work of the candidates that have macros."""
+        self._has_newcomers = False
+        self.seen: Mapping[int, FoundKey] | None = None
+        """Keys found outside the history's messages in the turn before; None in the first turn."""
+
+    def moved_keys(self, window: Window) -> set[int]:
+        """Return the keys whose place in the conversation changed since the turn before."""
+        newest, changed = window.newest, window.hits.changed
+        moved = window.found_keys() if self.seen is None else {*changed, *newest, *self.seen}
+        changed.clear()
+        self.seen = newest
+        return moved
+
+    def moved_keys_in_fed(self, window: Window) -> set[int]:
+        """Return the keys whose place in texts of entries changed since the turn before."""
+        before, fed = self.seen or {}, window.fed
+        self.seen = fed
+        return set() if before is fed else {number for number, _ in before.items() ^ fed.items()}
+
+    def put(self, index: int, judgement: Judgement, candidate: Candidate | None) -> None:
+        """Keep a judged entry: as a candidate, or among the others if it is none or has no text."""
+        if judgement.is_candidate and candidate is not None:
+            self._has_newcomers |= index not in self.candidates
+            self.judgements[index] = judgement
+            self.candidates[index] = candidate
+            if candidate.work:
+                self.works[index] = candidate.work
+            else:
+                self.works.pop(index, None)
+            self.others.discard(index)
+        else:
+            self.remove(index)
+            self.others.add(index)
+
+    def sort_newcomers(self) -> None:
+        """Sort the candidates into processing order; Python sorts nearly sorted ones fast."""
+        if self._has_newcomers:
+            ordered = sorted(self.candidates.values(), key=PLACE)
+            self.candidates = {one.entry.index: one for one in ordered}
+            self._has_newcomers = False
+
+    def remove(self, index: int) -> None:
+        """Remove an entry of which no key is found any more."""
+        self.judgements.pop(index, None)
+        self.candidates.pop(index, None)
+        self.works.pop(index, None)
+        self.others.discard(index)
+
+
+class KeyMatches:
+    """The matches of a book in one conversation, pass by pass, and the inputs they hold for.
+
+    They save the next turn from judging a thousand entries of which no key moved.
+    """
+
+    __slots__ = ("made_for", "passes", "values")
+
+    def __init__(self, made_for: object) -> None:
+        self.made_for = made_for
+        self.passes: list[PassMatches] = []
+        self.values: dict[str, str | None] = {}
+        """The values that texts of the candidates were made with."""
+
+
+_MATCHES: Final = Slot[KeyMatches]("key matches")
+# Runs of more passes are rare.
+_MOST_PASSES_KEPT: Final = 8
+
+
+def is_decided_by_keys(entry: LoreEntry, keys: EntryKeys) -> bool:
+    """True if an entry depends only on keys in what all entries of its book see."""
+    return (
+        keys.keys_decide
+        and not keys.patterns
+        and min(keys.primary) >= 0
+        and entry.scan_depth is None
+        and not entry.sources
+        and not entry.timing.sticky
+        and not entry.template.rolls
+    )
+
+
+def order_books(books: Iterable[Lorebook], rules: ActivationRules) -> list[Lorebook]:
+    """Sort books as they are read: those of the chat first, then as the strategy says.
+
+    Equal ones are sorted by their attachment, then stay in their order.
+    """
+    return sorted(books, key=lambda book: _sort_key(book, rules))
 
 
 def active_books_of(
-    books: Iterable[Lorebook],
+    ordered: Sequence[Lorebook],
     scan: Scan,
     *,
     rules: ActivationRules,
     values: Mapping[str, str],
     dice: Dice,
+    counter: TokenCounter,
+    timers: Timers,
+    meter: Meter,
 ) -> tuple[ActiveBook, ...]:
-    """The books in the order they are asked: chat before the others, which the strategy sorts.
-
-    Those that are equal to the strategy go by their attachment, then as they were given.
-    """
-    ordered = sorted(books, key=lambda book: _standing(book, rules))
+    """Make ordered books ready for one run; books with patterns share the turn's search steps."""
     indexes = [book_index_of(book, rules=rules, values=values, dice=dice) for book in ordered]
     with_patterns = sum(index.has_patterns for index in indexes)
     return tuple(
         ActiveBook(
             book,
             rank=rank,
-            standing=_standing(book, rules),
+            sort_key=_sort_key(book, rules),
             key_index=key_index,
             scan=scan,
             rules=rules,
+            values=values,
+            dice=dice,
+            counter=counter,
+            timers=timers,
+            meter=meter,
             steps=TURN_STEPS // max(1, with_patterns),
         )
         for rank, (book, key_index) in enumerate(zip(ordered, indexes, strict=True))
     )
 
 
-def entry_finder(active_books: Sequence[ActiveBook]) -> Callable[[str], LoreEntry | None]:
-    """A function that gives the entry of an identity, None where no book here has it."""
+def entry_finder(books: Sequence[Lorebook]) -> Callable[[str], LoreEntry | None]:
+    """Return a function that finds the entry of an identity in the books, None without one."""
 
     def find(identity: str) -> LoreEntry | None:
-        for book in active_books:
-            index = index_of(book.lorebook, identity)
+        for book in books:
+            index = index_of(book, identity)
             if index is not None:
                 return book.entries[index]
         return None
@@ -431,15 +490,15 @@ def entry_finder(active_books: Sequence[ActiveBook]) -> Callable[[str], LoreEntr
     return find
 
 
-def _standing(book: Lorebook, rules: ActivationRules) -> tuple[int, int]:
-    """What comes before an entry's order, and what decides among equal orders."""
+def _sort_key(book: Lorebook, rules: ActivationRules) -> tuple[int, int]:
+    """Return the parts of a book's rank that come before and after the order of its entries."""
     rank = ATTACH_RANK[book.attach]
     narrow_first = PRESET_FLAGS[rules.rules].ties_narrow_first
-    return _STANDINGS[rules.strategy](rank), rank if narrow_first else -rank
+    return _STRATEGY_RANKS[rules.strategy](rank), rank if narrow_first else -rank
 
 
-# Chat books come first in every strategy.
-_STANDINGS: Mapping[str, Callable[[int], int]] = {
+# Chat books (rank 0) come first in every strategy.
+_STRATEGY_RANKS: Mapping[str, Callable[[int], int]] = {
     "evenly": lambda rank: min(rank, 1),
     "character_first": lambda rank: rank,
     "global_first": lambda rank: -rank if rank else -max(ATTACH_RANK.values()) - 1,

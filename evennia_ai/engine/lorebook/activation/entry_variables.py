@@ -1,7 +1,7 @@
-"""What entries of lore hand to the components of the prompt: variables and outlets.
+"""Variables and outlets that entries of lore give to the components of the prompt.
 
-Which entries are active is known before any component is expanded, and their texts decide which
-others become active. So an entry reads the variables that it sets itself, and no others.
+Activation is over before any component is expanded, and texts of entries activate other entries.
+So an entry reads only the variables that it sets itself.
 """
 
 from collections.abc import Iterable, Mapping, Sequence
@@ -28,7 +28,7 @@ from evennia_ai.engine.prompt.templates.variables import NOTHING_SET, Variable, 
 
 _SAID_SOURCES: Final = Slot[SpeechSources]("said sources")
 _SETTING: Final = Slot[Mapping[str, Template]]("entries that set variables")
-# With fewer a book's text may not stand everywhere, so that not every text may read from it.
+# A book without these grants may not place its texts everywhere, so not every text may read them.
 _VOUCHED: Final[frozenset[Grant]] = frozenset({"roles", "positions"})
 
 
@@ -45,11 +45,11 @@ def variables_of(
     values: Mapping[str, str],
     dice: Dice,
 ) -> MacroState:
-    """Return what was handed on `before`, with the variables that active entries of books set."""
+    """Return `before` with the variables that active entries of the books set."""
     setters = {
         (book.label, uid): _Setter(template, not book.grants >= _VOUCHED)
         for book in books
-        for uid, template in _setting(book).items()
+        for uid, template in _setters_of(book).items()
     }
     if not setters:
         return before
@@ -73,16 +73,16 @@ def said_sources(books: Iterable[Lorebook]) -> SpeechSources:
     for book in books:
         known = book.memo.get(_SAID_SOURCES)
         if known is None:
-            known = book.memo[_SAID_SOURCES] = _said_sources(book)
+            known = book.memo[_SAID_SOURCES] = _said_sources_of(book)
         if known is not NO_SOURCES:
             found = known if found is NO_SOURCES else found.merged(known)
     return found
 
 
 def unsettled_entry(entry: LoreEntry) -> Dependence | None:
-    """Return why the text of an entry, if it is active, depends on what is said; None if not.
+    """Return why the text of an active entry depends on what is said; None if it does not.
 
-    An entry with keys is active because of them. A constant one in a group may lose its place to
+    An entry with keys is active because somebody said them. A constant one in a group may lose to
     an entry with keys.
     """
     named = template_dependence(entry.template)
@@ -91,7 +91,8 @@ def unsettled_entry(entry: LoreEntry) -> Dependence | None:
     return None if entry.constant and not entry.grouping.names else BY_KEY
 
 
-def _said_sources(book: Lorebook) -> SpeechSources:
+def _said_sources_of(book: Lorebook) -> SpeechSources:
+    """Return the outlets and variables of one book whose values depend on what is said."""
     outlets: dict[str, Dependence] = {}
     variables: dict[Variable, Dependence] = {}
     any_variable: Dependence | None = None
@@ -120,8 +121,8 @@ def _worse(known: Dependence | None, why: Dependence) -> Dependence:
     return known if known is not None and known.repeats >= why.repeats else why
 
 
-def _setting(book: Lorebook) -> Mapping[str, Template]:
-    """The texts of a book that set variables, by their entry's id."""
+def _setters_of(book: Lorebook) -> Mapping[str, Template]:
+    """Return the texts of a book that set variables, by the uid of their entry."""
     known = book.memo.get(_SETTING)
     if known is None:
         known = {

@@ -1,9 +1,15 @@
-"""Inclusion groups: of the candidates of one pass, one member a group goes on.
+"""Inclusion groups: of the candidates of one pass, one member of each group goes on.
 
-For each group: a sticky member keeps its place against the others; else a group that is served
-already takes nobody; else members with fewer keys found go (where they are scored), then those
-that are preferred win by order, then one is drawn by weight. An entry of several groups must win
-or be alone in each; who was put out once is out, and stands in nobody's way in the next group.
+The rules of a group, the first that applies:
+
+1. Sticky members stay, all others lose.
+2. If an entry of the group became active in an earlier pass, all members lose.
+3. Where members are scored, those with fewer keys found than the best lose.
+4. Among several members left, the preferred one with the highest order wins.
+5. Without a preferred one, one is drawn by weight.
+
+An entry of several groups must win, or be the only member, in each. An entry that lost in one group
+does not compete in the next ones.
 """
 
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
@@ -15,13 +21,13 @@ from evennia_ai.engine.lorebook.book import as_javascript_walks
 from evennia_ai.engine.lorebook.rules import ActivationRules
 
 _MOST_NAMED: Final = 6
-# A longer number is no index in JavaScript.
+# JavaScript walks number-like names first, in order; longer numbers are not number-like to it.
 _NO_INDEX: Final = 10**10
 
 
 @dataclass(frozen=True, slots=True)
 class ContestOutcome:
-    """How a contest ended: why each loser lost (by `id`), and what each winner won."""
+    """The result of a contest: by `id`, why each loser lost and how each winner won."""
 
     lost: dict[int, str]
     won: dict[int, str]
@@ -35,21 +41,26 @@ def contest(
     roll: Callable[[str], float],
     score: Callable[[Candidate], int],
 ) -> ContestOutcome:
-    """The contest of all groups among the candidates, given in processing order.
+    """Let all groups choose among the candidates of a pass.
 
-    `active` are the entries of earlier passes, `roll` the dice of a group, `score` how many keys
-    of an entry were found.
+    Args:
+        candidates: The candidates in processing order.
+        rules: The rules of activation.
+        active: The entries of earlier passes.
+        roll: Returns the roll of a group, from 0 up to 1.
+        score: Counts the found keys of a candidate.
     """
     outcome = ContestOutcome({}, {})
-    served = _served(active, rules)
+    served = _served_groups(active, rules)
     for name, members in _groups(candidates).items():
-        # The application lets one that is out win a further group; here, too, as its rule.
-        standing = members if rules.flags.losers_compete else _still_in(members, outcome)
-        _one_group(name, standing, outcome, rules=rules, served=served, roll=roll, score=score)
+        competing = members
+        if not rules.flags.losers_compete:  # SillyTavern lets a loser win in another group
+            competing = [one for one in members if id(one) not in outcome.lost]
+        _contest_group(name, competing, outcome, rules=rules, served=served, roll=roll, score=score)
     return outcome
 
 
-def _one_group(
+def _contest_group(
     name: str,
     members: list[Candidate],
     outcome: ContestOutcome,
@@ -61,24 +72,24 @@ def _one_group(
 ) -> None:
     sticky = [one for one in members if one.sticky]
     if sticky:
-        _put_out(members, outcome, sticky, f"group '{name}': {_labels(sticky)} stays (sticky)")
+        _drop(members, outcome, sticky, f"group '{name}': {_render_labels(sticky)} stays (sticky)")
         if rules.flags.rest_ends_a_stay:
-            tired = [one for one in sticky if one.rests]
-            _put_out(tired, outcome, [], f"group '{name}': its cooldown ends its stay")
+            resting = [one for one in sticky if one.rests]
+            _drop(resting, outcome, [], f"group '{name}': its cooldown ends its stay")
         return
     if name in served:
-        _put_out(members, outcome, [], f"group '{name}' is served by {served[name]}")
+        _drop(members, outcome, [], f"group '{name}' is served by {served[name]}")
         return
-    members = _scored(name, members, outcome, rules, score)
+    members = _drop_by_score(name, members, outcome, rules, score)
     if len(members) > 1:
-        winner, how = _winner(members, rules, roll(name))
+        winner, how = _draw_winner(members, roll(name))
         of = f"group '{name}' of {len(members)}"
-        _put_out(members, outcome, [winner], f"lost {of} to {winner.label} ({how})")
+        _drop(members, outcome, [winner], f"lost {of} to {winner.label} ({how})")
         outcome.won[id(winner)] = f"won {of} ({how})"
 
 
 def _groups(candidates: Iterable[Candidate]) -> dict[str, list[Candidate]]:
-    """The members of each group, the groups in the order a JavaScript object would have them."""
+    """Return the members of each group; the groups in the order of a JavaScript object."""
     groups: dict[str, list[Candidate]] = {}
     for one in candidates:
         for name in dict.fromkeys(one.entry.grouping.names):
@@ -86,12 +97,11 @@ def _groups(candidates: Iterable[Candidate]) -> dict[str, list[Candidate]]:
     return {name: groups[name] for name in as_javascript_walks(groups, below=_NO_INDEX)}
 
 
-def _still_in(members: Iterable[Candidate], outcome: ContestOutcome) -> list[Candidate]:
-    return [one for one in members if id(one) not in outcome.lost]
+def _served_groups(active: Iterable[Candidate], rules: ActivationRules) -> dict[str, str]:
+    """Return the groups with an active entry, each with the label of the first one.
 
-
-def _served(active: Iterable[Candidate], rules: ActivationRules) -> dict[str, str]:
-    """For each group that is served, the first active entry that serves it."""
+    SillyTavern compares the whole text of the field with a group's name.
+    """
     whole = rules.flags.served_by_whole_text
     served: dict[str, str] = {}
     for one in active:
@@ -101,14 +111,14 @@ def _served(active: Iterable[Candidate], rules: ActivationRules) -> dict[str, st
     return served
 
 
-def _scored(
+def _drop_by_score(
     name: str,
     members: list[Candidate],
     outcome: ContestOutcome,
     rules: ActivationRules,
     score: Callable[[Candidate], int],
 ) -> list[Candidate]:
-    """The members without those that are scored and have fewer keys found than the best."""
+    """Return the members without those that are scored and have fewer found keys than the best."""
     if not (rules.group_scoring or any(one.entry.grouping.scored for one in members)):
         return members
     scores = {id(one): score(one) for one in members}
@@ -125,8 +135,8 @@ def _scored(
     return kept
 
 
-def _winner(members: list[Candidate], rules: ActivationRules, roll: float) -> tuple[Candidate, str]:
-    """Who wins, and how: the preferred one of the highest order, else by weight."""
+def _draw_winner(members: list[Candidate], roll: float) -> tuple[Candidate, str]:
+    """Return the winner and how it won: preferred with the highest order, else by weight."""
     preferred = [one for one in members if one.entry.grouping.preferred]
     if preferred:
         return max(preferred, key=lambda one: one.entry.order), "preferred"
@@ -141,16 +151,17 @@ def _winner(members: list[Candidate], rules: ActivationRules, roll: float) -> tu
     return one, odds
 
 
-def _put_out(
+def _drop(
     members: Iterable[Candidate], outcome: ContestOutcome, stay: Collection[Candidate], why: str
 ) -> None:
+    """Make all members lose but those that stay; a first reason is kept."""
     staying = set(map(id, stay))
     for one in members:
         if id(one) not in staying:
             outcome.lost.setdefault(id(one), why)
 
 
-def _labels(entries: Iterable[Candidate]) -> str:
+def _render_labels(entries: Iterable[Candidate]) -> str:
     labels = [one.label for one in entries]
     more = f" and {len(labels) - _MOST_NAMED} more" if len(labels) > _MOST_NAMED else ""
     return ", ".join(labels[:_MOST_NAMED]) + more

@@ -1,160 +1,57 @@
-"""Passes and judgements: how often a scan goes over the books; why entries are active or not.
+"""The judgement of one entry in one pass: may it be active, and why.
 
-The first pass sees the conversation. Texts of entries that became active are passed on and make a
-recursion pass; where the least number of activations is missing, the scan is widened by a message;
-entries that wait for recursion come level by level. A pass sees what was there when it began: its
-own entries do not see each other, and nothing that is active ever becomes silent again.
-
-Standard of the conditions: Card V3, "Decorators". They are asked in one fixed order, combined with
-AND, and bind constant entries too. In any case count, one before the other: `enabled: false`,
+`judge` asks the conditions in one fixed order. All of them must hold, for constant entries too
+(Card V3, "Decorators"). Four things count in any case, each before the next: `enabled: false`,
 `@@activate`, `@@dont_activate`, and `@@keep_activate_after_match` once an entry was active.
 """
 
 from collections.abc import Iterable
-from dataclasses import dataclass
 from typing import Final, Literal
 
-from evennia_ai.engine.lorebook.activation.candidate import (
+from evennia_ai.engine.lorebook.activation.candidate import Judgement
+from evennia_ai.engine.lorebook.activation.reasons import (
     EntryReason,
-    Judgement,
-    excluded,
-    key_and_logic,
-    key_found,
-    logic_unmet,
-    no_key,
-    only_in_movement,
+    cooldown_reason,
+    count_replies,
+    delay_reason,
+    excluded_key_reason,
+    key_and_logic_reason,
+    key_found_reason,
+    logic_unmet_reason,
+    movement_only_reason,
+    no_key_reason,
     plain,
-    quoted,
-    resting,
-    staying,
-    times,
-    too_early,
+    quote_keys,
+    sticky_reason,
 )
 from evennia_ai.engine.lorebook.activation.timers import Timers
 from evennia_ai.engine.lorebook.conditions import Facts, unmet
 from evennia_ai.engine.lorebook.entry import NO_GATES, NO_TIMING, LoreEntry
-from evennia_ai.engine.lorebook.rules import PRESET_FLAGS, ActivationRules
-from evennia_ai.engine.lorebook.scan.entry_keys import ALWAYS, EntryKeys
+from evennia_ai.engine.lorebook.rules import ActivationRules
 from evennia_ai.engine.lorebook.scan.hit_cache import ANYWHERE, FoundKey
+from evennia_ai.engine.lorebook.scan.key_index import ALWAYS, EntryKeys
 from evennia_ai.engine.lorebook.scan.window import Window
 from evennia_ai.engine.prompt.memo import typed_frozen
 
 PassKind = Literal["first", "recursion", "widened"]
 
 
-# However the rules are set, a run ends: widening looks at no more messages than this, and of
-# the delay levels so many of the lowest are reached.
-MOST_WIDENED: Final = 1000
-MOST_PASSES: Final = 10_000
-MOST_LEVELS: Final = 100
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class PassResult:
-    """What one pass brought: entries that pass text on, entries active so far."""
-
-    passed_on: int
-    active: int
-    budget_is_full: bool
-
-
-class PassSchedule:
-    """The passes of one run: which one is on, and which one is next.
-
-    `recursive` says whether recursion is on at all, `levels` are the delay levels of all entries,
-    `depth` is where a widened scan begins, `length` how many messages there are.
-    """
-
-    def __init__(
-        self,
-        rules: ActivationRules,
-        *,
-        recursive: bool,
-        levels: Iterable[int],
-        length: int,
-    ) -> None:
-        self.kind: PassKind = "first"
-        self.number = 1
-        self.widened = 0
-        self.recursive = recursive
-        self._rules = rules
-        self._flags = PRESET_FLAGS[rules.rules]
-        self._length = min(length, MOST_WIDENED)
-        self._levels = sorted(set(levels))[:MOST_LEVELS]
-        self.level = self._levels.pop(0) if self._levels else 0
-        self._recursions = 0
-        self._has_passed_on = False
-
-    def moves_on(self, result: PassResult) -> bool:
-        """Whether there is another pass; it is on afterwards."""
-        kind = self._next(result)
-        if kind is None or self._is_over(kind):
-            return False
-        self._has_passed_on = bool(result.passed_on) or self._has_passed_on
-        self._recursions += kind == "recursion"
-        self.kind = kind
-        self.number += 1
-        return True
-
-    def _next(self, result: PassResult) -> PassKind | None:
-        if self.recursive and not result.budget_is_full and not self._is_over("recursion"):
-            was_widened = self.kind == "widened"
-            if result.passed_on or (was_widened and self._has_texts()):
-                return "recursion"
-        is_short = result.active < self._rules.min_activations
-        if is_short and not result.budget_is_full and self._can_widen():
-            self.widened += 1
-            return "widened"
-        return self._next_level()
-
-    def _has_texts(self) -> bool:
-        """Whether texts of entries are looked at again: there are any, and entries wait for it."""
-        if self._flags.levels_are_walked:  # it remembers the texts of a pass without any
-            return self.number > 1
-        return self._has_passed_on and self.level > 0
-
-    def _next_level(self) -> PassKind | None:
-        """The next delay level: only where recursion has begun, unless levels are walked alone."""
-        begun = self.recursive and self._recursions > 0
-        if not self._levels or not (begun or self._flags.levels_are_walked):
-            return None
-        self.level = self._levels.pop(0)
-        return "recursion"
-
-    def _can_widen(self) -> bool:
-        rules = self._rules
-        depth = rules.scan_depth + self.widened
-        limit = rules.min_activations_depth_max
-        if self._flags.widens_beyond:
-            return not (limit and depth > limit) and depth <= self._length
-        return not (limit and depth >= limit) and depth < self._length
-
-    def _is_over(self, kind: PassKind) -> bool:
-        """Whether the limit of steps is reached before a pass of this kind."""
-        limit = self._rules.max_recursion_steps
-        if self.number >= MOST_PASSES:
-            return True
-        if self._flags.first_pass_counts:
-            return bool(limit and self.number >= limit)
-        return bool(limit and kind == "recursion" and self._recursions >= limit)
-
-
 @typed_frozen
 class PassView:
-    """What one entry is judged by: what of its book is in view, in which pass."""
+    """The inputs that decide about the entries of one book in one pass."""
 
     window: Window
     judged: dict[str, Judgement]
-    """The last judgement that each key led to; all entries that have the key share it."""
+    """The last judgement that each key led to; all entries with the key share it."""
     kind: PassKind
     level: int
     """The delay level that recursion has reached."""
     depth: int
     """The book's scan depth in this pass."""
     recursive: bool
-    """Whether there is recursion at all."""
+    """True if any book of the run is recursive."""
     sees_fed: bool
-    """Whether texts of entries wake entries of this book."""
+    """True if keys in the texts of active entries activate entries of this book."""
     rules: ActivationRules
     timers: Timers
     facts: Facts
@@ -170,32 +67,31 @@ _BLIND: Final = Judgement(False, plain("scan depth is 0: nothing is scanned"))
 
 
 def judge(entry: LoreEntry, keys: EntryKeys, view: PassView, *, identity: str) -> Judgement:
-    """The judgement on `entry` in this pass."""
+    """Decide if an entry may be active in this pass, and why.
+
+    `identity` is the name by which timers remember the entry.
+    """
     if keys.keys_decide and not view.timers.sticky:
-        return _woken_by_keys(entry, keys, view)
-    decided = _decided(entry, view, identity)
-    if decided is not None:
-        return decided
+        return _judge_keys(entry, keys, view)  # most entries: nothing else can apply
+    unconditional = _judge_unconditionally(entry, view, identity)
+    if unconditional is not None:
+        return unconditional
     spell = view.timers.sticky.get(identity)
-    woken = _STAYING if spell else _woken(entry, keys, view, identity)
-    if not woken.is_candidate:
-        return woken
-    barred = _barred(entry, view, identity, is_sticky=spell is not None)
-    barred = barred or _barred_by_keys(entry, keys, view)
-    if barred is not None:
-        return Judgement(False, barred)
     if spell is None:
-        return woken
-    clock = entry.timing.clock or view.rules.clock
-    reason = EntryReason(staying, (spell.end, view.timers.now(entry.timing), clock))
-    return Judgement(True, reason, sticky=True)
+        judgement = _judge_activation(entry, keys, view, identity)
+    else:
+        clock = entry.timing.clock or view.rules.clock
+        reason = EntryReason(sticky_reason, (spell.end, view.timers.now(entry.timing), clock))
+        judgement = Judgement(True, reason, sticky=True)
+    if not judgement.is_candidate:
+        return judgement
+    problem = _unmet_condition(entry, view, identity, is_sticky=spell is not None)
+    problem = problem or _unmet_key_condition(entry, keys, view)
+    return judgement if problem is None else Judgement(False, problem)
 
 
-_STAYING: Final = Judgement(True, plain("sticky"), sticky=True)
-
-
-def _decided(entry: LoreEntry, view: PassView, identity: str) -> Judgement | None:
-    """The judgement where it counts in any case, whatever is said."""
+def _judge_unconditionally(entry: LoreEntry, view: PassView, identity: str) -> Judgement | None:
+    """Return the judgement that counts in any case; None if there is none."""
     if not entry.enabled:
         return Judgement(False, plain("disabled"))
     if entry.refused:
@@ -209,41 +105,134 @@ def _decided(entry: LoreEntry, view: PassView, identity: str) -> Judgement | Non
     return _KEPT if stays and in_any_case and view.timers.matched(identity) else None
 
 
-def _barred(
+# What activates an entry
+
+
+def _judge_activation(
+    entry: LoreEntry, keys: EntryKeys, view: PassView, identity: str
+) -> Judgement:
+    """Decide if an entry is activated: by itself, because it was active before, or by its keys."""
+    if entry.constant:
+        return _CONSTANT
+    if entry.gates.forced:
+        return _FORCED
+    if entry.gates.kept_after_match and view.timers.matched(identity):
+        return _KEPT
+    if not keys.primary:
+        return Judgement(False, plain(keys.refused)) if keys.refused else _NO_KEYS
+    return _judge_keys(entry, keys, view)
+
+
+def _judge_keys(entry: LoreEntry, keys: EntryKeys, view: PassView) -> Judgement:
+    """Decide if one of its keys, and the logic of its secondary keys, activate an entry."""
+    depth = _scan_depth(entry, view)
+    if depth > 0 or not view.rules.flags.depth_0_is_blind:
+        first = view.window.find_first(keys.primary, entry, max(depth, 0), sees_fed=view.sees_fed)
+    else:  # blind to sources and texts, too; only a key that is always there counts
+        first = (keys.primary.index(ALWAYS), ANYWHERE) if ALWAYS in keys.primary else None
+    if first is None:
+        unheard = view.window.find_in_movement(keys.primary, entry, depth)
+        if unheard is not None:
+            return Judgement(False, EntryReason(movement_only_reason, (unheard,)))
+        if depth <= 0:
+            return _BLIND
+        return Judgement(False, EntryReason(no_key_reason, (depth, keys.refused, keys.patterns)))
+    at, found = first
+    key = keys.texts[at]
+    if not (keys.secondary and entry.selective):
+        known = view.judged.get(key)
+        if known is None or known.found is not found:
+            known = view.judged[key] = Judgement(
+                True, EntryReason(key_found_reason, (key, found)), found
+            )
+        return known
+
+    there: list[str] = []
+    missing: list[str] = []
+    for text, number in zip(keys.secondary_texts, keys.secondary, strict=True):
+        (there if _find_key(entry, number, view) else missing).append(text)
+    agrees, shown = {
+        "any": (bool(there), there),
+        "all": (not missing, missing),
+        "not_any": (not there, there),
+        "not_all": (bool(missing), there),
+    }[entry.logic]
+    facts = (key, found, entry.logic, keys.secondary_texts)
+    if agrees:
+        return Judgement(True, EntryReason(key_and_logic_reason, facts), found)
+    return Judgement(False, EntryReason(logic_unmet_reason, (*facts, tuple(shown))))
+
+
+def _scan_depth(entry: LoreEntry, view: PassView) -> int:
+    """Return how many messages an entry sees."""
+    return view.depth if entry.scan_depth is None else entry.scan_depth
+
+
+def _find_key(entry: LoreEntry, number: int, view: PassView) -> FoundKey | None:
+    """Find the key of this number in what an entry sees."""
+    depth = _scan_depth(entry, view)
+    if depth <= 0 and number != ALWAYS and view.rules.flags.depth_0_is_blind:
+        return None
+    return view.window.find_key(number, entry, depth, sees_fed=view.sees_fed)
+
+
+# The conditions of an activated entry
+
+
+def _unmet_condition(
     entry: LoreEntry, view: PassView, identity: str, *, is_sticky: bool
 ) -> EntryReason | None:
-    """Which condition beside the keys is not met, None where all are."""
+    """Return the first condition other than keys that is not met; None if all are."""
     if entry.conditions and (problem := unmet(entry.conditions, view.facts)):
         return plain(problem)
-    if entry.gates is not NO_GATES and (shut := _shut_gate(entry, view, identity)):
-        return shut
-    return _timed_out(entry, view, identity, is_sticky=is_sticky) or (
-        None if is_sticky else _out_of_turn(entry, view)
+    if entry.gates is not NO_GATES and (closed := _closed_gate(entry, view, identity)):
+        return closed
+    return _running_timer(entry, view, identity, is_sticky=is_sticky) or (
+        None if is_sticky else _unmet_recursion(entry, view)
     )
 
 
-def _timed_out(
+def _closed_gate(entry: LoreEntry, view: PassView, identity: str) -> EntryReason | None:
+    """Return the first gate of the card standard that keeps an entry silent; None without one."""
+    gates, replies, rules = entry.gates, view.replies, view.rules
+    greeting = rules.greeting_index
+    if gates.greeting is not None and greeting is not None and gates.greeting != greeting:
+        return plain(f"@@is_greeting {gates.greeting}: the greeting is {greeting}")
+    if gates.replies_from is not None and replies < gates.replies_from:
+        so_far = f"{count_replies(replies)} so far"
+        return plain(f"@@activate_only_after {gates.replies_from}: {so_far}")
+    if gates.every_replies is not None and replies % gates.every_replies:
+        so_far = f"{count_replies(replies)} so far"
+        return plain(f"@@activate_only_every {gates.every_replies}: {so_far}")
+    if gates.user_icon is not None and rules.user_icon not in (None, gates.user_icon):
+        return plain(f"@@is_user_icon {gates.user_icon}: the icon is {rules.user_icon}")
+    if gates.never_after_match and view.timers.matched(identity):
+        return plain("@@dont_activate_after_match: was active before")
+    return None
+
+
+def _running_timer(
     entry: LoreEntry, view: PassView, identity: str, *, is_sticky: bool
 ) -> EntryReason | None:
-    """The timer that keeps the entry silent."""
+    """Return the timer that keeps an entry silent: delay, then cooldown; None without one."""
     timing, timers = entry.timing, view.timers
     clock = timing.clock or view.rules.clock
     if timing.delay and not view.rules.dry_run and timers.now(timing) < timing.delay:
-        return EntryReason(too_early, (timers.now(timing), timing.delay, clock))
+        return EntryReason(delay_reason, (timers.now(timing), timing.delay, clock))
     if is_sticky:
         return None
     spell = timers.resting.get(identity)
     if spell:
-        return EntryReason(resting, (spell.end, timers.now(timing), clock))
+        return EntryReason(cooldown_reason, (spell.end, timers.now(timing), clock))
     for name in entry.grouping.names if timers.resting_groups else ():
         if spell := timers.resting_groups.get(name):
             now = timers.now(NO_TIMING)
-            return EntryReason(resting, (spell.end, now, view.rules.clock, name))
+            return EntryReason(cooldown_reason, (spell.end, now, view.rules.clock, name))
     return None
 
 
-def _out_of_turn(entry: LoreEntry, view: PassView) -> EntryReason | None:
-    """Whether recursion keeps the entry out of this pass."""
+def _unmet_recursion(entry: LoreEntry, view: PassView) -> EntryReason | None:
+    """Return why recursion keeps an entry out of this pass; None if it does not."""
     recursion = entry.recursion
     level = recursion.delay_level
     if level and (view.kind != "recursion" or level > view.level):
@@ -254,128 +243,29 @@ def _out_of_turn(entry: LoreEntry, view: PassView) -> EntryReason | None:
     return None
 
 
-def _shut_gate(entry: LoreEntry, view: PassView, identity: str) -> EntryReason | None:
-    """Which gate of the card standard is shut, None where none is."""
-    gates, replies, rules = entry.gates, view.replies, view.rules
-    greeting = rules.greeting_index
-    if gates.greeting is not None and greeting is not None and gates.greeting != greeting:
-        return plain(f"@@is_greeting {gates.greeting}: the greeting is {greeting}")
-    if gates.replies_from is not None and replies < gates.replies_from:
-        so_far = f"{times(replies)} so far"
-        return plain(f"@@activate_only_after {gates.replies_from}: {so_far}")
-    if gates.every_replies is not None and replies % gates.every_replies:
-        so_far = f"{times(replies)} so far"
-        return plain(f"@@activate_only_every {gates.every_replies}: {so_far}")
-    if gates.user_icon is not None and rules.user_icon not in (None, gates.user_icon):
-        return plain(f"@@is_user_icon {gates.user_icon}: the icon is {rules.user_icon}")
-    if gates.never_after_match and view.timers.matched(identity):
-        return plain("@@dont_activate_after_match: was active before")
-    return None
-
-
-def _woken(entry: LoreEntry, keys: EntryKeys, view: PassView, identity: str) -> Judgement:
-    """Whether something wakes the entry: itself, what was before, or its keys."""
-    if entry.constant:
-        return _CONSTANT
-    if entry.gates.forced:
-        return _FORCED
-    if entry.gates.kept_after_match and view.timers.matched(identity):
-        return _KEPT
-    if not keys.primary:
-        return Judgement(False, plain(keys.refused)) if keys.refused else _NO_KEYS
-    return _woken_by_keys(entry, keys, view)
-
-
-def _woken_by_keys(entry: LoreEntry, keys: EntryKeys, view: PassView) -> Judgement:
-    depth = _depth(entry, view)
-    if depth > 0:
-        first = view.window.first(keys.primary, entry, depth, sees_fed=view.sees_fed)
-    else:
-        first = _first_unseen(entry, keys, view)
-    if first is None:
-        unheard = view.window.unheard(keys.primary, entry, depth)
-        if unheard is not None:
-            return Judgement(False, EntryReason(only_in_movement, (unheard,)))
-        if depth <= 0:
-            return _BLIND
-        return Judgement(False, EntryReason(no_key, (depth, keys.refused, keys.patterns)))
-    at, found = first
-    if keys.secondary and entry.selective:
-        return _secondary(entry, keys, view, keys.texts[at], found)
-    key = keys.texts[at]
-    known = view.judged.get(key)
-    if known is None or known.found is not found:
-        known = view.judged[key] = Judgement(True, EntryReason(key_found, (key, found)), found)
-    return known
-
-
-def _first_unseen(entry: LoreEntry, keys: EntryKeys, view: PassView) -> tuple[int, FoundKey] | None:
-    """The same for an entry that sees no message; some presets let it see nothing else either."""
-    if view.rules.flags.depth_0_is_blind:
-        return (keys.primary.index(ALWAYS), ANYWHERE) if ALWAYS in keys.primary else None
-    return view.window.first(keys.primary, entry, 0, sees_fed=view.sees_fed)
-
-
-def _depth(entry: LoreEntry, view: PassView) -> int:
-    """How many messages the entry sees."""
-    return view.depth if entry.scan_depth is None else entry.scan_depth
-
-
-def _secondary(
-    entry: LoreEntry, keys: EntryKeys, view: PassView, text: str, found: FoundKey
-) -> Judgement:
-    """The entry's logic over its secondary keys, once a key was found."""
-    there, missing = _sorted_out(entry, keys, view)
-    agrees, shown = {
-        "any": (bool(there), there),
-        "all": (not missing, missing),
-        "not_any": (not there, there),
-        "not_all": (bool(missing), there),
-    }[entry.logic]
-    facts = (text, found, entry.logic, keys.secondary_texts)
-    if agrees:
-        return Judgement(True, EntryReason(key_and_logic, facts), found)
-    return Judgement(False, EntryReason(logic_unmet, (*facts, tuple(shown))))
-
-
-def _sorted_out(entry: LoreEntry, keys: EntryKeys, view: PassView) -> tuple[list[str], list[str]]:
-    """The secondary keys that are there, and those that are not."""
-    there: list[str] = []
-    missing: list[str] = []
-    for text, number in zip(keys.secondary_texts, keys.secondary, strict=True):
-        (there if _found(entry, number, view) else missing).append(text)
-    return there, missing
-
-
-def _found(entry: LoreEntry, number: int, view: PassView) -> FoundKey | None:
-    """Where the key of this number stands in what the entry sees."""
-    depth = _depth(entry, view)
-    if depth <= 0 and number != ALWAYS and view.rules.flags.depth_0_is_blind:
-        return None
-    return view.window.found(number, entry, depth, sees_fed=view.sees_fed)
-
-
-def _barred_by_keys(entry: LoreEntry, keys: EntryKeys, view: PassView) -> EntryReason | None:
+def _unmet_key_condition(entry: LoreEntry, keys: EntryKeys, view: PassView) -> EntryReason | None:
+    """Return the first line of `@@additional_keys` or `@@exclude_keys` that keeps it silent."""
     for texts, numbers in zip(entry.gates.additional, keys.additional, strict=True):
-        if not any(_found(entry, number, view) for number in numbers):
-            return plain(f"@@additional_keys: none of {quoted(texts)} is there")
+        if not any(_find_key(entry, number, view) for number in numbers):
+            return plain(f"@@additional_keys: none of {quote_keys(texts)} is there")
     for text, number in zip(entry.gates.excluded, keys.excluded, strict=True):
-        if found := _found(entry, number, view):
-            return EntryReason(excluded, (text, found))
+        if found := _find_key(entry, number, view):
+            return EntryReason(excluded_key_reason, (text, found))
     return None
 
 
 def score(entry: LoreEntry, keys: EntryKeys, view: PassView) -> int:
-    """How many of its keys are found; secondary ones count where the logic wants them there."""
-    scored, more = keys.scored, keys.scored_secondary
-    primary = _count(entry, scored, view)
-    if not scored or not more:
+    """Count the found keys of an entry, for its inclusion groups.
+
+    Secondary keys count if the logic wants them: each found one with `any`, all or none with `all`.
+    """
+
+    def count(numbers: Iterable[int]) -> int:
+        return sum(_find_key(entry, number, view) is not None for number in numbers)
+
+    primary = count(keys.scored)
+    if not keys.scored or not keys.scored_secondary:
         return primary
-    secondary = _count(entry, more, view)
-    if entry.logic == "any" or (entry.logic == "all" and secondary == len(more)):
-        return primary + secondary
-    return primary
-
-
-def _count(entry: LoreEntry, numbers: Iterable[int], view: PassView) -> int:
-    return sum(_found(entry, number, view) is not None for number in numbers)
+    secondary = count(keys.scored_secondary)
+    wants_all = entry.logic == "all" and secondary == len(keys.scored_secondary)
+    return primary + secondary if entry.logic == "any" or wants_all else primary

@@ -1,32 +1,41 @@
-"""Active entries as fragments of the prompt: each at the place it asks for.
+"""Active entries as fragments of the prompt, each at the place that it asks for.
 
-Before and after the character, around the examples or next to a component, entries share one
-message; with a depth each has its own; around the author's note they share the note's message; in
-an outlet they are a value that components may name. In the layout `cache` an entry that depends on
-what is said (`evennia_ai.engine.prompt.prefix_rules`) never stands before the history: it joins the
-dynamic message. If its book is frozen, it is a message of its own before that one, and stays.
+- Before and after the character, around the examples or next to a component, entries share one
+  message.
+- An entry with a depth has a message of its own.
+- Entries around the author's note share the note's message.
+- Entries of an outlet are a value that components may name.
 
-An active entry stands where it asks to, or where its book's grants let it stand. One that asks to
-stand where it is spoken of gets the depth of its message and goes the way of everything that has a
-depth: the kept history clamps it, order decides at one place, and a tool's result stays with its
-call. So it moves with the message, and one whose message was cut away stands at the top of the
-history.
+A book without a grant for positions has its entries at the greatest depth instead. In the layout
+`cache` an entry that depends on what is said (`evennia_ai.engine.prompt.settled`) is never placed
+before the history. It joins the dynamic message. If its book is frozen, it is a message of its own
+before that one, and stays there in later turns.
+
+An entry that asks for the message with its key gets the depth of that message. From there it is
+treated as any text with a depth: the kept history clamps it, order decides at one depth, and a
+tool's result stays with its call. So it moves with the message. If the message was cut away, the
+entry is at the top of the history.
 """
 
+import struct
+from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import replace
+from dataclasses import fields, replace
+from functools import lru_cache
+from operator import attrgetter
 from typing import Final, NamedTuple
 
 from evennia_ai.engine.lorebook.activation.active_books import ActiveBook
-from evennia_ai.engine.lorebook.activation.application_order import as_the_application_does
 from evennia_ai.engine.lorebook.activation.candidate import ActiveEntry, Candidate
 from evennia_ai.engine.lorebook.activation.entry_variables import unsettled_entry
 from evennia_ai.engine.lorebook.book import is_moved
-from evennia_ai.engine.lorebook.entry import Anchor, Position
+from evennia_ai.engine.lorebook.entry import IN_HISTORY, Anchor, LoreEntry, Mention, Position
 from evennia_ai.engine.lorebook.rules import PRESET_FLAGS, ActivationRules
+from evennia_ai.engine.lorebook.scan.hit_cache import EVENT
 from evennia_ai.engine.prompt.components import (
     ALL_GRANTS,
     CONTAINED_PRIORITY,
+    DEFAULT_ORDER,
     HISTORY_ID,
     MAX_DEPTH,
     Grants,
@@ -34,6 +43,7 @@ from evennia_ai.engine.prompt.components import (
 from evennia_ai.engine.prompt.expansion import ComponentSet
 from evennia_ai.engine.prompt.fragments import (
     DYNAMIC,
+    Beside,
     Claim,
     Fragment,
     Layout,
@@ -50,7 +60,7 @@ from evennia_ai.engine.prompt.templates.value_names import OUTLET
 from evennia_ai.engine.prompt.tokens import TokenCounter
 from evennia_ai.engine.prompt.trace import Verdict
 
-# The fragment of an entry, and what of the prompt it was made for.
+# The last fragment of an entry, and the parts of the prompt that it was made for.
 _FRAGMENT: Final = Slot[
     tuple[tuple[SharedMessage | None, Layout, TokenCounter], Fragment | Verdict]
 ]("fragment")
@@ -65,63 +75,86 @@ _ANCHORS: Final[Mapping[Position, Anchor]] = {
 }
 _AROUND_NOTE: Final = ("note_top", "note_bottom")
 _ELSEWHERE: Final = (*_AROUND_NOTE, "outlet")
-# Sorts the texts above the note before it and those below it after it.
+# Prefixes of keys that sort texts above the note before it, and those below it after it.
 _ABOVE, _BELOW = "!", "~"
 
 
-class _Placed(NamedTuple):
-    """Active entries with their places; where the same are active again, they stand there again."""
+class _PlacedEntries(NamedTuple):
+    """Active entries with their places, kept for turns in which the same are active."""
 
     rules: str
     active: list[Candidate]
     entries: tuple[ActiveEntry, ...]
     moving: list[int]
-    """Which of them stand beside a message."""
+    """The indexes of those that are next to the message with their key."""
 
 
-_PLACED: Final = Slot[_Placed]("placed")
+_PLACED: Final = Slot[_PlacedEntries]("placed")
 
 
-def placed(
+def place_entries(
     active: list[Candidate],
     books: Sequence[ActiveBook],
     history: History,
     *,
     rules: ActivationRules,
 ) -> tuple[ActiveEntry, ...]:
-    """The active entries with their places, in the order of their activation."""
+    """Return the active entries with their places, in the order of their activation."""
     if not active:
         return ()
     memo = books[0].window.memo
     known = memo.get(_PLACED)
     if known is None or known.rules != rules.rules or known.active != active:
-        entries = [one.active or _contained(_made(one), one.book.grants) for one in active]
+        entries = [one.active or _restrict(_make_active(one), one.book.grants) for one in active]
         if PRESET_FLAGS[rules.rules].ties_reversed:
-            entries = as_the_application_does(entries)
+            entries = order_as_sillytavern(entries)
         for one, entry in zip(active, entries, strict=True):
             one.active = entry
         moving = [at for at, one in enumerate(active) if one.entry.mention is not None]
-        known = memo[_PLACED] = _Placed(rules.rules, active, tuple(entries), moving)
-    return _beside_messages(known, books, history) if known.moving else known.entries
-
-
-def _beside_messages(
-    placed: _Placed, books: Sequence[ActiveBook], history: History
-) -> tuple[ActiveEntry, ...]:
-    """The entries where those stand beside their message that ask to."""
-    entries = list(placed.entries)
-    for at in placed.moving:
-        one = placed.active[at]
-        depth, beside = books[one.rank].spot_of(one.entry, history)
-        entry = one.active or entries[at]
+        known = memo[_PLACED] = _PlacedEntries(rules.rules, active, tuple(entries), moving)
+    if not known.moving:
+        return known.entries
+    placed = list(known.entries)
+    for at in known.moving:
+        one = known.active[at]
+        depth, beside = _place_at_mention(one.entry, books[one.rank], history)
+        entry = one.active or placed[at]
         if (entry.depth, entry.beside) != (depth, beside):
             entry = replace(entry, depth=depth, beside=beside)
-        one.active = entries[at] = entry
-    return tuple(entries)
+        one.active = placed[at] = entry
+    return tuple(placed)
 
 
-def _contained(entry: ActiveEntry, grants: Grants) -> ActiveEntry:
-    """The entry where its book's grants let it stand: the same one where they let it be."""
+_BY_NOTHING: Final = Beside(None, "after the newest message, for none has a key of it")
+_BY_EVENT: Final = Beside(None, "after the newest message, for the event has a key of it")
+
+
+def _place_at_mention(entry: LoreEntry, book: ActiveBook, history: History) -> tuple[int, Beside]:
+    """Return the depth of an entry next to the message with its key, and that message.
+
+    It is after the newest message, before the event, if the event has a key of it. It is there,
+    too, if no message has one because something else activated it.
+    """
+    mention = entry.mention or Mention()
+    keys = book.key_index.entry_keys[entry.index].primary
+    seen = book.depth_in_pass if entry.scan_depth is None else entry.scan_depth
+    place: int | None = None
+    for age, found in book.window.mentions(keys, movement=entry.hears_movement):
+        # A message beyond the scan depth counts only if none within it has a key.
+        if place is not None and age >= seen:
+            break
+        place = found
+        if mention.message == "newest":
+            break
+    if place is None or place == EVENT:
+        return 0, _BY_NOTHING if place is None else _BY_EVENT
+    first = place if mention.side == "before" else place + 1
+    where = f"right {mention.side} {{}}, which has a key of it"
+    return history.counted(first), Beside(place, where)
+
+
+def _restrict(entry: ActiveEntry, grants: Grants) -> ActiveEntry:
+    """Return the entry at a place, and with a role, that its book's grants allow."""
     if grants == ALL_GRANTS:
         return entry
     if is_moved(entry.position, grants):
@@ -133,8 +166,8 @@ def _contained(entry: ActiveEntry, grants: Grants) -> ActiveEntry:
     return entry if "roles" in grants else replace(entry, role="user", keeps_role=True)
 
 
-def _made(one: Candidate) -> ActiveEntry:
-    """The entry where it asks to stand."""
+def _make_active(one: Candidate) -> ActiveEntry:
+    """Make the active entry of a candidate, at the place that it asks for."""
     book, entry = one.book, one.entry
     return ActiveEntry(
         origin=entry.origin,
@@ -162,12 +195,12 @@ def _made(one: Candidate) -> ActiveEntry:
 
 
 def in_output_order(entries: Iterable[ActiveEntry]) -> list[ActiveEntry]:
-    """The entries as they come out inside one place, top to bottom."""
+    """Sort the entries of one place from top to bottom."""
     return sorted(entries, key=lambda entry: entry.stands)
 
 
 def outlets_of(entries: Iterable[ActiveEntry]) -> dict[str, list[ActiveEntry]]:
-    """The entries of each outlet, in the order they come out."""
+    """Return the entries of each outlet from top to bottom."""
     outlets: dict[str, list[ActiveEntry]] = {}
     for entry in in_output_order(entries):
         if entry.position == "outlet":
@@ -183,26 +216,28 @@ def lore_fragments(
     layout: Layout,
     counter: TokenCounter,
 ) -> list[Fragment | Verdict]:
-    """The entries that stand by themselves: not those around the note, nor those of outlets.
+    """Make the fragments of all entries but those around the note and in outlets.
 
     `shared_messages` are the messages before and after the character, by the keys of their
     components.
     """
-    standing = [e for e in entries if e.position not in _ELSEWHERE and e.text.strip()]
-    made = [_fragment(entry, components, shared_messages, layout, counter) for entry in standing]
-    if not any(entry.frozen for entry in standing):
+    own = [e for e in entries if e.position not in _ELSEWHERE and e.text.strip()]
+    made = [_entry_fragment(entry, components, shared_messages, layout, counter) for entry in own]
+    if not any(entry.frozen for entry in own):
         return made
-    places = {entry.origin: at for at, entry in enumerate(in_output_order(standing))}
+    places = {entry.origin: at for at, entry in enumerate(in_output_order(own))}
     return [
-        _staying(fragment, number=places[entry.origin], identity=entry.identity, counter=counter)
+        _own_message(
+            fragment, number=places[entry.origin], identity=entry.identity, counter=counter
+        )
         if entry.frozen and isinstance(fragment, Fragment) and fragment.claim.shared is DYNAMIC
         else fragment
-        for entry, fragment in zip(standing, made, strict=True)
+        for entry, fragment in zip(own, made, strict=True)
     ]
 
 
 def outlet_values(entries: Sequence[ActiveEntry]) -> dict[str, str]:
-    """What components that name an outlet get: its entries' texts, joined."""
+    """Return the value of each outlet for templates: the texts of its entries, joined."""
     return {
         OUTLET + name: _SEPARATOR.join(entry.text for entry in members)
         for name, members in outlets_of(entries).items()
@@ -210,7 +245,7 @@ def outlet_values(entries: Sequence[ActiveEntry]) -> dict[str, str]:
 
 
 def outlet_verdicts(entries: Iterable[ActiveEntry], *, components: ComponentSet) -> list[Verdict]:
-    """Whether a component names the outlet of each entry that has one."""
+    """Return for each entry in an outlet which components read it, if any."""
     made: list[Verdict] = []
     for entry in entries:
         if entry.position == "outlet":
@@ -231,10 +266,11 @@ def around_note(
     layout: Layout,
     counter: TokenCounter,
 ) -> list[Fragment | Verdict]:
-    """The notes, the first with the entries above and below it, all in one message.
+    """Make the fragments of notes, and of the entries above and below the first one.
 
-    A note that is not due takes them along; around an empty one a blank line stays where
-    `keeps_blank`. Without a note they stand where one would.
+    The first note and its entries share a message. If the note is not due, its entries are left
+    out. If it is empty and `keeps_blank`, a blank line stays in its place. Without any note, the
+    entries are where one would be.
     """
     made = [one.made for one in notes]
     around = [entry for entry in entries if entry.position in _AROUND_NOTE and entry.text.strip()]
@@ -294,7 +330,7 @@ def _first_note(
 
 
 def _note_depth(note: AuthorsNote, shared: SharedMessage) -> int | None:
-    """The depth of the message of a note, None where that stands beside a component."""
+    """Return the depth of a note's message; None if it is next to a component."""
     return note.injection_depth if shared.block == "history" else None
 
 
@@ -320,17 +356,17 @@ def _in_note(
         priority=entry.priority,
         revision=entry.revision,
     )
-    return _settled(entry, claim, layout, counter)
+    return _resolve(entry, claim, layout, counter)
 
 
-def _settled(
+def _resolve(
     entry: ActiveEntry, claim: Claim, layout: Layout, counter: TokenCounter, note: str = ""
 ) -> Fragment | Verdict:
-    """The entry's fragment where it may be placed, or the verdict that says why it is left out."""
+    """Return the entry's fragment if it may be placed there, else the verdict against it."""
     why = entry.unsettled
     settled = restrict_claim(claim, why, layout=layout)
     if settled is None:
-        assert why is not None  # a settled text has the place that it asks for
+        assert why is not None  # without a reason a claim is never refused
         return refuse_before_history(entry.origin, why)
     if settled is not claim and why is not None and why.repeats:
         note = "; ".join(filter(None, (note, why.reason)))
@@ -339,16 +375,16 @@ def _settled(
     )
 
 
-def _fragment(
+def _entry_fragment(
     entry: ActiveEntry,
     components: ComponentSet,
     shared_messages: Mapping[str, SharedMessage],
     layout: Layout,
     counter: TokenCounter,
 ) -> Fragment | Verdict:
-    """The entry's fragment: the same object while nothing about it changed."""
-    shared, note = _shared_of(entry, components, shared_messages)
-    if shared is not None and (key := _switched_off(entry, components)):
+    """Return the entry's fragment; the same object while nothing about it changes."""
+    shared, note = _shared_message(entry, components, shared_messages)
+    if shared is not None and (key := _disabled_component(entry, components)):
         return _verdict(entry, f"component {key} is disabled")
     seen = (shared, layout, counter)
     known = entry.memo.get(_FRAGMENT)
@@ -371,13 +407,15 @@ def _fragment(
         revision=entry.revision,
         beside=entry.beside,
     )
-    made = _settled(entry, asked, layout, counter, note=note)
+    made = _resolve(entry, asked, layout, counter, note=note)
     entry.memo[_FRAGMENT] = (seen, made)
     return made
 
 
-def _staying(fragment: Fragment, *, number: int, identity: str, counter: TokenCounter) -> Fragment:
-    """The fragment as a message of its own, before the dynamic one: the `number`-th that stays."""
+def _own_message(
+    fragment: Fragment, *, number: int, identity: str, counter: TokenCounter
+) -> Fragment:
+    """Return the fragment as the `number`-th message of its own before the dynamic message."""
     claim = replace(
         fragment.claim,
         id=DYNAMIC.id,
@@ -396,36 +434,29 @@ def _staying(fragment: Fragment, *, number: int, identity: str, counter: TokenCo
     )
 
 
-def _shared_of(
+def _shared_message(
     entry: ActiveEntry, components: ComponentSet, shared_messages: Mapping[str, SharedMessage]
 ) -> tuple[SharedMessage | None, str]:
-    """The message the entry shares, None for one of its own, and what is to be said about it."""
+    """Return the message that an entry shares, None for its own, and a note for its verdict."""
     if entry.depth is not None:
         return None, ""
-    shared, note = _asked_for(entry, components, shared_messages)
-    if entry.keeps_role and shared.role != entry.role:  # beside that message, in one like it
+    shared, note = shared_messages[_JOINTS.get(entry.position, _AFTER)], ""
+    anchor = entry.anchor or _ANCHORS.get(entry.position)
+    if anchor is not None:
+        next_to = components.next_to(anchor.component, side=anchor.side)
+        if next_to is not None:
+            shared = next_to
+        else:
+            note = f"there is no component {anchor.component} to stand next to"
+    if entry.keeps_role and shared.role != entry.role:  # next to that message
         shared = replace(
             shared, key=f"{shared.key}:{entry.role}", role=entry.role, name=str(shared)
         )
     return shared, note
 
 
-def _asked_for(
-    entry: ActiveEntry, components: ComponentSet, shared_messages: Mapping[str, SharedMessage]
-) -> tuple[SharedMessage, str]:
-    """The message at the place the entry asks for, and what is to be said where it has none."""
-    usual = shared_messages[_JOINTS.get(entry.position, _AFTER)]
-    anchor = entry.anchor or _ANCHORS.get(entry.position)
-    if anchor is None:
-        return usual, ""
-    shared = components.next_to(anchor.component, side=anchor.side)
-    if shared is not None:
-        return shared, ""
-    return usual, f"there is no component {anchor.component} to stand next to"
-
-
-def _switched_off(entry: ActiveEntry, components: ComponentSet) -> str:
-    """The component whose place the entry takes, where that is disabled."""
+def _disabled_component(entry: ActiveEntry, components: ComponentSet) -> str:
+    """Return the component whose place an entry takes if it is disabled, else ""."""
     anchor = entry.anchor or _ANCHORS.get(entry.position)
     key = anchor.component if anchor else _JOINTS.get(entry.position, _AFTER)
     return "" if components.is_on(key) else key
@@ -437,3 +468,54 @@ def _tier(entry: ActiveEntry) -> Tier:
 
 def _verdict(entry: ActiveEntry, reason: str, *, kept: bool = False) -> Verdict:
     return Verdict(stage="expand", item=entry.origin, kept=kept, reason=reason)
+
+
+# The order of SillyTavern (preset `sillytavern`)
+
+# Rebuilding an entry with another place is faster by its fields than with `replace`.
+_NAMES: Final = [one.name for one in fields(ActiveEntry) if one.init]
+_BEFORE_PLACE: Final = attrgetter(*_NAMES[: _NAMES.index("stands")])
+_AFTER_PLACE: Final = attrgetter(*_NAMES[_NAMES.index("stands") + 1 :])
+_ORDER: Final = attrgetter("order")
+_LORE_ORDER: Final = 0
+_SIGN: Final = 1 << 63
+_ALL_BITS: Final = (1 << 64) - 1
+# SillyTavern sorts texts of one depth by role first, in this order; there order comes second.
+_ROLE_RANK: Final[Mapping[str, int]] = {"assistant": 0, "user": 1, "system": 2}
+
+
+def order_as_sillytavern(entries: Sequence[ActiveEntry]) -> list[ActiveEntry]:
+    """Give entries the places of SillyTavern: equal orders reversed, roles before order at a depth.
+
+    Texts before the examples and in outlets come out with the highest order first. The place of an
+    entry depends only on entries of its own order, so a new entry moves few others.
+    """
+    equals, ordered = Counter(map(_ORDER, entries)), list(entries)
+    left = equals.copy()
+    for at, entry in enumerate(entries):
+        last = left[entry.order]  # 1 for the last one of its order
+        left[entry.order] = last - 1
+        first = equals[entry.order] - last
+        # Its order decides among entries only: next to other texts all entries have one order.
+        if entry.position in ("examples_before", "outlet"):
+            stands = (_LORE_ORDER, _sort_key(-entry.order, first))
+        elif entry.position in IN_HISTORY:
+            role = _ROLE_RANK.get(entry.role, 2)
+            stands = (DEFAULT_ORDER, f"{role}{_sort_key(entry.order, last)}")
+        else:
+            stands = (_LORE_ORDER, _sort_key(entry.order, last))
+        if entry.stands != stands:
+            values = [*_BEFORE_PLACE(entry), stands, *_AFTER_PLACE(entry)]
+            ordered[at] = ActiveEntry(*values)
+    return ordered
+
+
+@lru_cache(maxsize=1024)
+def _sort_key(order: float, number: int) -> str:
+    """Return a text that sorts by an order, then by a number.
+
+    The bits of an IEEE 754 number sort as the number does, once negative ones are inverted.
+    `+ 0.0` makes the two zeros one.
+    """
+    (bits,) = struct.unpack(">Q", struct.pack(">d", order + 0.0))
+    return f"{bits ^ (_ALL_BITS if bits & _SIGN else _SIGN):016x}{number:06}"

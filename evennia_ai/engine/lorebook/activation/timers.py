@@ -1,8 +1,9 @@
-"""Timers: what lore remembers from turn to turn.
+"""Timers of lore: what entries remember from turn to turn.
 
-Sticky entries stay, resting ones (cooldown) are silent, and entries with `@@keep_activate...` or
-`@@dont_activate_after_match` remember that they were active. All of it is one immutable value that
-goes in with a turn and comes out changed; only a turn that was really sent keeps what came out.
+Sticky entries stay active, and entries with a cooldown are silent for a while. Entries with
+`@@keep_activate_after_match` or `@@dont_activate_after_match` remember that they were active. A
+turn takes a `LoreState` and makes a new one. The caller stores the new one only if the turn was
+really sent.
 """
 
 from collections.abc import Callable, Iterable, Mapping
@@ -15,10 +16,10 @@ from evennia_ai.engine.lorebook.rules import ActivationRules, ClockName
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Clock:
-    """What time it is in a conversation, in each of the three counts.
+    """The time in a conversation, on each of its three clocks.
 
-    `turns` are the NPC's own turns, this one among them; `messages` those it perceived, the event
-    among them; `seconds` those of game time since the conversation began.
+    `turns` counts the NPC's own turns with this one. `messages` counts the messages that it
+    perceived, with the event. `seconds` is the game time since the conversation began.
     """
 
     turns: int = 1
@@ -26,15 +27,15 @@ class Clock:
     seconds: float = 0
 
     def read(self, name: ClockName) -> float:
-        """The count of this name."""
+        """Return the time on the clock of this name."""
         return {"turns": self.turns, "messages": self.messages, "seconds": self.seconds}[name]
 
 
 @dataclass(frozen=True, slots=True)
 class Spell:
-    """A stretch of time on one clock: active from `start` on, over at `end`.
+    """A stretch of time on one clock, from `start` up to `end`.
 
-    A `settled` one followed a sticky spell and is not taken back when a chat is rewound.
+    A `settled` one is a cooldown that followed a sticky spell. A rewound chat does not undo it.
     """
 
     start: float
@@ -44,9 +45,10 @@ class Spell:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class LoreState:
-    """What lore remembers of a conversation; entries by identity, groups by name.
+    """The memory of lore in one conversation; entries by identity, groups by name.
 
-    An identity is the label (`book#uid`) where no other book can have it (`book`).
+    An identity is the label (`book#uid`) of an entry, or longer if another book could have the same
+    label (`lorebook.book`).
     """
 
     sticky: Mapping[str, Spell] = field(default_factory=dict)
@@ -55,7 +57,7 @@ class LoreState:
     matched: frozenset[str] = frozenset()
 
     def to_plain(self) -> dict[str, Any]:
-        """The state as JSON values, sorted, for `state_from`."""
+        """Return the state as sorted JSON values, which `state_from` reads."""
         spells = {
             name: {
                 identity: [spell.start, spell.end, spell.settled]
@@ -67,9 +69,9 @@ class LoreState:
 
 
 def state_from(plain: Mapping[str, Any]) -> LoreState:
-    """The state that `to_plain` wrote."""
+    """Return the state that `to_plain` wrote as JSON values."""
     spells = {
-        name: {identity: Spell(*told) for identity, told in plain.get(name, {}).items()}
+        name: {identity: Spell(*values) for identity, values in plain.get(name, {}).items()}
         for name in ("sticky", "cooldown", "groups")
     }
     return LoreState(**spells, matched=frozenset(plain.get("matched", ())))
@@ -79,7 +81,7 @@ NO_STATE: Final = LoreState()
 
 
 def is_remembered(entry: LoreEntry) -> bool:
-    """Whether that the entry was active matters to later turns."""
+    """True if it matters to later turns that an entry was active."""
     timing, gates = entry.timing, entry.gates
     if timing is NO_TIMING and gates is NO_GATES and entry.grouping is NO_GROUPS:
         return False
@@ -93,10 +95,10 @@ def is_remembered(entry: LoreEntry) -> bool:
 
 
 class Timers:
-    """What of a state is running now: read once, before the first pass.
+    """The timers that run in one turn, read from a state before the first pass.
 
-    `sticky` and `resting` are identities, `resting_groups` names of groups, with the count at which
-    each is over. Nothing here changes the state it was made from.
+    `sticky` and `resting` (cooldown) are by identity, `resting_groups` by the name of a group. The
+    state that they were read from does not change.
     """
 
     __slots__ = ("_before", "_clock", "_rules", "_state", "resting", "resting_groups", "sticky")
@@ -112,28 +114,28 @@ class Timers:
         self._clock = clock
         self._rules = rules
         self._before = state
-        sticky, over = self._running("sticky", state.sticky, entry_of)
-        cooldown = {**state.cooldown, **self._settled(over, entry_of)}
-        cooldown, _ = self._running("cooldown", cooldown, entry_of)
+        sticky, over = self._running_spells("sticky", state.sticky, entry_of)
+        cooldown = {**state.cooldown, **self._cooldowns_after_sticky(over, entry_of)}
+        cooldown, _ = self._running_spells("cooldown", cooldown, entry_of)
         now = clock.read(rules.clock)
         groups = {name: spell for name, spell in state.groups.items() if now < spell.end}
         self._state = LoreState(
             sticky=sticky, cooldown=cooldown, groups=groups, matched=state.matched
         )
-        self.sticky: Mapping[str, Spell] = _known(sticky, entry_of)
-        self.resting: Mapping[str, Spell] = _known(cooldown, entry_of)
+        self.sticky: Mapping[str, Spell] = _spells_of_books(sticky, entry_of)
+        self.resting: Mapping[str, Spell] = _spells_of_books(cooldown, entry_of)
         self.resting_groups: Mapping[str, Spell] = groups
 
     def now(self, timing: Timing) -> float:
-        """The count that a duration of this entry is measured in."""
+        """Return the time on the clock that an entry is timed by."""
         return self._clock.read(timing.clock or self._rules.clock)
 
     def matched(self, identity: str) -> bool:
-        """Whether the entry was active before."""
+        """True if an entry with a memory of it was active in an earlier turn."""
         return identity in self._before.matched
 
     def after(self, active: Mapping[str, LoreEntry]) -> LoreState:
-        """The state that a turn with these active entries leaves; the same object where equal."""
+        """Return the state after a turn with these active entries; the old one if it is equal."""
         state = self._state
         sticky, cooldown = dict(state.sticky), dict(state.cooldown)
         groups, matched = dict(state.groups), set(state.matched)
@@ -154,13 +156,17 @@ class Timers:
         )
         return self._before if made == self._before else made
 
-    def _running(
+    def _running_spells(
         self,
         kind: Literal["sticky", "cooldown"],
         spells: Mapping[str, Spell],
         entry_of: Callable[[str], LoreEntry | None],
     ) -> tuple[dict[str, Spell], list[str]]:
-        """The spells that go on, and the labels of those that are over."""
+        """Return the spells that go on, and the identities of those that are over.
+
+        Neither has spells that a rewound chat undoes, or whose entry has no such timer any more. A
+        spell of a missing entry goes on: its book may come back.
+        """
         going: dict[str, Spell] = {}
         over: list[str] = []
         for identity, spell in spells.items():
@@ -176,10 +182,10 @@ class Timers:
                 over.append(identity)
         return going, over
 
-    def _settled(
+    def _cooldowns_after_sticky(
         self, over: Iterable[str], entry_of: Callable[[str], LoreEntry | None]
     ) -> dict[str, Spell]:
-        """The rest that follows a sticky spell that is over, counted from now."""
+        """Return the cooldowns that begin now because a sticky spell is over."""
         settled: dict[str, Spell] = {}
         for identity in over:
             entry = entry_of(identity)
@@ -189,8 +195,8 @@ class Timers:
         return settled
 
 
-def _known(
+def _spells_of_books(
     spells: Mapping[str, Spell], entry_of: Callable[[str], LoreEntry | None]
 ) -> dict[str, Spell]:
-    """The spells of entries that are there now."""
+    """Return the spells of entries that the books still have."""
     return {identity: spell for identity, spell in spells.items() if entry_of(identity) is not None}

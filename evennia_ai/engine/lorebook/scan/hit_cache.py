@@ -1,7 +1,7 @@
-"""The hits of a book that are kept with a conversation: what was found in which of its messages.
+"""The hits of a book that a conversation keeps: which keys were found in which of its messages.
 
-A message is searched once, when it is new. So a turn costs its new messages and the hits in its
-window, however long the chat and large the book.
+A message is searched once, when it is new. So the cost of a turn depends on its new messages and
+the hits in its window, not on the length of the chat or the size of the book.
 """
 
 from collections.abc import Iterator, Mapping, Sequence
@@ -23,7 +23,7 @@ from evennia_ai.engine.prompt.memo import Memo, Slot
 from evennia_ai.engine.prompt.messages import Message
 from evennia_ai.engine.prompt.time_line import without_time_line
 
-# Numbers of places that are no message of the history.
+# Numbers of places outside the messages of the history.
 EVENT: Final = -1
 NOTE: Final = -2
 SOURCE: Final = -3
@@ -32,10 +32,10 @@ SOMEWHERE: Final = -5
 
 
 class FoundKey(NamedTuple):
-    """Where a key was found: which message, the span in it.
+    """The place of a key: a message and the span in it.
 
-    `place` is a message's index in the history or one of the numbers below 0 of `window`; `of`
-    names the text where it is no message: the label of an entry, a source.
+    `place` is a message's index in the history or one of the numbers below 0, such as `EVENT`. `of`
+    names a text that is no message: the label of an entry, or a source.
     """
 
     place: int
@@ -44,20 +44,20 @@ class FoundKey(NamedTuple):
 
 
 ANYWHERE: Final = FoundKey(SOMEWHERE, Span(0, 0))
-"""Where a key stands that is always there."""
+"""The place of a key that is always found."""
 
-# Number of a key -> where it was found.
+# By the number of a key, its place.
 Places = Mapping[int, FoundKey]
 
 
-# Texts, each with the label of its entry.
+# Texts of entries, each after the label of its entry.
 Texts = Sequence[tuple[str, str]]
 
 
 class Feed(NamedTuple):
-    """Texts that were fed at once, the keys that stood in those before, and in all of them.
+    """Texts that were added at once, with the keys in all texts before and after.
 
-    `steps` are those that patterns took in the texts.
+    `steps` is how many patterns took in the texts.
     """
 
     texts: Texts
@@ -75,13 +75,16 @@ class FedText(NamedTuple):
 
 
 class HitCache:
-    """The hits of one table in the messages of one conversation, as far back as was asked for.
+    """The hits of one key table in the messages of one conversation.
 
-    `said` and `moved` have each key where it stands last in the stretch of messages that was asked
-    for last: in what was said, and in what tells who comes and goes. `changed` are the keys whose
-    place is another than when somebody cleared it. `memo` keeps what was made of all that; `fed`,
-    by the label of an entry that was active, its text and the hits in it; `feeds`, by their number
-    in a run, the texts of many of them.
+    The stretch is the range of messages that `reach` was last called for.
+
+    - `said` and `moved` have the last place of each key in the stretch: `moved` in messages about
+      somebody who comes or goes, `said` in all others.
+    - `changed` are the keys whose place changed since a caller cleared it.
+    - `fed` has the text of each entry that was active, by its label, with the keys in it.
+    - `feeds` has the texts that were added at once, by their number in a run.
+    - `memo` keeps results that depend on these hits.
     """
 
     def __init__(self, table: KeyTable, *, with_names: bool, at: int) -> None:
@@ -120,7 +123,7 @@ class HitCache:
         for index in range(old_first, first):
             self._leave(index)
         for index in range(old_first - 1, first - 1, -1):
-            self._enter_behind(index)
+            self._enter_oldest(index)
         for index in range(old_stop, stop):
             self._enter(index)
         self._stretch = first, stop
@@ -128,14 +131,14 @@ class HitCache:
         return fresh
 
     def _enter(self, index: int) -> None:
-        """A message is new: its keys stand there last."""
+        """Add a message newer than all others: its keys have their last place there."""
         if index in self._hits:
             moves, places = self._hits[index]
             (self.moved if moves else self.said).update(places)
             self.changed.update(places)
 
-    def _enter_behind(self, index: int) -> None:
-        """A message is older than all others: its keys stand there if in none of them."""
+    def _enter_oldest(self, index: int) -> None:
+        """Add a message older than all others: keys that others have keep their place."""
         if index in self._hits:
             moves, places = self._hits[index]
             newest = self.moved if moves else self.said
@@ -145,7 +148,7 @@ class HitCache:
                     self.changed.add(number)
 
     def _leave(self, index: int) -> None:
-        """The oldest message is not looked at any more."""
+        """Remove the oldest message of the stretch."""
         if index in self._hits:
             moves, places = self._hits[index]
             newest = self.moved if moves else self.said
@@ -155,14 +158,14 @@ class HitCache:
                     self.changed.add(number)
 
     def given_up(self, *, first: int, stop: int) -> Iterator[tuple[int, GivenUp]]:
-        """Index of the messages in which patterns were given up, newest first, with which."""
+        """Return the messages with given-up patterns, newest first: index, then the patterns."""
         indexes = sorted((i for i in self._given_up if first <= i < stop), reverse=True)
         return ((index, self._given_up[index]) for index in indexes)
 
     def _search(self, history: History, first: int, stop: int, steps: int) -> bool:
-        """Search what is new; a stretch that does not touch what was searched begins again.
+        """Search the messages that are new; forget all others if the stretch does not touch them.
 
-        Return whether patterns are now searched in other messages of those that were known.
+        Return True if patterns are now searched in, or left out of, a message that was known.
         """
         known_first, known_stop = self._searched
         if first > known_stop or stop < known_first:
@@ -177,10 +180,10 @@ class HitCache:
         return False
 
     def _search_patterns(self, history: History, first: int, stop: int, steps: int) -> bool:
-        """Search the messages that are new, the newest first, and those whose turn it is now.
+        """Search the new messages for patterns, newest first, while steps are left.
 
-        Which messages patterns are searched in depends on the messages only, never on what is known
-        from earlier turns.
+        Steps of known messages count as if they were searched now. So the same messages are
+        searched in every process, whatever it knows from earlier turns.
         """
         has_changed = False
         for index in range(stop - 1, first - 1, -1):
@@ -198,7 +201,7 @@ class HitCache:
         return has_changed
 
     def _keep(self, index: int, message: Message, scanned: Scanned) -> None:
-        """Keep what was found in the message of this index."""
+        """Keep the result of searching the message of this index."""
         self._hits.pop(index, None)
         self._given_up.pop(index, None)
         if scanned.hits:
@@ -208,13 +211,13 @@ class HitCache:
             self._given_up[index] = scanned.given_up
 
     def of(self, message: Message, *, steps: int = TEXT_STEPS) -> Scanned:
-        """Return the keys in one message, and which patterns were given up there."""
-        text = searched(message, self.with_names, self.table.fold)
+        """Return the keys in one message, and the patterns that were given up there."""
+        text = make_searchable(message, self.with_names, self.table.fold)
         return self.table.scanned(text, steps=steps)
 
     def text_of(self, message: Message) -> str:
-        """A message as it is searched."""
-        return searched(message, self.with_names, self.table.fold).written
+        """Return a message as the text that is searched."""
+        return make_searchable(message, self.with_names, self.table.fold).written
 
 
 _HIT_CACHES: Final = Slot[dict[tuple[str, ...], HitCache]]("hit caches")
@@ -223,7 +226,7 @@ _HIT_CACHES: Final = Slot[dict[tuple[str, ...], HitCache]]("hit caches")
 def hit_cache_of(
     history: History, table: KeyTable, *, of: tuple[str, ...], with_names: bool
 ) -> HitCache:
-    """The hits in this conversation of the book that `of` names among all there are."""
+    """Return the hits of a book in a conversation; `of` identifies the book."""
     caches = history.memo.setdefault(_HIT_CACHES, {})
     known = caches.get(of)
     if known is None or known.table is not table or known.with_names is not with_names:
@@ -232,10 +235,10 @@ def hit_cache_of(
 
 
 MOST_SEARCHABLE: Final = 2048
-"""Messages that are kept ready to be searched, each eight times as large as its text.
+"""How many messages stay ready to be searched, each eight times as large as its text.
 
-What was found in one is kept with its conversation; only a book that is new to it, a pattern and
-recursion look at a message again.
+A conversation keeps the hits of its messages. Only a new book, a pattern or recursion searches a
+message again.
 """
 
 
@@ -244,7 +247,7 @@ def _searchable(content: str, name: str | None, fold: Fold) -> Searchable:
     return searchable(content, name=name, fold=fold)
 
 
-def searched(message: Message, with_name: bool, fold: Fold) -> Searchable:
-    """A message ready to be searched, for all books and all who heard it."""
+def make_searchable(message: Message, with_name: bool, fold: Fold) -> Searchable:
+    """Return a message ready to be searched, shared by all books and all NPCs who heard it."""
     said = without_time_line(message.content)
     return _searchable(said, message.name if with_name else None, fold)

@@ -1,37 +1,119 @@
-"""The index of a book's keys: the keys of its entries as numbers of one table, made ready once.
+"""The index of a book's keys: the keys of all entries as numbers, made ready for scanning once.
 
-The flags of the rules and the values that macros in keys read decide how a key is looked for;
-an index stays with its book, one for each such combination, and is shared by all NPCs.
+Equal keys of different entries share a number. Four things decide how a key is searched: its text,
+the flags of its entry, the flags of the rules, and the values of macros in it. Most keys are plain
+words, and get their numbers together, in a few steps for ten thousand of them.
+
+An index stays with its book, one for each set of rules and macro values. All NPCs share it. The
+keys of most entries are made only when an entry is judged.
 """
 
 import re
-from collections.abc import Callable, Mapping, Sequence
+from collections import defaultdict
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
-from itertools import chain
+from functools import partial
+from itertools import chain, compress, count, repeat
 from operator import attrgetter
-from typing import Final
+from typing import Final, NamedTuple
 
 from evennia_ai.engine.lorebook.book import Lorebook
-from evennia_ai.engine.lorebook.entry import NO_GATES, LoreEntry, SourceName
+from evennia_ai.engine.lorebook.entry import (
+    MAX_KEY,
+    NO_GATES,
+    NO_GROUPS,
+    NO_RECURSION,
+    NO_TIMING,
+    LoreEntry,
+    Patterns,
+    SourceName,
+)
 from evennia_ai.engine.lorebook.rules import PRESET_FLAGS, ActivationRules, PresetFlags
-from evennia_ai.engine.lorebook.scan.entry_keys import ALWAYS, EntryKeys, keys_decide
-from evennia_ai.engine.lorebook.scan.key_reader import FilledKey, KeyReader
-from evennia_ai.engine.lorebook.scan.matching import KeyTable
-from evennia_ai.engine.lorebook.scan.regex.pattern import Pattern
+from evennia_ai.engine.lorebook.scan.matching import Fold, How, Key, KeyTable, grouped
+from evennia_ai.engine.lorebook.scan.regex.pattern import (
+    Pattern,
+    Refused,
+    is_delimited,
+    read_pattern,
+)
 from evennia_ai.engine.prompt.dice import Dice
-from evennia_ai.engine.prompt.memo import Memo, Slot
+from evennia_ai.engine.prompt.memo import Memo, Slot, typed_frozen
 from evennia_ai.engine.prompt.templates.template import Template, compile_template, fill_each
 from evennia_ai.engine.prompt.templates.work import KEYS_WORK, Meter
+from evennia_ai.engine.text.normal_form import normal_form
+
+# Numbers outside the table: a key that is always found, and one that never is.
+ALWAYS: Final = -1
+NEVER: Final = -2
+
+
+@typed_frozen
+class EntryKeys:
+    """The keys of one entry, by number and as texts for reasons."""
+
+    primary: tuple[int, ...] = ()
+    texts: tuple[str, ...] = ()
+    secondary: tuple[int, ...] = ()
+    secondary_texts: tuple[str, ...] = ()
+    additional: tuple[tuple[int, ...], ...] = ()
+    excluded: tuple[int, ...] = ()
+    refused: str = ""
+    """Its keys that can never be found, each with the reason."""
+    scored: tuple[int, ...] = ()
+    """The keys that count in the score of an inclusion group."""
+    scored_secondary: tuple[int, ...] = ()
+    patterns: tuple[Pattern, ...] = ()
+    barred: bool = False
+    """True if one of its patterns is refused, which silences the entry."""
+    keys_decide: bool = False
+    """True if only keys decide about the entry (`keys_decide`)."""
+    hidden: str = ""
+    """The keys that its text hides for recursion, each after a line break."""
+
+    @property
+    def numbers(self) -> Iterator[int]:
+        """The numbers of all its keys."""
+        yield from self.primary
+        yield from self.secondary
+        for line in self.additional:
+            yield from line
+        yield from self.excluded
+
+
+def keys_decide(entry: LoreEntry) -> bool:
+    """True if only its keys decide if an entry is a candidate, provided it has any."""
+    timing, recursion = entry.timing, entry.recursion
+    return not (
+        entry.constant
+        or entry.conditions
+        or (entry.secondary_keys and entry.selective)
+        or (entry.grouping is not NO_GROUPS and entry.grouping.names)
+        or (timing is not NO_TIMING and (timing.delay or timing.cooldown))
+        or (entry.gates is not NO_GATES and entry.gates != NO_GATES)
+        or (recursion is not NO_RECURSION and (recursion.delay_level or recursion.excluded))
+    )
+
+
+class BookKeys(NamedTuple):
+    """The keys of all entries of a book."""
+
+    made: dict[int, EntryKeys]
+    """The keys of each entry that is not `plain`, by index; others are made when needed."""
+    owners: dict[int, tuple[int, ...]]
+    """The entries that a key may activate."""
+    plain: Sequence[int]
+    """The entries whose keys are all words and phrases."""
+
 
 _NO_DICE: Final = Dice(turn="", conversation="")
 _KEPT_INDEXES: Final = 64
 _KEPT_ENTRIES: Final = 50_000
-# What means something in a regular expression.
+# The characters that have a meaning in a regular expression.
 _SYNTAX: Final = re.compile(r"[\\^$.*+?()\[\]{}|/]")
 
 
 class KeysOfEntries:
-    """The keys of the entries of a book by their index; most are made when they are asked for."""
+    """The keys of each entry of a book by index; most are made on first use."""
 
     __slots__ = ("_entries", "_made", "_read")
 
@@ -62,36 +144,37 @@ class BookIndex:
     entry_keys: KeysOfEntries
     table: KeyTable
     owners: Mapping[int, tuple[int, ...]]
-    """Which entries a key may wake."""
+    """The entries that a key may activate."""
     asked: tuple[int, ...]
-    """Those that are judged in every turn, because keys alone do not decide."""
+    """The entries that are judged in every turn, because they may need no key."""
     alike: frozenset[int]
-    """Those that are silent for one and the same reason where no key of theirs is found."""
+    """The entries that share one reason if none of their keys is found."""
     deepest: int
+    """The largest scan depth of an entry."""
     sources: tuple[SourceName, ...]
-    """Those that any entry asks for."""
+    """The sources that any entry asks for."""
     patterns: Mapping[int, Pattern]
-    """Those that are looked for in the whole window as one text."""
+    """The patterns that are searched in the whole window as one text, by number."""
     memo: Memo = field(default_factory=Memo, repr=False, compare=False)
-    """What follows from all this."""
+    """Results that depend only on this index."""
 
     def pattern_of(self, number: int) -> Pattern:
-        """The pattern of this number."""
+        """Return the pattern of this number."""
         return (self.patterns or self.table.patterns)[number]
 
     @property
     def has_patterns(self) -> bool:
-        """Whether any key is a regular expression."""
+        """True if any key is a regular expression."""
         return bool(self.patterns or self.table.patterns)
 
     @property
     def troubles(self) -> int:
-        """How many of the patterns cannot run."""
+        """The number of patterns that cannot run."""
         running = self.patterns or self.table.patterns
         return sum(bool(pattern.problem) for pattern in running.values())
 
 
-# By what of the rules says how keys are looked for, then by what their macros read.
+# By the rules that decide how keys are searched, then by the values that their macros read.
 _Indexes = dict[tuple[bool, bool, PresetFlags], dict[object, BookIndex]]
 INDEXES: Final = Slot[_Indexes]("indexes")
 _KEY_MACROS: Final = Slot[dict[str, Template]]("key macros")
@@ -100,31 +183,38 @@ _KEY_MACROS: Final = Slot[dict[str, Template]]("key macros")
 def book_index_of(
     book: Lorebook, *, rules: ActivationRules, values: Mapping[str, str], dice: Dice
 ) -> BookIndex:
-    """The book's index for these rules and values, made once."""
+    """Return the index of a book for these rules and values; it is made once.
+
+    Args:
+        book: The lorebook; it keeps the index.
+        rules: The rules that decide how keys are searched.
+        values: The values that macros in keys read.
+        dice: Rolls for macros in keys.
+    """
     by_rules = book.of_entries.setdefault(INDEXES, {})
     indexes = by_rules.setdefault(
         (rules.case_sensitive, rules.match_whole_words, PRESET_FLAGS[rules.rules]), {}
     )
-    macros = _macros(book)
-    seen = _seen(macros, values, dice)
+    macros = _keys_with_macros(book)
+    seen = _values_read(macros, values, dice)
     known = indexes.get(seen)
     if known is None:
-        # Of a large book fewer are kept: each is as large as the book.
+        # An index is as large as its book, so fewer are kept of a large one.
         most = min(_KEPT_INDEXES, 1 + _KEPT_ENTRIES // (1 + len(book.entries)))
         if len(indexes) >= most:
             indexes.clear()
-        known = indexes[seen] = _made(book, rules, _filled(macros, values, dice))
+        known = indexes[seen] = _build_index(book, rules, _fill_in_keys(macros, values, dice))
     return known
 
 
 def prepare_index(book: Lorebook, *, rules: ActivationRules) -> None:
-    """Make the index for these rules, unless macros in keys ask for values of a turn."""
-    if not _macros(book):
+    """Make a book's index for these rules, unless macros in its keys need values of a turn."""
+    if not _keys_with_macros(book):
         book_index_of(book, rules=rules, values={}, dice=_NO_DICE)
 
 
-def _macros(book: Lorebook) -> dict[str, Template]:
-    """The keys of the book that have macros, compiled."""
+def _keys_with_macros(book: Lorebook) -> dict[str, Template]:
+    """Return the keys of a book that have macros, compiled."""
     known = book.of_entries.get(_KEY_MACROS)
     if known is None:
         lists = (
@@ -138,17 +228,24 @@ def _macros(book: Lorebook) -> dict[str, Template]:
     return known
 
 
-def _seen(macros: Mapping[str, Template], values: Mapping[str, str], dice: Dice) -> object:
-    """What the macros of the keys read; () for nearly every book."""
+def _values_read(macros: Mapping[str, Template], values: Mapping[str, str], dice: Dice) -> object:
+    """Return the values that macros in keys read; nearly every book has none."""
     names = {name for template in macros.values() for name in template.names}
     rolls = any(template.rolls for template in macros.values())
     return (*((name, values.get(name)) for name in sorted(names)), dice if rolls else None)
 
 
-def _filled(
+class FilledKey(NamedTuple):
+    """A key with its macros filled in, as words and as a pattern."""
+
+    words: str
+    pattern: str
+
+
+def _fill_in_keys(
     macros: Mapping[str, Template], values: Mapping[str, str], dice: Dice
 ) -> dict[str, FilledKey]:
-    """What the keys with macros are; in a pattern a value stands for itself, whatever it holds."""
+    """Fill in the macros of keys; in a pattern a value matches only its own characters."""
     named = {name for template in macros.values() for name in template.names}
     meant = {
         name: _SYNTAX.sub(r"\\\g<0>", value) for name, value in values.items() if name in named
@@ -159,7 +256,9 @@ def _filled(
     return {text: FilledKey(plainly[text], in_patterns[text]) for text in macros}
 
 
-def _made(book: Lorebook, rules: ActivationRules, filled: Mapping[str, FilledKey]) -> BookIndex:
+def _build_index(
+    book: Lorebook, rules: ActivationRules, filled: Mapping[str, FilledKey]
+) -> BookIndex:
     reader = KeyReader(rules, filled=filled)
     entries = book.entries
     made, owners, plain = reader.book_keys(entries)
@@ -167,14 +266,14 @@ def _made(book: Lorebook, rules: ActivationRules, filled: Mapping[str, FilledKey
     one_text = PRESET_FLAGS[rules.rules].one_text
     in_one_text = reader.patterns if one_text else {}
     table = KeyTable(reader.keys(), patterns={} if one_text else reader.patterns, fold=reader.fold)
-    by_words = [at for at in plain if not entries[at].constant]  # which nothing else wakes
+    by_words = [at for at in plain if not entries[at].constant]  # nothing else activates them
     others = sorted({*range(len(entries))}.difference(by_words))
     return BookIndex(
         entry_keys=entry_keys,
         table=table,
         owners=owners,
         asked=tuple(
-            [at for at in others if _asked_always(entries[at], entry_keys[at], in_one_text)]
+            [at for at in others if _needs_judging(entries[at], entry_keys[at], in_one_text)]
         ),
         alike=frozenset([at for at in by_words if _is_silent_as_others(entries[at])]),
         deepest=_deepest(book),
@@ -184,7 +283,7 @@ def _made(book: Lorebook, rules: ActivationRules, filled: Mapping[str, FilledKey
 
 
 def _is_silent_as_others(entry: LoreEntry) -> bool:
-    """Whether an entry whose keys are words is silent for the reason that most are silent for."""
+    """True if an entry whose keys are words is silent for the reason that most share."""
     return bool(entry.keys) and entry.scan_depth is None and keys_decide(entry)
 
 
@@ -196,9 +295,307 @@ def _sources(book: Lorebook) -> tuple[SourceName, ...]:
     return tuple(sorted(set[SourceName]().union(*map(attrgetter("sources"), book.entries))))
 
 
-def _asked_always(entry: LoreEntry, keys: EntryKeys, patterns: Mapping[int, Pattern]) -> bool:
+def _needs_judging(entry: LoreEntry, keys: EntryKeys, patterns: Mapping[int, Pattern]) -> bool:
+    """True if an entry may be activated without a key of the table."""
     gates = entry.gates
     by_itself = entry.constant or gates.forced or gates.kept_after_match or ALWAYS in keys.primary
     if by_itself or patterns:
         return entry.is_usable and (by_itself or any(key in patterns for key in keys.primary))
     return False
+
+
+# Numbers of keys
+
+# Instead of a number: more than its text and the flags decide what the key is.
+_TO_READ: Final = -3
+_SHOWN_REFUSALS: Final = 3
+
+
+_NO_KEYS: Final = EntryKeys()
+
+
+# As `Key._make`, without a step of the interpreter for each of ten thousand keys.
+_as_key: Final[Callable[[Iterable[object]], Key]] = partial(tuple.__new__, Key)
+
+
+class _Numbers(dict[str, int]):
+    """The numbers of keys by their written text, for entries with equal flags."""
+
+    def __init__(
+        self,
+        keys: dict[Key | str, int],
+        *,
+        hows: Callable[[Sequence[str]], Iterable[How]],
+        fold: Fold | None,
+        odd: str,
+    ) -> None:
+        super().__init__()
+        self._keys = keys
+        self._hows = hows
+        self._fold = fold  # None if the case matters
+        self._odd = odd  # the start of keys that need more than their text
+        self._to_read: set[str] = set()
+
+    def __missing__(self, written: str) -> int:
+        self.take_in([written])
+        return self[written]
+
+    def take_in(self, written: Iterable[str]) -> None:
+        """Give all these keys their numbers, in steps that each take all of them."""
+        fresh = [one for one in dict.fromkeys(written) if one not in self]
+        texts = list(map(str.strip, fresh))
+        if not self._are_plain(texts):
+            plain = [self._are_plain([text]) for text in texts]
+            odd = [one for one, is_plain in zip(fresh, plain, strict=True) if not is_plain]
+            self.update(zip(odd, repeat(_TO_READ)))
+            self._to_read.update(odd)
+            fresh, texts = list(compress(fresh, plain)), list(compress(texts, plain))
+        forms = _normal_forms(texts)
+        folded = forms if self._fold is None else map(self._fold, forms)
+        several = zip(folded, repeat(self._fold is None), self._hows(forms), strict=False)
+        keys: list[Key] = list(map(_as_key, several))
+        known = self._keys
+        new = [key for key in keys if key not in known] if known else keys
+        known.update(zip(dict.fromkeys(new), count(len(known)), strict=False))
+        self.update(zip(fresh, map(known.__getitem__, keys), strict=True))
+
+    def _are_plain(self, texts: Sequence[str]) -> bool:
+        """True if only their texts and the flags decide what keys are."""
+        together = "\n".join(["", *texts])
+        return (
+            all(texts)
+            and max(map(len, texts), default=0) <= MAX_KEY
+            and "{{" not in together
+            and f"\n{self._odd}" not in together
+        )
+
+    def has_words_of(self, entry: LoreEntry) -> bool:
+        """True if all keys of an entry are words and phrases. `take_in` must have them."""
+        return not self._to_read or self._to_read.isdisjoint((*entry.keys, *entry.secondary_keys))
+
+
+def _normal_forms(texts: list[str]) -> list[str]:
+    """Return the normal form of each key; ten thousand are normalised as one text."""
+    together = "\n".join(texts)
+    if "_" not in together and together.isascii():
+        return texts
+    forms = normal_form(together).split("\n")
+    if len(forms) != len(texts):  # a key has a line break in it
+        forms = list(map(normal_form, texts))
+    return list(map(str.strip, forms))
+
+
+def _hidden_keys(entry: LoreEntry) -> str:
+    template = entry.template
+    has_macros = "{{" in template.source
+    return "".join(f"\n{key}" for key in template.hidden_keys) if has_macros else ""
+
+
+class KeyReader:
+    """Gives each key of a book its number. Equal keys of different entries share one."""
+
+    def __init__(self, rules: ActivationRules, *, filled: Mapping[str, FilledKey]) -> None:
+        self.patterns: dict[int, Pattern] = {}
+        self._rules = rules
+        self._flags = PRESET_FLAGS[rules.rules]
+        self.fold = str.lower if self._flags.ascii_words else str.casefold
+        self._filled = filled
+        self._numbers: dict[Key | str, int] = {}
+        self._refusals: dict[tuple[str, bool], str] = {}
+        self._alike: dict[tuple[bool | None, bool | None, Patterns], _Numbers] = {}
+
+    def keys(self) -> Iterator[tuple[int, Key]]:
+        """Yield the words and phrases among the keys with their numbers."""
+        for key, number in self._numbers.items():
+            if isinstance(key, Key):
+                yield number, key
+
+    def book_keys(self, entries: Sequence[LoreEntry]) -> BookKeys:
+        """Return the keys of all entries of a book; plain words get their numbers together."""
+        alike: defaultdict[object, list[int]] = defaultdict(list)
+        others: list[int] = []
+        for at, entry in enumerate(entries):
+            if entry.gates is NO_GATES and entry.grouping is NO_GROUPS and entry.is_usable:
+                alike[entry.case_sensitive, entry.match_whole_words, entry.patterns].append(at)
+            else:
+                others.append(at)
+        plain: list[int] = []
+        numbers: list[int] = []
+        owners: list[int] = []
+        for same in alike.values():
+            known = self._numbers_like(entries[same[0]])
+            known.take_in(chain.from_iterable([entries[at].keys for at in same]))
+            known.take_in(chain.from_iterable([entries[at].secondary_keys for at in same]))
+            words = [at for at in same if known.has_words_of(entries[at])]
+            if len(words) < len(same):
+                others += {*same}.difference(words)
+            keys = [entries[at].keys for at in words]
+            numbers += map(known.__getitem__, chain.from_iterable(keys))
+            owners += chain.from_iterable(map(repeat, words, map(len, keys)))
+            plain += words
+        made = {at: self.entry_keys(entries[at]) for at in others}
+        for at, one in made.items():
+            numbers += one.primary
+            owners += repeat(at, len(one.primary))
+        return BookKeys(made, grouped(numbers, owners), plain)
+
+    def entry_keys(self, entry: LoreEntry) -> EntryKeys:
+        """Return the keys of an entry; none if the entry can never be active."""
+        if not entry.is_usable:
+            return _NO_KEYS
+        written, second = entry.keys, entry.secondary_keys
+        number = self._numbers_like(entry).__getitem__
+        primary, secondary = tuple(map(number, written)), tuple(map(number, second))
+        is_plain = entry.gates is NO_GATES and not entry.grouping.names
+        if not is_plain or _TO_READ in primary or _TO_READ in secondary:
+            return self._read_entry(entry)
+        return EntryKeys(
+            primary=primary,
+            texts=tuple(map(str.strip, written)),
+            secondary=secondary,
+            secondary_texts=tuple(map(str.strip, second)) if second else (),
+            keys_decide=bool(primary) and keys_decide(entry),
+            hidden=_hidden_keys(entry),
+        )
+
+    def _numbers_like(self, entry: LoreEntry) -> _Numbers:
+        """Return the numbers of keys for entries with the flags of this one."""
+        flags = (entry.case_sensitive, entry.match_whole_words, entry.patterns)
+        numbers = self._alike.get(flags)
+        if numbers is None:
+            patterns = self._patterns_of(entry)
+            numbers = self._alike[flags] = _Numbers(
+                self._numbers,
+                hows=partial(self._hows, whole=self._is_whole(entry)),
+                fold=None if self._is_sensitive(entry) else self.fold,
+                odd={"all": "", "by_form": "/", "none": "{{"}[patterns],
+            )
+        return numbers
+
+    def _read_entry(self, entry: LoreEntry) -> EntryKeys:
+        """Return the keys of an entry with patterns, macros, gates or groups."""
+        refused: list[str] = []
+        keys = self._number_keys(entry, entry.keys, refused)
+        secondary = self._number_keys(entry, entry.secondary_keys, refused)
+        barred = bool(refused) and self._patterns_of(entry) == "all"
+        return EntryKeys(
+            primary=() if barred else tuple(number for _, number in keys),
+            texts=tuple(text for text, _ in keys),
+            secondary=tuple(number for _, number in secondary),
+            secondary_texts=tuple(text for text, _ in secondary),
+            additional=tuple(
+                tuple(number for _, number in self._number_keys(entry, line, refused))
+                for line in entry.gates.additional
+            ),
+            excluded=tuple(n for _, n in self._number_keys(entry, entry.gates.excluded, refused)),
+            refused="; ".join(refused[:_SHOWN_REFUSALS]),
+            scored=self._scored(entry, entry.keys, keys),
+            scored_secondary=self._scored(entry, entry.secondary_keys, secondary),
+            patterns=tuple(
+                self.patterns[number]
+                for _, number in [*keys, *secondary]
+                if number in self.patterns
+            ),
+            barred=barred,
+            keys_decide=bool(keys) and not barred and keys_decide(entry),
+            hidden=_hidden_keys(entry),
+        )
+
+    def _patterns_of(self, entry: LoreEntry) -> Patterns:
+        return "by_form" if self._flags.patterns_by_form else entry.patterns
+
+    def _number_keys(
+        self, entry: LoreEntry, written: Iterable[str], refused: list[str]
+    ) -> list[tuple[str, int]]:
+        """Return text and number of each key; blank keys only where the rules let them count."""
+        numbered: list[tuple[str, int]] = []
+        for raw in written:
+            number = self._number_key(entry, raw, refused)
+            if number is not None:
+                text = self._filled_in(raw).words
+                numbered.append((text.strip() or text, number))
+        return numbered
+
+    def _scored(
+        self, entry: LoreEntry, written: Iterable[str], numbered: Iterable[tuple[str, int]]
+    ) -> tuple[int, ...]:
+        """Return the numbers of the keys that count in a score.
+
+        SillyTavern takes them as written, with blanks around them.
+        """
+        if not entry.grouping.names:
+            return ()
+        if not self._flags.scores_as_written:
+            return tuple(number for _, number in numbered)
+        return tuple(self._as_written(entry, text) for text in written)
+
+    def _as_written(self, entry: LoreEntry, text: str) -> int:
+        if not text:
+            return ALWAYS
+        if text == text.strip() and "{{" not in text:
+            number = self._number_key(entry, text, [])
+            return NEVER if number is None else number
+        sensitive, form = self._is_sensitive(entry), normal_form(text)
+        key = Key(form if sensitive else self.fold(form), sensitive, "part")
+        return self._numbers.setdefault(key, len(self._numbers))
+
+    def _filled_in(self, written: str) -> FilledKey:
+        return self._filled.get(written) or FilledKey(written, written)
+
+    def _number_key(self, entry: LoreEntry, written: str, refused: list[str]) -> int | None:
+        text, pattern = self._filled_in(written)
+        stripped = text.strip()
+        if not stripped:
+            if not self._flags.blank_keys_match:
+                return None
+            return ALWAYS if text else NEVER
+        if len(stripped) > MAX_KEY:
+            refused.append(f"key '{stripped[:40]}...' has more than {MAX_KEY} characters")
+            return NEVER
+        patterns = self._patterns_of(entry)
+        # Its written form decides: a player's name in a macro never makes it a pattern.
+        if patterns == "all" or (patterns == "by_form" and is_delimited(written.strip())):
+            by_form = patterns == "by_form"
+            number = self._number_pattern(pattern.strip(), by_form=by_form, refused=refused)
+            if number is not None:
+                return number
+        return self._numbers.setdefault(self._key(entry, stripped), len(self._numbers))
+
+    def _number_pattern(self, text: str, *, by_form: bool, refused: list[str]) -> int | None:
+        """Return the number of a regular expression; None if the text is an ordinary key."""
+        if text in self._numbers:
+            return self._numbers[text]
+        if (text, by_form) not in self._refusals:
+            read = read_pattern(text)
+            if not isinstance(read, Refused):
+                number = self._numbers[text] = len(self._numbers)
+                self.patterns[number] = read
+                return number
+            self._refusals[text, by_form] = "" if by_form and read.is_broken else read.reason
+        reason = self._refusals[text, by_form]
+        if not reason:
+            return None
+        refused.append(f"pattern '{text[:40]}' {reason}")
+        return NEVER
+
+    def _key(self, entry: LoreEntry, text: str) -> Key:
+        sensitive = self._is_sensitive(entry)
+        form = normal_form(text).strip()
+        how = next(iter(self._hows([form], whole=self._is_whole(entry))))
+        return Key(form if sensitive else self.fold(form), sensitive, how)
+
+    def _is_sensitive(self, entry: LoreEntry) -> bool:
+        sensitive = entry.case_sensitive
+        return self._rules.case_sensitive if sensitive is None else sensitive
+
+    def _is_whole(self, entry: LoreEntry) -> bool:
+        whole = entry.match_whole_words
+        return self._rules.match_whole_words if whole is None else whole
+
+    def _hows(self, texts: Sequence[str], *, whole: bool) -> Iterable[How]:
+        """Return how each of these keys is searched."""
+        if not whole:
+            return repeat("part", len(texts))
+        if not self._flags.ascii_words:
+            return repeat("word", len(texts))
+        return ["part" if len(text.split()) > 1 else "ascii" for text in texts]

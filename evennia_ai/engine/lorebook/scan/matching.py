@@ -1,62 +1,72 @@
-"""Key matching: which keys of a book stand in a text and where, and the hits that are kept.
+"""Key matching: which keys of a book are in a text, and where.
 
-All keys of a book are looked for together (`shelves`). A text is asked for its words once, so the
-cost does not depend on how many keys there are. Texts are matched one by one: a key never reaches
-over two messages.
+All keys of a book are searched together. Each is listed under a part that every text with the key
+has, so a text is split into parts once, and the cost does not depend on the number of keys
+(`Shelves`). Texts are searched one by one: a key never reaches over two messages.
 
-What was found in the messages of a conversation is kept with it, in `hit_cache`.
+`hit_cache` keeps what was found in the messages of a conversation.
 """
 
-from collections.abc import Callable, Iterable, Mapping
+from collections import defaultdict
+from collections.abc import Callable, Hashable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import partial
-from typing import Final, NamedTuple
+from itertools import compress, pairwise
+from typing import Final, Literal, NamedTuple, TypeVar
 
 from evennia_ai.engine.lorebook.scan.regex.pattern import TEXT_STEPS, Pattern, search_patterns
-from evennia_ai.engine.lorebook.scan.shelves import Key, Shelves
 from evennia_ai.engine.text.normal_form import normal_form, normal_positions
+from evennia_ai.engine.text.words import (
+    WordStarts,
+    find_ascii_word,
+    find_whole_word,
+    indexed_pairs,
+    is_in_word,
+    split_ascii_words,
+    split_words,
+)
 
 _MOST_KNOWN: Final = 8192
 MOST_CHARACTERS: Final = 2_000_000
-"""Of the texts whose hits a table remembers."""
+"""The most characters of texts whose hits a table remembers."""
 
 
 class Span(NamedTuple):
-    """Where a key was found; code points of the message's content.
+    """The place of a key in a message's content, in code points.
 
-    `start` is negative where it was found in the speaker's name in front of the content.
+    `start` is negative if the key is in the speaker's name before the content.
     """
 
     start: int
     end: int
 
 
-# Number of a key in its table -> its first place.
+# By the number of a key, its first place.
 Hits = Mapping[int, Span]
-# Number of a pattern that was not looked for to the end -> why.
+# By the number of a pattern that was not searched to the end, the reason.
 GivenUp = Mapping[int, str]
 _NO_HITS: Final[Hits] = {}
 _NONE_GIVEN_UP: Final[GivenUp] = {}
 
 
 class Scanned(NamedTuple):
-    """What was found in one text, what was given up there, and the steps that its patterns took."""
+    """The keys found in one text, the patterns given up there, and the steps that patterns took."""
 
     hits: Hits
     given_up: GivenUp = _NONE_GIVEN_UP
     steps: int = 0
 
 
-# The place in the written text of each character of a form; None if no character moved.
+# For each character of a form, its place in the written text. None if no character moved.
 _Places = tuple[int, ...] | None
 
 
 @dataclass(slots=True)
 class Searchable:
-    """A text to search: as written, in its normal form (`text.normal_form`), and folded.
+    """A text to search: as written, in its normal form (`text.normal_form`), and case-folded.
 
-    `lead` is the length of the speaker's name in front of the content. The words of a form are
-    found once, for all tables.
+    `lead` is the length of the speaker's name before the content. Each form is split into words
+    once, for all tables.
     """
 
     written: str
@@ -68,46 +78,58 @@ class Searchable:
     _words: dict[object, frozenset[str]] = field(default_factory=dict)
 
     def words(self, text: str, split: Callable[[str], Iterable[str]]) -> frozenset[str]:
-        """The words of `text`, which is one of its two forms, or what else `split` makes of it."""
+        """Return the parts that `split` makes of `text`, which must be one of the two forms."""
         known = self._words.get((split, text is self.folded))
         if known is None:
             known = self._words[split, text is self.folded] = frozenset(split(text))
         return known
 
     def span(self, haystack: str, at: int, end: int) -> Span:
-        """Where a stretch of `haystack`, which is one of its two forms, stands as written."""
+        """Return the place in the written text of a stretch of `haystack`, one of the two forms."""
         places = self.places_folded if haystack is self.folded else self.places_cased
         if places is not None:
-            # Half of a letter that became two counts as all of it, and a letter with its marks.
+            # A form may split a letter in two or drop its marks; the span has the whole letter.
             at, end = places[at], max(places[end - 1] + 1, places[end])
         return Span(at - self.lead, end - self.lead)
 
 
-# Takes the case out of a text.
+# Removes the case of a text.
 Fold = Callable[[str], str]
 
 
 def searchable(content: str, *, name: str | None = None, fold: Fold = str.casefold) -> Searchable:
-    """A text ready to be searched, with the speaker's name in front if there is one."""
+    """Make a text ready to be searched, with the speaker's name before it if there is one."""
     lead = f"{name}: " if name else ""
     written = lead + content
-    is_plain = written.isascii() and "_" not in written  # most are
+    is_plain = written.isascii() and "_" not in written  # as most texts are
     cased = written if is_plain else normal_form(written)
     folded = fold(cased)
     places_cased = places_folded = None if cased is written else normal_positions(written)
-    if len(folded) != len(cased):  # one more for the end
+    if len(folded) != len(cased):  # the end is one more place
         origin = range(len(cased) + 1) if places_cased is None else places_cased
         folds = (origin[at] for at, char in enumerate(cased) for _ in fold(char))
         places_folded = (*folds, len(written))
     return Searchable(written, cased, folded, len(lead), places_cased, places_folded)
 
 
-class KeyTable:
-    """All keys of a book, looked for together; a key's number is its place in `keys`.
+# "word": a whole word of any script; "ascii": no ASCII word character around it; "part": anywhere.
+How = Literal["word", "ascii", "part"]
 
-    What it found in a text stays right for ever, because both are immutable, and is remembered
-    here by the text: a line that thirty NPCs heard is scanned once. `patterns` are regular
-    expressions by number; `fold` is how the keys lost their case, and the texts must.
+
+class Key(NamedTuple):
+    """A key as it is searched: `text` is in normal form, and case-folded unless `sensitive`."""
+
+    text: str
+    sensitive: bool
+    how: How
+
+
+class KeyTable:
+    """All keys of a book, searched together.
+
+    It remembers what it found by the text: both are immutable, so the result stays right. A line
+    that thirty NPCs heard is searched once. `patterns` are regular expressions by number. `fold`
+    must be the function that removed the case of the keys.
     """
 
     __slots__ = ("_cased", "_characters", "_folded", "_known", "fold", "patterns")
@@ -128,21 +150,21 @@ class KeyTable:
         self._characters = 0
 
     def hits(self, text: Searchable) -> Hits:
-        """Each key that stands in `text`, with its first place."""
+        """Return each key in `text` with its first place."""
         return self.scanned(text).hits
 
     def scanned(self, text: Searchable, *, steps: int = TEXT_STEPS) -> Scanned:
-        """Return the keys in `text` and what was given up; all patterns together have `steps`."""
+        """Return the keys in `text` and the given-up patterns; `steps` are for all patterns."""
         known = self._known.get((text.written, text.lead)) if steps == TEXT_STEPS else None
         return known or self._search(text, steps)
 
     def scanned_in(self, text: str, *, steps: int = TEXT_STEPS) -> Scanned:
-        """Return the same for a text that nobody speaks; it is made ready only if it is new."""
+        """Return the keys in a text without a speaker; only a new text is made searchable."""
         known = self._known.get((text, 0)) if steps == TEXT_STEPS else None
         return known or self._search(searchable(text, fold=self.fold), steps)
 
     def _search(self, text: Searchable, steps: int) -> Scanned:
-        """Search a text for all keys; remember what was found with all the steps of a text."""
+        """Search a text for all keys; remember the result of a search with all steps."""
         found: dict[int, Span] = {}
         for shelves, haystack in ((self._folded, text.folded), (self._cased, text.cased)):
             for number, at, end in shelves.places(haystack, partial(text.words, haystack)):
@@ -159,9 +181,9 @@ class KeyTable:
                 elif pattern in hits.given_up:
                     given_up[number] = hits.given_up[pattern]
             made = Scanned(found or _NO_HITS, given_up or _NONE_GIVEN_UP, hits.steps)
-        return self._remembered((text.written, text.lead), made) if steps == TEXT_STEPS else made
+        return self._remember((text.written, text.lead), made) if steps == TEXT_STEPS else made
 
-    def _remembered(self, slot: tuple[str, int], scanned: Scanned) -> Scanned:
+    def _remember(self, slot: tuple[str, int], scanned: Scanned) -> Scanned:
         self._characters += len(slot[0])
         if len(self._known) >= _MOST_KNOWN or self._characters > MOST_CHARACTERS:
             self._known, self._characters = {}, len(slot[0])
@@ -173,9 +195,138 @@ _Numbered = list[tuple[int, Key]]
 
 
 def _by_case(keys: Iterable[tuple[int, Key]]) -> tuple[_Numbered, _Numbered]:
-    """The keys of which the case does not count, and the others."""
+    """Return the keys whose case does not matter, and the others."""
     folded: _Numbered = []
     cased: _Numbered = []
     for one in keys:
         (cased if one[1].sensitive else folded).append(one)
     return folded, cased
+
+
+# Keys by a part that every text with the key has
+
+# The text of a key, its number, and how it is searched.
+_Needle = tuple[str, int, How]
+_Shelved = tuple[list[str], list[_Needle]]
+# Splits a text into the parts under which keys are listed.
+Split = Callable[[str], Iterable[str]]
+_Name = TypeVar("_Name", bound=Hashable)
+_Item = TypeVar("_Item", int, _Needle)
+
+
+def grouped(names: Sequence[_Name], items: Sequence[_Item]) -> dict[_Name, tuple[_Item, ...]]:
+    """Group items by their name, each once, from low to high.
+
+    Most names have one item. So one pass gives each name its last item, and only names with
+    several are grouped.
+    """
+    last = zip(names, zip(items, strict=True), strict=True)
+    found: dict[_Name, tuple[_Item, ...]] = dict(last)
+    if len(found) < len(names):
+        several: defaultdict[_Name, set[_Item]] = defaultdict(set)
+        for name, item in zip(names, items, strict=True):
+            if found[name][0] is not item:
+                several[name].add(item)
+        for name, those in several.items():
+            found[name] = tuple(sorted(those.union(found[name])))
+    return found
+
+
+class Shelves:
+    """Keys, each listed under a part that every text with the key has.
+
+    A search looks only at keys whose part is in the text. A key that must be a whole word is listed
+    under its longest word. A phrase that may be anywhere is listed under one of its blanks with the
+    letters around it. A key of a script without blanks is listed under its first pair of
+    characters, any other key under its first two characters.
+    """
+
+    __slots__ = ("_listed",)
+
+    def __init__(self, keys: Iterable[tuple[int, Key]]) -> None:
+        self._listed = {split: grouped(*both) for split, both in _list_keys(keys).items()}
+
+    def places(
+        self, haystack: str, words: Callable[[Split], frozenset[str]]
+    ) -> Iterator[tuple[int, int, int]]:
+        """Yield the number, start and end of the first place of each key in `haystack`.
+
+        `words` returns the parts that a split makes of the haystack.
+        """
+        edges = None
+        for split, index in self._listed.items():
+            for there in index.keys() & words(split):
+                for needle, number, how in index[there]:
+                    if needle in haystack:
+                        edges = edges or WordStarts(haystack, is_in_word)
+                        at = _FIRST[how](needle, haystack, edges)
+                        if at >= 0:
+                            yield number, at, at + len(needle)
+
+
+def _list_keys(keys: Iterable[tuple[int, Key]]) -> Mapping[Split, _Shelved]:
+    """Return for each split the parts that keys are listed under, and the keys."""
+    shelved: defaultdict[Split, _Shelved] = defaultdict(lambda: ([], []))
+    for number, (text, _, how) in keys:
+        if not text:
+            continue
+        is_word = how in _WHOLE and text.isascii() and text.isalnum()  # as most are
+        split, under = (_WHOLE[how], text) if is_word else _part_of(text, how)
+        unders, needles = shelved[split]
+        unders.append(under)
+        needles.append((text, number, how))
+    return shelved
+
+
+def _part_of(text: str, how: How) -> tuple[Split, str]:
+    """Return the split and the part that a key is listed under."""
+    split = _WHOLE.get(how)
+    if split is not None and (words := split(text)):
+        return split, max(words, key=len)
+    for blanks, around in _BLANKS.items():
+        if blank := _longest_blank(text, around):
+            return blanks, blank
+    pairs = indexed_pairs(text)
+    return (indexed_pairs, pairs[0]) if pairs else (_starts, text[:2])
+
+
+_WHOLE: Final[Mapping[How, Callable[[str], list[str]]]] = {
+    "word": split_words,
+    "ascii": split_ascii_words,
+}
+
+
+def _blanks(text: str, around: int) -> Iterator[str]:
+    """Yield each blank with the end of the word before it and the start of the word after it."""
+    words = text.split(" ")
+    ends, starts = [word[-around:] for word in words], [word[:around] for word in words[1:]]
+    return map(" ".join, zip(ends, starts, strict=False))
+
+
+def _longest_blank(key: str, around: int) -> str:
+    """Return the longest blank of a key that every text with the key has; "" without one.
+
+    The first and the last word of a key may be parts of longer words in a text. So a blank next to
+    them counts only if they are long enough to fill its side.
+    """
+    words = key.split(" ")
+    is_sure = [len(word) >= around for word in words]
+    is_sure[1:-1] = [True] * (len(words) - 2)
+    blanks = compress(_blanks(key, around), map(all, pairwise(is_sure)))
+    return max(blanks, key=len, default="")
+
+
+def _starts(text: str) -> Iterator[str]:
+    """Yield each character of `text` and each two: a key may begin with them."""
+    yield from text
+    yield from map("".join, pairwise(text))
+
+
+# Phrases are listed under the first of these that they have.
+_BLANKS: Final[Mapping[Split, int]] = {partial(_blanks, around=n): n for n in (3, 1)}
+
+_FIRST: Final[Mapping[How, Callable[[str, str, WordStarts], int]]] = {
+    "word": find_whole_word,
+    "ascii": lambda key, text, _: find_ascii_word(key, text),
+    "part": lambda key, text, _: text.find(key),
+}

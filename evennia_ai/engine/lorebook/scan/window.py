@@ -1,8 +1,8 @@
-"""What is scanned for keys, and what was found in it.
+"""The window of a scan: the texts that are searched for keys, and the keys found in them.
 
-The window is the newest messages: the pending event first, then the history backwards, records
-that injection depth does not count left out. Scanned notes belong to every window that is not
-empty; an entry may ask for other sources; texts of active entries join in recursion.
+The window has the newest messages: the pending event first, then the history backwards, without
+records that injection depth does not count. Scanned notes belong to every window that is not empty.
+An entry may ask for other sources. In recursion the texts of active entries join.
 """
 
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
@@ -11,7 +11,6 @@ from itertools import islice
 from typing import Final
 
 from evennia_ai.engine.lorebook.entry import LoreEntry, SourceName
-from evennia_ai.engine.lorebook.scan.entry_keys import ALWAYS
 from evennia_ai.engine.lorebook.scan.hit_cache import (
     ANYWHERE,
     EVENT,
@@ -26,7 +25,7 @@ from evennia_ai.engine.lorebook.scan.hit_cache import (
     Texts,
     hit_cache_of,
 )
-from evennia_ai.engine.lorebook.scan.key_index import BookIndex
+from evennia_ai.engine.lorebook.scan.key_index import ALWAYS, BookIndex
 from evennia_ai.engine.lorebook.scan.matching import GivenUp, Hits, Scanned, Span
 from evennia_ai.engine.lorebook.scan.regex.pattern import (
     TEXT_STEPS,
@@ -38,11 +37,11 @@ from evennia_ai.engine.lorebook.scan.regex.pattern import (
 from evennia_ai.engine.prompt.history import History
 from evennia_ai.engine.prompt.messages import Message
 
-# So far back at most a message is looked for that mentions an entry.
+# How far back a message that mentions an entry is searched.
 MOST_LOOKED_BACK: Final = 1000
-# Of the texts in which a pattern was given up, at most this many are reported.
+# How many texts in which a pattern was given up are reported.
 MOST_PLACES: Final = 4
-# What stands before each text where all are searched as one.
+# SillyTavern puts this mark before each text when it searches all as one.
 _MARK: Final = "\x01"
 _NOWHERE: Final = Span(0, 0)
 _NONE_FED: Final[Places] = {}
@@ -50,9 +49,10 @@ _NONE_FED: Final[Places] = {}
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Scan:
-    """What is scanned: the history, the event being answered, and what counts as newest.
+    """The texts of a scan: the history, the event being answered, notes and sources.
 
-    `texts` are scanned notes; `sources` are there for the entries that ask for them by name.
+    `texts` are scanned notes; they count as newest. `sources` are for entries that ask for them by
+    name.
     """
 
     history: History
@@ -62,12 +62,12 @@ class Scan:
 
     @property
     def length(self) -> int:
-        """How many messages there are to scan."""
+        """The number of messages to scan."""
         history = self.history
         return history.counted(history.earlier) + (self.event is not None)
 
     def newest(self) -> Iterator[tuple[int, Message]]:
-        """Index and message, newest first; the event's index is `EVENT`."""
+        """Yield index and message, newest first; the event's index is `EVENT`."""
         if self.event is not None:
             yield EVENT, self.event
         history = self.history
@@ -77,7 +77,7 @@ class Scan:
                 yield index, message
 
     def speaker(self, place: int) -> str | None:
-        """Who said the message at this place; None where it is nobody but the game and the NPC."""
+        """Return the player who said the message at a place; None for the game or an NPC."""
         if place < EVENT:
             return None
         message = self.event if place == EVENT else self.history[place]
@@ -85,13 +85,14 @@ class Scan:
 
 
 class Window:
-    """Where the keys of one book stand in what is scanned; it only ever grows.
+    """The places of the keys of one book in a scan; during a run it only grows.
 
-    `given_up` says, by the number of a pattern, in which texts it was not looked for to the end.
-    `steps` are how many the patterns of the book may take in all messages, and in all other texts.
-    Texts are searched in an order that depends on what is scanned only, and each takes from the
-    steps what a search of it takes, whether it is searched now or was in an earlier turn. So a
-    pattern is given up in the same texts wherever the same turn is composed.
+    `given_up` has, by the number of a pattern, the texts in which it was not searched to the end.
+
+    The patterns of the book may take `steps` in all messages, and as many in all other texts. The
+    order in which texts are searched depends only on the scan. A text costs the same steps whether
+    it is searched now or was in an earlier turn. So every process that composes the same turn gives
+    up the same patterns in the same texts.
     """
 
     def __init__(
@@ -107,36 +108,38 @@ class Window:
         self._key_index = key_index
         self._steps = steps  # in the messages of the history
         self._steps_in_texts = steps
-        self._steps_alone = steps  # in messages that are searched each by itself
+        self._steps_alone = steps  # in messages that are searched one by one
         self.given_up: dict[int, list[tuple[FoundKey, str]]] = {}
         self.hits = hit_cache_of(scan.history, key_index.table, of=of, with_names=include_names)
         self.memo = self.hits.memo
-        """What was made of the hits of this book in this conversation."""
+        """Results that depend on the hits of this book in this conversation."""
         self._reached = -1
         self._oldest: dict[int, int] = {}  # by depth the index of the first message in it
-        self._newest: dict[int, FoundKey] = {}  # what stands before all messages of the history
-        self._newest_moved: dict[int, FoundKey] = {}  # the same in what tells who comes and goes
+        self._newest: dict[int, FoundKey] = {}  # keys in the event and the notes
+        self._newest_moved: dict[
+            int, FoundKey
+        ] = {}  # keys in an event about somebody who comes or goes
         self._fed: Places = _NONE_FED
         self._feeds = 0
         self._sources: dict[SourceName, Hits] = {}
         self._texts: list[tuple[str, bool]] = []  # with whether it tells who comes and goes
-        self._alone: list[PatternHits] = []  # what patterns found in each message, by its age
+        self._by_age: list[PatternHits] = []  # what patterns found in each message, by its age
         self._scanned: list[Scanned] = []  # what was found in each message, by its age
         self._fed_texts: list[str] = []
         self._joined: dict[object, PatternHits] = {}
 
     @property
     def newest(self) -> Mapping[int, FoundKey]:
-        """Where keys stand in the event and in the notes."""
+        """The places of keys in the event and in the notes."""
         return self._newest | self._newest_moved if self._newest_moved else self._newest
 
     @property
     def fed(self) -> Mapping[int, FoundKey]:
-        """Where keys stand in the texts of active entries."""
+        """The places of keys in the texts of active entries."""
         return self._fed
 
     def reach(self, depth: int) -> Collection[int]:
-        """Scan the newest `depth` messages; which keys stand elsewhere in the history now."""
+        """Scan the newest `depth` messages; return the keys whose place in the history changed."""
         if depth <= self._reached:
             return ()
         history = self._scan.history
@@ -149,14 +152,14 @@ class Window:
         self._reached = depth
         if self._key_index.patterns:
             newest = islice(self._scan.newest(), depth)
-            # The application trims each message before it joins them.
+            # SillyTavern trims each message before it joins them.
             self._texts = [
                 (self.hits.text_of(message).strip(), message.is_movement) for _, message in newest
             ]
         return changed
 
     def _oldest_in(self, depth: int) -> int:
-        """Index of the first message of the history among the newest `depth`."""
+        """Return the index of the oldest message of the history among the newest `depth`."""
         if depth not in self._oldest:
             history = self._scan.history
             count = depth - (self._scan.event is not None)
@@ -164,15 +167,15 @@ class Window:
         return self._oldest[depth]
 
     def _add_newest(self) -> None:
-        """What counts as newest: the newest message, the event if there is one; then the notes."""
+        """Search what counts as newest: the event or else the newest message, then the notes."""
         scan = self._scan
         if not scan.texts and scan.event is None:
-            return  # the messages of the history come by themselves
+            return  # `hits` has the messages of the history
         for index, message in islice(scan.newest(), 1):
             scanned = self.hits.of(message)
             newest = self._newest_moved if message.is_movement else self._newest
             newest.update({n: FoundKey(index, span) for n, span in scanned.hits.items()})
-            if index == EVENT:  # the history counts and reports any other message
+            if index == EVENT:  # `reach` counts any other message
                 self._steps -= scanned.steps
                 self._give_up(scanned.given_up, FoundKey(EVENT, _NOWHERE))
         for text in scan.texts:
@@ -181,12 +184,12 @@ class Window:
                 self._newest.setdefault(number, FoundKey(NOTE, span))
             self._give_up(scanned.given_up, FoundKey(NOTE, _NOWHERE))
 
-    def standing(self) -> set[int]:
-        """The keys that stand in what was scanned of the conversation."""
+    def found_keys(self) -> set[int]:
+        """Return the keys found in the scanned messages and notes."""
         return {*self._newest, *self._newest_moved, *self.hits.said, *self.hits.moved}
 
-    def stands(self, numbers: Collection[int]) -> bool:
-        """Whether any of these keys is one of them."""
+    def has_any(self, numbers: Collection[int]) -> bool:
+        """True if any of these keys was found in the scanned messages and notes."""
         return not (
             self.hits.said.keys().isdisjoint(numbers)
             and self._newest.keys().isdisjoint(numbers)
@@ -194,8 +197,8 @@ class Window:
             and self._newest_moved.keys().isdisjoint(numbers)
         )
 
-    def sources(self) -> list[int]:
-        """Search the sources that entries of the book ask for; the keys that stand in them."""
+    def search_sources(self) -> list[int]:
+        """Search the sources that entries of the book ask for; return the keys found there."""
         fresh: list[int] = []
         for name in self._key_index.sources:
             text = self._scan.sources.get(name)
@@ -207,9 +210,9 @@ class Window:
         return fresh
 
     def mentions(self, numbers: Collection[int], *, movement: bool) -> Iterator[tuple[int, int]]:
-        """Age and place of the messages that have one of these keys, newest first.
+        """Yield age and place of the messages with one of these keys, newest first.
 
-        What tells who comes and goes counts only where `movement` says so.
+        Messages about somebody who comes or goes count only with `movement`.
         """
         patterns = [p for number, p in self._key_index.patterns.items() if number in numbers]
         newest = islice(self._scan.newest(), MOST_LOOKED_BACK)
@@ -225,7 +228,7 @@ class Window:
                     yield age, place
 
     def feed(self, texts: Texts) -> None:
-        """Let these texts of active entries be searched; the very same list is not gone through."""
+        """Search these texts of active entries, unless the same list was searched a turn before."""
         self._feeds += 1
         known = self.hits.feeds.get(self._feeds)
         if (
@@ -255,7 +258,7 @@ class Window:
             self.hits.feeds[self._feeds] = Feed(texts, before, after, steps)
 
     def _fed_by(self, of: str, text: str) -> FedText:
-        """Search the text of an entry; keep what was found if no pattern was given up."""
+        """Search the text of an entry; keep the result if no pattern was given up."""
         scanned = self._in_text(text)
         places = {number: FoundKey(FED, span, of) for number, span in scanned.hits.items()}
         made = FedText(text, places, scanned.steps)
@@ -265,38 +268,38 @@ class Window:
         return made
 
     def feed_as_one(self, texts: Iterable[str]) -> None:
-        """The texts one pass fed, for patterns that reach over texts."""
+        """Add the texts of one pass as one text, for patterns that reach over texts."""
         if self._key_index.patterns:
             self._fed_texts.append("\n".join(texts))
             self._joined = {}
 
-    def first(
+    def find_first(
         self, numbers: Sequence[int], entry: LoreEntry, depth: int, *, sees_fed: bool
     ) -> tuple[int, FoundKey] | None:
-        """The first of these keys that stands where `entry` sees it: its index, and where."""
+        """Return the first of these keys that `entry` sees: its index and its place."""
         only_messages = not (self._fed or self._sources or self._key_index.patterns)
         hears_what_is_said = not (self._newest or entry.hears_movement or depth < self._reached)
-        if only_messages and hears_what_is_said:  # most
+        if only_messages and hears_what_is_said:  # as for most entries
             said = self.hits.said
             for at, number in enumerate(numbers):
                 if number in said:
                     return at, said[number]
-                if number < 0:  # no key of the table
+                if number < 0:  # `ALWAYS` or `NEVER`
                     break
             else:
                 return None
         for at, number in enumerate(numbers):
             found = self._in_messages(number, entry, depth)
             if found is None and (not only_messages or number < 0):
-                found = self.found(number, entry, depth, sees_fed=sees_fed)
+                found = self.find_key(number, entry, depth, sees_fed=sees_fed)
             if found is not None:
                 return at, found
         return None
 
-    def found(
+    def find_key(
         self, number: int, entry: LoreEntry, depth: int, *, sees_fed: bool
     ) -> FoundKey | None:
-        """Where the key of this number stands for `entry`, which sees `depth` messages."""
+        """Return the place of a key for `entry`, which sees `depth` messages; None if not found."""
         if number == ALWAYS:
             return ANYWHERE
         found = self._in_messages(number, entry, depth)
@@ -308,14 +311,16 @@ class Window:
             return self._fed[number]
         return self._in_sources(number, entry) if entry.sources else None
 
-    def unheard(self, numbers: Iterable[int], entry: LoreEntry, depth: int) -> FoundKey | None:
-        """Where a key stands in what tells who comes and goes, for an entry that is deaf to it."""
+    def find_in_movement(
+        self, numbers: Iterable[int], entry: LoreEntry, depth: int
+    ) -> FoundKey | None:
+        """Return a key's place in a movement message, for an entry that does not hear those."""
         if entry.hears_movement or not (self._newest_moved or self.hits.moved):
             return None
         return next(filter(None, (self._moved(number, depth) for number in numbers)), None)
 
     def _in_messages(self, number: int, entry: LoreEntry, depth: int) -> FoundKey | None:
-        """Where a key stands last in the messages that an entry hears, and in the notes."""
+        """Return the last place of a key in the notes and the messages that an entry hears."""
         said = self._within(number, depth, self._newest, self.hits.said)
         if not entry.hears_movement:
             return said
@@ -326,7 +331,7 @@ class Window:
         return moved if is_newer else said
 
     def _moved(self, number: int, depth: int) -> FoundKey | None:
-        """Where a key stands last in what tells who comes and goes."""
+        """Return the last place of a key in messages about somebody who comes or goes."""
         return self._within(number, depth, self._newest_moved, self.hits.moved)
 
     def _within(
@@ -336,7 +341,7 @@ class Window:
         newest: Mapping[int, FoundKey],
         messages: Mapping[int, FoundKey],
     ) -> FoundKey | None:
-        """Where a key stands last in the newest `depth` messages, looked for in these two."""
+        """Return the last place of a key among the newest `depth` messages, from these mappings."""
         if newest and number in newest:
             return newest[number] if depth > 0 else None
         found = messages.get(number)
@@ -354,10 +359,10 @@ class Window:
     def _of_pattern(
         self, number: int, entry: LoreEntry, depth: int, sees_fed: bool
     ) -> FoundKey | None:
-        """Where a pattern stands in all that an entry sees; a long text may hide it, no message.
+        """Return the place of a pattern in all texts that an entry sees, searched as one text.
 
-        Where the whole was not searched to its end each message is searched by itself, so that what
-        one says never keeps the pattern from being found in another.
+        If that text is too long to be searched to its end, each message is searched by itself. So
+        one message never hides a pattern in another.
         """
         if depth <= 0:
             return None
@@ -373,34 +378,34 @@ class Window:
     def _in_any(
         self, number: int, pattern: Pattern, entry: LoreEntry, depth: int
     ) -> FoundKey | None:
-        """Where a pattern stands in one of the messages that an entry sees, newest first."""
+        """Return the place of a pattern in the newest message with it that an entry sees."""
         hears = entry.hears_movement
         for age, (_, moves) in enumerate(self._texts[:depth]):
             if moves and not hears:
                 continue
-            alone = self._by_itself(age)
-            if place := alone.places.get(pattern):
+            found = self._by_itself(age)
+            if place := found.places.get(pattern):
                 return FoundKey(SOMEWHERE, Span(*place))
-            if pattern in alone.given_up:
+            if pattern in found.given_up:
                 place_of_it = next(islice(self._scan.newest(), age, None))[0]
-                why = {number: alone.given_up[pattern]}
+                why = {number: found.given_up[pattern]}
                 self._give_up(why, FoundKey(place_of_it, _NOWHERE))
         return None
 
     def _by_itself(self, age: int) -> PatternHits:
-        """Return what the patterns found in the message of this age, searched by itself."""
-        for _, message in islice(self._scan.newest(), len(self._alone), age + 1):
+        """Return the places of patterns in the message of this age, searched by itself."""
+        for _, message in islice(self._scan.newest(), len(self._by_age), age + 1):
             found = search_patterns(
                 _MARK + self.hits.text_of(message).strip(),
                 self._key_index.patterns.values(),
                 steps=TEXT_STEPS if self._steps_alone > 0 else 0,
             )
-            self._alone.append(found)
+            self._by_age.append(found)
             self._steps_alone -= found.steps
-        return self._alone[age]
+        return self._by_age[age]
 
     def _scanned_at(self, age: int) -> Scanned:
-        """Return what was found in the message of this age, which may be older than the window."""
+        """Return the keys in the message of this age, which may be older than the window."""
         for _, message in islice(self._scan.newest(), len(self._scanned), age + 1):
             scanned = self.hits.of(message, steps=TEXT_STEPS if self._steps_alone > 0 else 0)
             self._scanned.append(scanned)
@@ -408,21 +413,21 @@ class Window:
         return self._scanned[age]
 
     def _in_text(self, text: str) -> Scanned:
-        """Search a text that is no message; without its patterns if no steps are left for them."""
+        """Search a text that is no message; without patterns if no steps are left."""
         table = self._key_index.table
         scanned = table.scanned_in(text, steps=TEXT_STEPS if self._steps_in_texts > 0 else 0)
         self._steps_in_texts -= scanned.steps
         return scanned
 
     def _give_up(self, given_up: GivenUp, where: FoundKey) -> None:
-        """Keep which patterns were given up there; their entries are to be judged, and say so."""
+        """Record the patterns that were given up in a text; verdicts on their entries say so."""
         for number, why in given_up.items():
             places = self.given_up.setdefault(number, [])
             if len(places) < MOST_PLACES and (where, why) not in places:
                 places.append((where, why))
 
     def _as_one(self, entry: LoreEntry, depth: int, sees_fed: bool) -> PatternHits:
-        """Return what the patterns found in all that an entry sees, searched as one text.
+        """Return the places of patterns in all texts that an entry sees, searched as one text.
 
         The newest message comes first (SillyTavern `WorldInfoBuffer.get`).
         """

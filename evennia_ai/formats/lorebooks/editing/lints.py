@@ -13,7 +13,7 @@ from evennia_ai.engine.foreign.documents import is_loss, one_line
 from evennia_ai.engine.lorebook.book import Lorebook
 from evennia_ai.engine.lorebook.entry import IN_HISTORY, LoreEntry
 from evennia_ai.engine.lorebook.rules import ActivationRules, ClockName
-from evennia_ai.engine.lorebook.scan.entry_keys import ALWAYS, NEVER
+from evennia_ai.engine.lorebook.scan.key_index import ALWAYS, NEVER
 from evennia_ai.engine.prompt.prefix_rules import describe_dependence
 from evennia_ai.engine.prompt.templates.unknown import unknown_macros
 from evennia_ai.engine.prompt.tokens import ESTIMATE, TokenCounter

@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from evennia_ai.engine.lorebook.activation.counted_as_one import CountedAsOne
+from evennia_ai.engine.lorebook.activation.lore_budget import CountedAsOne
 from evennia_ai.engine.lorebook.rules import ActivationRules
 from evennia_ai.engine.prompt.tokens import TokenCounter
 from tests.engine.lorebook.builders import a_book, an_entry, awake, texts

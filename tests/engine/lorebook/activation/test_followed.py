@@ -4,8 +4,8 @@ from typing import Any
 
 import pytest
 
-from evennia_ai.engine.lorebook.activation import activation_run
-from evennia_ai.engine.lorebook.activation.admission import Admission
+from evennia_ai.engine.lorebook.activation import active_books
+from evennia_ai.engine.lorebook.activation.passes import ActivationRun
 from evennia_ai.engine.lorebook.rules import ActivationRules, read_rules
 from evennia_ai.engine.lorebook.scan.window import Scan
 from evennia_ai.engine.prompt.messages import said
@@ -23,13 +23,13 @@ ENTRIES = [
 def judged(monkeypatch: pytest.MonkeyPatch) -> list[int]:
     """The indexes of the entries that are judged from now on."""
     indexes: list[int] = []
-    judge = activation_run.judge
+    judge = active_books.judge
 
     def noted(entry: Any, *args: Any, **more: Any) -> Any:
         indexes.append(entry.index)
         return judge(entry, *args, **more)
 
-    monkeypatch.setattr(activation_run, "judge", noted)
+    monkeypatch.setattr(active_books, "judge", noted)
     return indexes
 
 
@@ -37,13 +37,13 @@ def judged(monkeypatch: pytest.MonkeyPatch) -> list[int]:
 def offered(monkeypatch: pytest.MonkeyPatch) -> list[str]:
     """The labels of the entries that are offered room from now on."""
     labels: list[str] = []
-    outcome = Admission.outcome
+    decide = ActivationRun._decide
 
-    def noted(self: Admission, candidates: Any) -> Any:
+    def noted(self: ActivationRun, candidates: Any) -> Any:
         labels.extend(one.label for one in candidates)
-        return outcome(self, candidates)
+        return decide(self, candidates)
 
-    monkeypatch.setattr(Admission, "outcome", noted)
+    monkeypatch.setattr(ActivationRun, "_decide", noted)
     return labels
 
 

@@ -2,7 +2,7 @@
 
 import pytest
 
-from evennia_ai.engine.lorebook.activation.judging import MOST_WIDENED, PassResult, PassSchedule
+from evennia_ai.engine.lorebook.activation.passes import MOST_WIDENED, PassResult, PassSchedule
 from evennia_ai.engine.lorebook.rules import ActivationRules
 from tests.engine.lorebook.builders import a_book, a_scan, an_entry, awake, texts
 
@@ -19,7 +19,7 @@ def walked(schedule, *results):
     """The kinds of pass that follow the first while passes bring these results, then none."""
     kinds = []
     for result in results:
-        if not schedule.moves_on(result):
+        if not schedule.move_on(result):
             break
         kinds.append(schedule.kind)
     return kinds

@@ -4,7 +4,8 @@ import random
 
 import pytest
 
-from evennia_ai.engine.lorebook.activation.activation import Activation, activate
+from evennia_ai.engine.lorebook.activation.activation import Activation
+from evennia_ai.engine.lorebook.activation.passes import activate
 from evennia_ai.engine.lorebook.book import Lorebook
 from evennia_ai.engine.lorebook.rules import ActivationRules
 from evennia_ai.engine.prompt.dice import Dice

@@ -7,8 +7,7 @@ from hypothesis import strategies as st
 
 from evennia_ai.engine.lorebook.rules import ActivationRules
 from evennia_ai.engine.lorebook.scan.hit_cache import HitCache, hit_cache_of
-from evennia_ai.engine.lorebook.scan.matching import KeyTable
-from evennia_ai.engine.lorebook.scan.shelves import Key
+from evennia_ai.engine.lorebook.scan.matching import Key, KeyTable
 from evennia_ai.engine.lorebook.scan.window import Scan
 from evennia_ai.engine.prompt.history import History
 from evennia_ai.engine.prompt.messages import Message, event_message, said

@@ -6,9 +6,13 @@ from hypothesis import strategies as st
 
 from evennia_ai.engine.lorebook.entry import MAX_KEY
 from evennia_ai.engine.lorebook.rules import ActivationRules
-from evennia_ai.engine.lorebook.scan.entry_keys import NEVER
-from evennia_ai.engine.lorebook.scan.key_index import INDEXES, book_index_of
-from evennia_ai.engine.lorebook.scan.key_reader import FilledKey, KeyReader
+from evennia_ai.engine.lorebook.scan.key_index import (
+    INDEXES,
+    NEVER,
+    FilledKey,
+    KeyReader,
+    book_index_of,
+)
 from evennia_ai.engine.prompt.dice import Dice
 from tests.engine.lorebook.builders import DICE, a_book, a_scan, an_entry, awake, reasons, texts
 

@@ -5,8 +5,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from evennia_ai.engine.lorebook.scan import matching
-from evennia_ai.engine.lorebook.scan.matching import KeyTable, searchable
-from evennia_ai.engine.lorebook.scan.shelves import Key, Shelves
+from evennia_ai.engine.lorebook.scan.matching import Key, KeyTable, Shelves, searchable
 from evennia_ai.engine.text.normal_form import normal_form, normal_positions
 from evennia_ai.engine.text.words import find_ascii_word
 from tests.effort import little_work
