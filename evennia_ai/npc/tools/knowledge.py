@@ -192,7 +192,7 @@ async def _told_safely(
         guarded.chunks, most_characters=mediating.most_characters(asked.use.calls)
     )
     secret = protect_passages(
-        sent, names=guarded.names, terms=guarded.terms, told=_told_anyway(asked.held_bases)
+        sent, names=guarded.names, terms=guarded.terms, public=_told_anyway(asked.held_bases)
     )
     hints = offered(asked.use.npc, asked.of_mediation("hints"), asked.query)
     number = search.begun(

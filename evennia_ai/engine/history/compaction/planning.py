@@ -178,7 +178,14 @@ def plan_compaction(
         return NoPlan(reason=NoPlanReason.NO_ROOM, detail=detail)
     earlier = frozenset(m.record for m in older if m.record in summaries and m.record is not None)
     tokens = sum(message.tokens(counter) for message in older)
-    reason = _gains_nothing(older, earlier, most_tokens=wanted + counter.per_message, tokens=tokens)
+    said = [message for message in older if message.counted]
+    reason = None
+    if not said:
+        reason = NoPlanReason.ALL_KEPT
+    elif all(message.record in earlier for message in said):
+        reason = NoPlanReason.ONLY_SUMMARISED
+    elif tokens <= wanted + counter.per_message:
+        reason = NoPlanReason.TOO_LITTLE
     if reason is not None:
         detail = _describe_older(older, tokens, wanted=wanted, rules=rules)
         return NoPlan(reason=reason, detail=detail)
@@ -192,17 +199,6 @@ def plan_compaction(
         limit_tokens=limit_tokens,
         summary_tokens=wanted,
     )
-
-
-def _gains_nothing(
-    older: tuple[Message, ...], summaries: frozenset[str], *, most_tokens: int, tokens: int
-) -> NoPlanReason | None:
-    said = [message for message in older if message.counted]
-    if not said:
-        return NoPlanReason.ALL_KEPT
-    if all(message.record in summaries for message in said):
-        return NoPlanReason.ONLY_SUMMARISED
-    return NoPlanReason.TOO_LITTLE if tokens <= most_tokens else None
 
 
 def _describe_older(

@@ -197,9 +197,9 @@ _VERDICT: Final = tuple(one.name for one in fields(Verdict))
 _verdict_values: Final = attrgetter(*_VERDICT)
 
 
-def anchors_from(told: Mapping[str, Any]) -> Anchors:
+def anchors_from(stored: Mapping[str, Any]) -> Anchors:
     """Return the anchors of notes from [index, hash] by origin."""
-    return {origin: Anchor(*anchor) for origin, anchor in told.items()}
+    return {origin: Anchor(*anchor) for origin, anchor in stored.items()}
 
 
 def without_words(manifest: TurnManifest) -> TurnManifest:

@@ -230,6 +230,11 @@ def _stretch(
 def _difference(change: Change, at: int, before: Message | None, now: Message | None) -> Difference:
     one = now or before
     assert one is not None  # something differs
+    old, new = before.content if before else "", now.content if now else ""
+    # Without the two lines that would name files.
+    diff = list(unified_diff(old.splitlines(), new.splitlines(), lineterm="", n=1))[2:]
+    more = len(diff) - MOST_DIFF_LINES
+    rest = [f"... and {more} more lines"] if more > 0 else []
     return Difference(
         change=change,
         at=at,
@@ -237,12 +242,5 @@ def _difference(change: Change, at: int, before: Message | None, now: Message | 
         if before is None or before.role == one.role
         else f"{before.role}->{one.role}",
         origins=tuple(dict.fromkeys(part.origin for part in one.parts)),
-        lines=tuple(_lines(before.content if before else "", now.content if now else "")),
+        lines=(*diff[:MOST_DIFF_LINES], *rest),
     )
-
-
-def _lines(before: str, now: str) -> Iterator[str]:
-    diff = list(unified_diff(before.splitlines(), now.splitlines(), lineterm="", n=1))[2:]
-    yield from diff[:MOST_DIFF_LINES]
-    if len(diff) > MOST_DIFF_LINES:
-        yield f"... and {len(diff) - MOST_DIFF_LINES} more lines"

@@ -43,7 +43,7 @@ def assemble(
         counter: Counts the tokens of the package.
 
     Raises:
-        ContextBudgetError: The instructions alone exceed the budget of a package.
+        ContextBudgetError: The instructions exceed the budget of a package.
     """
     trace = Trace()
     rules = yield from planning.load_config(rules or AssemblyRules(), trace)  # 1

@@ -277,7 +277,7 @@ DROP_ORDER: Final[tuple[Bucket, ...]] = ("wikipedia", "talk", "sources", "encycl
 
 
 class ContextBudgetError(BudgetError):
-    """The instructions alone exceed the budget of a package, so no generator can be asked."""
+    """The instructions exceed the budget of a package, so no generator can be asked."""
 
 
 def trim_pages(
@@ -295,7 +295,7 @@ def trim_pages(
         counter: Counts the tokens of the rendered text.
 
     Raises:
-        ContextBudgetError: The instructions alone do not fit.
+        ContextBudgetError: The instructions do not fit.
     """
 
     def fits(number: int) -> bool:

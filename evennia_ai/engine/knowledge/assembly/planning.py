@@ -229,7 +229,7 @@ def load_config(rules: AssemblyRules, trace: Trace) -> Step[AssemblyRules]:
 
 
 def precheck_query(task: LoreTask, rules: AssemblyRules, trace: Trace) -> bool:
-    """True if the words of the task alone show that it only reads (step 2)."""
+    """True if the words of the task show that it only reads (step 2)."""
     if task.type_override:
         trace.log_step(2, "left out, the type was given")
         return False

@@ -99,7 +99,7 @@ def protect_texts(
     *,
     titles: Collection[str] = (),
     terms: Collection[str] = (),
-    told: str = "",
+    public: str = "",
 ) -> Protected:
     """Return texts, titles and terms in the forms in which others are compared with them.
 
@@ -107,7 +107,7 @@ def protect_texts(
         texts: Texts to protect, with their numbers.
         titles: Titles of pages.
         terms: Secrets of their own: a word, a name, a saying.
-        told: Public words, such as the name of the base. A title of only such words is no secret.
+        public: Public words, such as the name of the base. A title of only such words is no secret.
     """
     passages: set[tuple[str, ...]] = set()
     telling: set[tuple[str, ...]] = set()
@@ -121,7 +121,7 @@ def protect_texts(
             letters.update(_windows(_steps(_letters(_words(way)))))
         numbers.append(numbers_in_text(join_spelled_letters(plain)))
     numbers += [numbers_in_text(join_spelled_letters(fold_letters(term))) for term in terms]
-    known = set(_words(fold_letters(told)))
+    known = set(_words(fold_letters(public)))
     named = {tuple(_words(fold_letters(title))) for title in titles}
     return Protected(
         passages=frozenset(passages),

@@ -244,7 +244,7 @@ def protect_passages(
     *,
     names: Iterable[str] = (),
     terms: Iterable[str] = (),
-    told: str = "",
+    public: str = "",
 ) -> Protected:
     """Return the protected content of passages and the names of their pages."""
     listed = list(chunks)
@@ -252,7 +252,7 @@ def protect_passages(
         [chunk.content for chunk in listed],
         titles={*names, *(chunk.title for chunk in listed if chunk.title)},
         terms=tuple(terms),
-        told=told,
+        public=public,
     )
 
 

@@ -91,7 +91,7 @@ def test_page_title_leaks(text):
 
 
 def test_public_title_is_no_leak():
-    told = protect_texts([VAULT], titles=["Ferry"], told="The ferry and its crew")
+    told = protect_texts([VAULT], titles=["Ferry"], public="The ferry and its crew")
     assert find_leak("Take the ferry.", SECRET) == "title"
     assert find_leak("Take the ferry.", told) == ""
 
