@@ -33,7 +33,7 @@ from evennia_ai.formats.cards.report.import_report import (
     warning_lines,
 )
 from evennia_ai.formats.cards.report.parts import place_of
-from evennia_ai.formats.cards.suspicions import Suspicion, grouped, in_text
+from evennia_ai.formats.cards.suspicions import Suspicion, find_in_text, group_sightings
 from evennia_ai.formats.presets.keeping import kept_without_effect
 from evennia_ai.formats.presets.mapping import (
     contained_key,
@@ -152,10 +152,12 @@ def preset_report(
         secrets=preset.secrets,
         kept=tuple(kept_without_effect(preset)),
         uses=tuple(_uses(parts, grants)),
-        suspicions=grouped(
+        suspicions=group_sightings(
             raised
             for prompt in prompts
-            for raised in in_text(prompt.content, f"prompt '{prompt.name or prompt.identifier}'")
+            for raised in find_in_text(
+                prompt.content, f"prompt '{prompt.name or prompt.identifier}'"
+            )
         ),
         notices=preset.notices,
     )
