@@ -19,7 +19,7 @@ from evennia_ai.engine.foreign.documents import MAX_NOTICES
 from evennia_ai.engine.lorebook.decorators import MAX_KEYS, read_decorators
 from evennia_ai.formats.cards.card import Card
 from evennia_ai.formats.cards.components import character_book
-from evennia_ai.formats.cards.exporting import FORMS, backfilled, dump_card, left_out, v3_of
+from evennia_ai.formats.cards.exporting import FORMS, card_as_v3, dump_card, export_losses, v2_copy
 from evennia_ai.formats.cards.loading import CardImport, load_card
 from fuzz.lore_checks import Choices
 from tests.formats.cards.builders import card_data, lore
@@ -142,7 +142,7 @@ def check_decorators(content: bytes) -> None:
         is_one_line(notice)
     assert read_decorators(read.text).text == read.text, "decorators were left"
     card = card_data(character_book={"extensions": {}, "entries": [lore(written)]})
-    copied = backfilled(card)["data"]["character_book"]["entries"][0]
+    copied = v2_copy(card)["data"]["character_book"]["entries"][0]
     assert copied["content"] == read.text
 
 
@@ -179,7 +179,7 @@ def _raw(content: bytes) -> Any:
 
 def _check_exports(found: CardImport) -> None:
     try:
-        wanted = v3_of(found.card, modified_at=NOW)
+        wanted = card_as_v3(found.card, modified_at=NOW)
     except FormatError as error:  # its book cannot be read
         is_one_line(error.message)
         return
@@ -187,11 +187,11 @@ def _check_exports(found: CardImport) -> None:
         written = dump_card(found, form, modified_at=NOW, with_v2=form == "png")
         again = load_card(written)
         assert _seen(again.card) == _seen(found.card), f"the {form} file is another card"
-        now = v3_of(again.card, modified_at=NOW)
+        now = card_as_v3(again.card, modified_at=NOW)
         assert _without_assets(now) == _without_assets(wanted), f"{form} lost something"
         twice = dump_card(again, form, modified_at=NOW, with_v2=form == "png")
         assert twice == written, f"{form} is another file the second time"
-        for line in left_out(found, form):
+        for line in export_losses(found, form):
             is_one_line(line)
 
 

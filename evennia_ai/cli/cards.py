@@ -8,18 +8,18 @@ from typing import Any, Final
 from evennia_ai.cli.output import FINDING, said_of, write_file, write_json, write_lines
 from evennia_ai.cli.terminal import shown_progress
 from evennia_ai.engine.errors import FormatError
-from evennia_ai.engine.foreign.documents import Finding, is_loss
+from evennia_ai.engine.foreign.documents import Finding
 from evennia_ai.engine.lorebook.rules import ActivationRules
 from evennia_ai.engine.prompt.components import NO_GRANTS, Grants
 from evennia_ai.engine.text.columns import WIDTH, visible, wrapped
-from evennia_ai.formats.cards.card import Card, greetings, notes_in
+from evennia_ai.formats.cards.card import Card, creator_notes_for, greetings
 from evennia_ai.formats.cards.components import DEFAULT_DEPTH, character_book, unsettled_texts
-from evennia_ai.formats.cards.exporting import FORMS, Form, dump_card, left_out
+from evennia_ai.formats.cards.exporting import FORMS, Form, dump_card, export_losses
 from evennia_ai.formats.cards.limits import DEFAULT_LIMITS, CardLimits
 from evennia_ai.formats.cards.loading import CardImport, StoredAsset, file_bytes, load_card
+from evennia_ai.formats.cards.report.findings import list_unknown_macros, list_wanted_extensions
 from evennia_ai.formats.cards.report.import_report import ImportReport, report_lines, report_object
 from evennia_ai.formats.cards.report.making import import_report
-from evennia_ai.formats.cards.report.unknown import extensions_of, unknown_in
 from evennia_ai.formats.cards.suspicions import MENDABLE
 from evennia_ai.formats.lorebooks.editing.lints import lints
 
@@ -49,13 +49,13 @@ def lint(path: Path) -> int:
     of_book = lints(book, source=found.card.character_book) if book else ()
     findings = [
         *(Finding(notice, is_loss(notice)) for notice in found.notices),
-        *(Finding(each) for each in extensions_of(found.card)),
+        *(Finding(each) for each in list_wanted_extensions(found.card)),
         *(
             Finding(f"lorebook: {each}", each.is_error)
             for each in of_book
             if each.kind != "extension"  # told of the whole card
         ),
-        *map(Finding, unknown_in(found.card)),
+        *map(Finding, list_unknown_macros(found.card)),
         *map(Finding, unsettled_texts(found.card)),
         *map(Finding, _mendable(path, found)),
     ]
@@ -79,7 +79,7 @@ def convert(source: Path, target: Path, *, form: Form, with_v2: bool, force: boo
     with said_of(source):
         made = dump_card(found, form, with_v2=with_v2, modified_at=int(time.time()))
     write_file(target, made, kind="card", force=force)
-    notices = (*found.notices, *left_out(found, form))
+    notices = (*found.notices, *export_losses(found, form))
     told = written_in_words(target, found.card.name, form, with_v2=with_v2)
     write_lines(visible(line) for line in (*(f"{source}: {notice}" for notice in notices), told))
     return 0
@@ -110,7 +110,7 @@ def described(found: CardImport, *, language: str, group: bool) -> dict[str, Any
         "tags": list(card.tags),
         **{text: getattr(card, text) for text in _TEXTS},
         "greetings": list(greetings(card, group=group)),
-        "creator_notes": notes_in(card, language),
+        "creator_notes": creator_notes_for(card, language),
         "assets": [_asset(stored) for stored in found.assets],
         "lorebook_entries": _entry_count(card),
         "notices": list(notices_of(card)),
@@ -142,7 +142,7 @@ def _lines(found: CardImport, *, language: str, group: bool) -> list[str]:
         lines += _section(title, getattr(card, title))
     for number, text in enumerate(greetings(card, group=group)):
         lines += _section(f"greeting {number}", text)
-    lines += _section("creator_notes", notes_in(card, language))
+    lines += _section("creator_notes", creator_notes_for(card, language))
     held = sum(stored.resolved for stored in found.assets)
     lines.append(f"lorebook entries: {_entry_count(card)}, files of assets: {held}")
     return lines + [visible(f"notice: {notice}") for notice in notices_of(card)]

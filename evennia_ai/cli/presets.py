@@ -10,8 +10,8 @@ from evennia_ai.engine.foreign.documents import read_bytes
 from evennia_ai.engine.prompt.components import Grants
 from evennia_ai.engine.text.columns import WIDTH, visible, wrapped
 from evennia_ai.formats.cards.components import DEFAULT_DEPTH
-from evennia_ai.formats.presets.forms import Form, in_form
-from evennia_ai.formats.presets.lints import lints
+from evennia_ai.formats.presets.export import Form, convert_preset
+from evennia_ai.formats.presets.lints import lint_preset
 from evennia_ai.formats.presets.mapping import preset_assembly
 from evennia_ai.formats.presets.preset import KIND, Preset
 from evennia_ai.formats.presets.reading import read_preset
@@ -21,7 +21,7 @@ from evennia_ai.formats.presets.report import (
     report_lines,
     report_object,
 )
-from evennia_ai.formats.presets.switches import meant, switch_lines, switched
+from evennia_ai.formats.presets.switches import find_prompt, switch_lines, switch_prompt
 
 
 def show(path: Path, *, prompt: str | None, as_json: bool) -> int:
@@ -38,7 +38,7 @@ def show(path: Path, *, prompt: str | None, as_json: bool) -> int:
 
 def lint(path: Path) -> int:
     """Print what the author should know of the preset; status 1 if there is an error."""
-    findings = list(lints(read(path)))
+    findings = list(lint_preset(read(path)))
     write_lines(visible(f"{path}: {finding}") for finding in findings)
     return FINDING if any(finding.is_error for finding in findings) else 0
 
@@ -56,8 +56,8 @@ def convert(
     preset = read(source)
     with said_of(source):
         for wanted, is_on in [*((one, True) for one in on), *((one, False) for one in off)]:
-            preset = switched(preset, wanted, is_on)
-        made = in_form(preset, form)
+            preset = switch_prompt(preset, wanted, is_on)
+        made = convert_preset(preset, form)
     write_file(target, json_bytes(made, indent=4) + b"\n", kind=KIND, force=force)
     lines = [*(f"{source}: {notice}" for notice in preset.notices), f"{target}: {_told(preset)}"]
     write_lines(visible(line) for line in lines)
@@ -126,7 +126,7 @@ def described(preset: Preset) -> dict[str, Any]:
 
 
 def _show_prompt(preset: Preset, wanted: str, *, as_json: bool) -> int:
-    found = meant(preset, wanted)
+    found = find_prompt(preset, wanted)
     if as_json:
         write_json({**asdict(found), "enabled": preset.switches.get(found.identifier)}, indent=2)
     else:

@@ -84,7 +84,7 @@ def test_an_export_wants_a_form(call) -> None:
         ({"scenario": "<|im_start|>system"}, "scenario: marks of a chat template"),
         ({"personality": "ca\u202elm"}, "personality: characters that cannot be seen"),
         ({"first_mes": "|rHello|n"}, "first_mes: the game's own markup"),
-        ({"nickname": "System"}, "nickname: a name that passes for somebody else"),
+        ({"nickname": "System"}, "nickname: a name that belongs to somebody else"),
     ],
 )
 def test_the_lint_tells_what_makes_builders_look_twice(call, write, fields, finding) -> None:

@@ -54,13 +54,13 @@ def test_the_text_of_one_prompt_is_shown(call, write) -> None:
 def test_the_lint_tells_what_is_doubtful_and_fails_for_errors_alone(call, write) -> None:
     broken = call("preset", "lint", write("Broken.json", {**a_file(), "prompts": [7]}))
     assert broken.status == 1
-    assert "is no object and is left out" in broken.out
+    assert "is not an object and is left out" in broken.out
     secret = call("preset", "lint", write("Secret.json", {**a_file(), "custom_url": "http://x"}))
     assert (secret.status, secret.out) == (0, "")
     called = call("preset", "lint", a_written(write))
     assert called.status == 0
     assert called.out == (
-        "Dusk.json: prompt 'main': {{summary}} is no macro here and is sent as it is written\n"
+        "Dusk.json: prompt 'main': {{summary}} is not a macro here and is sent as it is written\n"
     )
 
 

@@ -72,7 +72,7 @@ def test_an_import_that_waits_is_written_by_its_number(stage, card):
 def test_what_stays_behind_is_told(stage, card):
     (card / "oren.png").write_bytes(a_picture(OREN))
     stage.builds("card/import oren.png = pic", "card/approve pic")
-    assert "the picture stays behind" in stage.builds("card/export pic = json")
+    assert "the picture is left out" in stage.builds("card/export pic = json")
 
 
 def test_an_archive_keeps_its_files(stage, card):

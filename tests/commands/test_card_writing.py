@@ -13,7 +13,7 @@ from evennia_ai.formats.cards.card import card_from_text
 from evennia_ai.formats.cards.exporting import dump_card
 from evennia_ai.formats.cards.limits import DEFAULT_LIMITS
 from evennia_ai.formats.cards.loading import load_card
-from evennia_ai.formats.cards.png import with_cards
+from evennia_ai.formats.cards.png import replace_cards
 from evennia_ai.formats.cards.writing import WORDS
 from evennia_ai.store.authored import card_revisions as log
 from evennia_ai.store.authored import cards as store
@@ -27,7 +27,7 @@ BAD_INPUT = {
     "card/set": "Usage",
     "card/set nobody/description = x": "no card 'nobody'",
     "card/set Mira = x": "Usage",
-    "card/set Mira/colour = red": "'colour' is no field of a card: name",
+    "card/set Mira/colour = red": "'colour' is not a field of a card: name",
     "card/set Mira/greeting/3 = x": "greeting/1 adds one",
     "card/set Mira/name =": "A card must have a name",
     "card/edit Mira": "Usage: card/edit <name>/<field>; the fields are: name",
@@ -42,7 +42,7 @@ BAD_INPUT = {
 
 def bare(content):
     """A PNG file without the card in it."""
-    return with_cards(content, (), keep_assets=False, limits=DEFAULT_LIMITS)
+    return replace_cards(content, (), keep_assets=False, limits=DEFAULT_LIMITS)
 
 
 @pytest.fixture

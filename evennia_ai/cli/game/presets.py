@@ -10,8 +10,8 @@ from evennia_ai.cli.presets import read_reported, write_report
 from evennia_ai.engine.errors import ComponentValueError, FormatError
 from evennia_ai.engine.prompt.components import GAME, NO_GRANTS, Grants, in_order
 from evennia_ai.engine.text.columns import visible
-from evennia_ai.formats.presets.changes import not_written
-from evennia_ai.formats.presets.export import exported, kept_text
+from evennia_ai.formats.presets.changes import list_unwritable
+from evennia_ai.formats.presets.export import dump_preset, stored_text
 from evennia_ai.formats.presets.mapping import preset_components
 from evennia_ai.formats.presets.preset import KIND
 from evennia_ai.npc.views.presets import parsed_preset
@@ -53,7 +53,7 @@ def import_preset(
         grants=NO_GRANTS if grants is None else grants,
         after_depth=conf.post_history_depth,
     )
-    taken = _taken_in(called, kept_text(preset), grants)
+    taken = _taken_in(called, stored_text(preset), grants)
     stored = {
         "preset": taken.name,
         "number": taken.number,
@@ -75,12 +75,12 @@ def export_preset(name: str, path: Path, shown: Path, *, force: bool, number: in
     keys = {one.key for one in preset_components(preset, grants=stored.grants)}
     own = [one for one in registry() if one.scope == GAME and not one.is_static]
     changes = [one for one in own if number is None and one.key in keys]
-    text = exported(preset, changes, grants=stored.grants)
+    text = dump_preset(preset, changes, grants=stored.grants)
     write_file(path, text.encode(), kind=KIND, force=force)
     told = f"{shown}: {name}, revision {stored.revision}"
     if changes:
         told += f", with components of the game: {', '.join(one.key for one in changes)}"
-    write_lines(visible(line) for line in (*not_written(changes), told))
+    write_lines(visible(line) for line in (*list_unwritable(changes), told))
     return 0
 
 

@@ -1,4 +1,4 @@
-"""Character cards: the parsed view, reading the file formats, and what a card gives the prompt.
+"""Character cards: read from files, turned into prompt components, reported on and exported.
 
-Pure. Standard: Character Card V3; V2 and V1 are upgraded when they are read.
+Standard: Character Card V3. Cards of V2 and V1 are upgraded when they are exported.
 """

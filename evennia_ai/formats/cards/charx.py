@@ -1,8 +1,9 @@
 """CHARX: a ZIP archive with the card in `card.json` at its root, read and written in memory.
 
-No archive inside an archive is opened. Members come from the central directory alone; sizes that
-the archive declares are not believed. Nothing is ever written under a member's name; one is still
-refused where a program that unpacks the archive could be led astray: an export hands it on.
+The reader opens no archive inside the archive and lists members only from the central directory.
+It does not trust the sizes that the archive declares. Nothing is ever written to disk under a
+member's name. Dangerous names are refused all the same, because an export passes them on to
+programs that unpack the archive.
 """
 
 import re
@@ -29,7 +30,7 @@ _DRIVE: Final = re.compile(r"[A-Za-z]:")
 _NOT_ASCII: Final = re.compile(r"[^\x00-\x7f]+")
 _PLAIN: Final = re.compile(r"[^A-Za-z0-9_-]+")
 _LONGEST_NAME: Final = 60
-# Folder of a file by its suffix (Card V3, "CHARX"); any other suffix is `other`.
+# Folders by suffix (Card V3, "CHARX"); files with any other suffix go to `other`.
 _FOLDERS: Final = {
     "images": ("png", "jpg", "jpeg", "webp", "gif", "avif", "apng", "bmp", "svg"),
     "audio": ("mp3", "ogg", "wav", "flac", "m4a", "opus"),
@@ -52,22 +53,22 @@ _PROBLEMS: Final[Mapping[str, Callable[[str], object]]] = {
 }
 
 
-def problem_of(path: str) -> str:
-    """Why a member's name is refused, "" where it is not."""
+def path_problem(path: str) -> str:
+    """Return why a member's name is refused, "" for a good one."""
     if len(path) > MOST_CHARACTERS:
         return f"has a name of more than {MOST_CHARACTERS} characters"
     return next((problem for problem, has in _PROBLEMS.items() if has(path)), "")
 
 
 def asset_path(asset: Asset) -> str:
-    """Where an asset's file belongs: `assets/{type}/{folder}/{name}.{ext}`, ASCII only."""
+    """Return the path of an asset's file, in ASCII: `assets/{type}/{folder}/{name}.{ext}`."""
     suffix = _plain(asset.ext.lower().lstrip("."), "bin")
     folder = _FOLDER_OF.get(suffix, "other")
     return f"assets/{_plain(asset.type, 'other')}/{folder}/{_plain(asset.name, 'main')}.{suffix}"
 
 
 def ascii_path(path: str) -> str:
-    """The path in ASCII: what is not becomes `_`, and a part of its digest tells it apart."""
+    """Return the path in ASCII: other characters become `_`, and a digest keeps it unique."""
     if path.isascii():
         return path
     digest = sha256(path.encode()).hexdigest()[:12]
@@ -78,25 +79,26 @@ def ascii_path(path: str) -> str:
 
 
 def _plain(text: str, default: str) -> str:
-    """ASCII letters, digits, `_` and `-` of a text."""
+    """Replace all but ASCII letters, digits, `_` and `-`; `default` if nothing usable is left."""
     made = _PLAIN.sub("_", text).strip("_")[:_LONGEST_NAME]
     return default if not made or _DEVICE.fullmatch(made) else made
 
 
 CARD: Final = "card.json"
-STARTS: Final = (b"PK\x03\x04", b"PK\x05\x06")  # an archive with members, and without
+STARTS: Final = (b"PK\x03\x04", b"PK\x05\x06")  # of an archive with members, of an empty one
 JPEG_START: Final = b"\xff\xd8\xff"
-_PIECE: Final = 64 * 1024
+_CHUNK: Final = 64 * 1024
 _ENCRYPTED: Final = 0x1
 _METHODS: Final = frozenset({zipfile.ZIP_STORED, zipfile.ZIP_DEFLATED})
 _LINK: Final = 0o120000
 _KIND_OF_FILE: Final = 0o170000
+# Records of the ZIP format: the end of the central directory, its ZIP64 locator, and a member.
 _END: Final = b"PK\x05\x06"
 _END_BYTES: Final = 22
 _LONG_END: Final = b"PK\x06\x07"
 _LONG_END_BYTES: Final = 20
 _MEMBER: Final = b"PK\x01\x02"
-# What zipfile raises for archives that are broken in one way or another.
+# The zipfile module raises all of these for broken archives.
 _BROKEN: Final = (
     *(zipfile.BadZipFile, zlib.error, struct.error),
     *(EOFError, OSError, RuntimeError, ValueError, LookupError, OverflowError),
@@ -105,42 +107,49 @@ _BROKEN: Final = (
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ArchiveFiles:
-    """What an archive holds beside card.json: files by name, and the JPEG before it, if any."""
+    """The contents of an archive without card.json: files by name, and a JPEG in front of it."""
 
     members: Mapping[str, bytes]
     jpeg: bytes
 
 
 def card_in_archive(content: bytes, *, limits: CardLimits) -> bytes:
-    """The bytes of card.json in a CHARX archive; FormatError where it cannot be trusted."""
-    with _opened(content, limits=limits) as (archive, infos):
-        card = next(info for info in infos if info.filename == CARD)
-        return _unpacked(archive, card, left=limits.inflated_bytes, limits=limits)
+    """Return the bytes of card.json in a CHARX archive.
 
-
-def beside_card(content: bytes, *, limits: CardLimits) -> ArchiveFiles:
-    """The other files of a CHARX archive, all together within the limits.
-
-    They are read apart from the card, so that not everything is in memory at once.
+    Raises:
+        FormatError: the archive is broken, unsafe or over a limit.
     """
-    with _opened(content, limits=limits) as (archive, infos):
+    with _open_archive(content, limits=limits) as (archive, infos):
+        card = next(info for info in infos if info.filename == CARD)
+        return _unpack_member(archive, card, left=limits.inflated_bytes, limits=limits)
+
+
+def files_next_to_card(content: bytes, *, limits: CardLimits) -> ArchiveFiles:
+    """Return the other files of a CHARX archive.
+
+    They are not read together with the card, so that memory need not hold both at once.
+
+    Raises:
+        FormatError: the archive is broken, unsafe or over a limit.
+    """
+    with _open_archive(content, limits=limits) as (archive, infos):
         start = min(info.header_offset for info in infos)
         jpeg = content[:start] if content.startswith(JPEG_START) else b""
         left = limits.inflated_bytes - len(jpeg)
         members: dict[str, bytes] = {}
         for info in infos:
             if info.filename != CARD:
-                member = _unpacked(archive, info, left=left, limits=limits)
+                member = _unpack_member(archive, info, left=left, limits=limits)
                 left -= len(member)
                 members[info.filename] = member
     return ArchiveFiles(members=members, jpeg=jpeg)
 
 
 @contextmanager
-def _opened(
+def _open_archive(
     content: bytes, *, limits: CardLimits
 ) -> Iterator[tuple[zipfile.ZipFile, list[zipfile.ZipInfo]]]:
-    """The archive and its members but for folders, all of which can be trusted by their heads."""
+    """Open an archive whose directory passes all checks; yield it and its members, no folders."""
     _check_directory(content, limits=limits)
     try:
         with zipfile.ZipFile(BytesIO(content)) as archive:
@@ -152,18 +161,6 @@ def _opened(
         raise FormatError("card", f"card: the archive cannot be read ({what})") from error
 
 
-def archive_of(files: Iterable[tuple[str, bytes]]) -> bytes:
-    """A CHARX archive of these files; equal files make equal bytes."""
-    made = BytesIO()
-    with zipfile.ZipFile(made, "w") as archive:
-        for name, content in files:
-            info = zipfile.ZipInfo(name)  # dated 1980, so that the clock has no part in it
-            info.create_system, info.external_attr = 3, 0o644 << 16  # Unix, on every system
-            info.compress_type = _method(content)
-            archive.writestr(info, content)
-    return made.getvalue()
-
-
 def _check_directory(content: bytes, *, limits: CardLimits) -> None:
     """Refuse a directory of too many members before zipfile makes an object of each."""
     end = content.rfind(_END)
@@ -173,65 +170,81 @@ def _check_directory(content: bytes, *, limits: CardLimits) -> None:
         raise FormatError("card", f"card: {where}, or one that is cut off; get it again")
     (directory_bytes,) = struct.unpack_from("<I", content, end + 12)
     is_long = content[max(end - _LONG_END_BYTES, 0) :].startswith(_LONG_END)
+    # In ZIP64 the size stands elsewhere, so the whole file is searched. Members inside packed
+    # content may then be counted too, which only makes the check stricter.
     start = 0 if is_long else max(end - directory_bytes, 0)
     if (there := content.count(_MEMBER, start, end)) > limits.members:
         refuse(f"the archive has {there} members", limit="members", most=limits.members)
 
 
 def _check_members(infos: list[zipfile.ZipInfo], *, limits: CardLimits) -> None:
-    """FormatError for a member that no honest archive has, and for a missing card."""
+    """Refuse members that no honest archive has, and an archive without a card."""
     for info in infos:
-        if problem := _problem(info):
+        if problem := _member_problem(info):
             raise FormatError("card", f"card: member '{one_line(info.filename)[:80]}' {problem}")
     times = Counter(info.filename for info in infos)
     name, most = max(times.items(), key=lambda item: item[1], default=("", 0))
     if most > 1:
         raise FormatError(
-            "card", f"card: member '{one_line(name)[:80]}' is there {most} times; leave one"
+            "card", f"card: member '{one_line(name)[:80]}' is there {most} times; keep only one"
         )
     if CARD not in times:
         raise FormatError("card", f"card: the archive has no {CARD} at its root")
     declared = sum(info.file_size for info in infos if info.filename != CARD)
     if declared > limits.inflated_bytes:
-        _too_much(f"{declared} bytes", limits=limits)
+        _refuse_size(f"{declared} bytes", limits=limits)
 
 
-def _problem(info: zipfile.ZipInfo) -> str:
+def _member_problem(info: zipfile.ZipInfo) -> str:
     if info.flag_bits & _ENCRYPTED:
         return "is encrypted; CHARX archives are not"
     if info.compress_type not in _METHODS:
         return "is packed in a way that is not supported; use deflate"
     if (info.external_attr >> 16) & _KIND_OF_FILE == _LINK:
         return "is a symbolic link"
-    return problem_of(info.orig_filename)
+    return path_problem(info.orig_filename)  # zipfile cuts `filename` at a NUL
 
 
-def _unpacked(
+def _unpack_member(
     archive: zipfile.ZipFile, info: zipfile.ZipInfo, *, left: int, limits: CardLimits
 ) -> bytes:
-    pieces: list[bytes] = []
+    """Unpack a member chunk by chunk, so that an archive bomb stops at the first limit.
+
+    Args:
+        left: how many bytes the archive may still unpack to.
+    """
+    chunks: list[bytes] = []
     length = 0
-    densest = max(RATIO_FROM, limits.ratio * info.compress_size)
+    most_unpacked = max(RATIO_FROM, limits.ratio * info.compress_size)
     with archive.open(info) as packed:
-        while piece := packed.read(_PIECE):
-            pieces.append(piece)
-            length += len(piece)
+        while chunk := packed.read(_CHUNK):
+            chunks.append(chunk)
+            length += len(chunk)
             if length > left:
-                _too_much("more bytes", limits=limits)
+                _refuse_size("more bytes", limits=limits)
             if info.filename == CARD and length > limits.text_bytes:
                 refuse(f"{CARD} is too large", limit="text_bytes", most=limits.text_bytes)
-            if length > densest:
+            if length > most_unpacked:
                 name = one_line(info.filename)[:80]
                 refuse(f"member '{name}' unpacks too far", limit="ratio", most=limits.ratio)
-    return b"".join(pieces)
+    return b"".join(chunks)
 
 
-def _too_much(there: str, *, limits: CardLimits) -> NoReturn:
+def _refuse_size(size: str, *, limits: CardLimits) -> NoReturn:
     most = limits.inflated_bytes
-    refuse(f"the archive unpacks to {there}", limit="inflated_bytes", most=most)
+    refuse(f"the archive unpacks to {size}", limit="inflated_bytes", most=most)
 
 
-def _method(content: bytes) -> int:
-    """Packed where that saves something and does not look like an archive made to explode."""
-    packed = len(zlib.compress(content, 1))
-    return zipfile.ZIP_DEFLATED if packed < len(content) < 50 * packed else zipfile.ZIP_STORED
+def build_archive(files: Iterable[tuple[str, bytes]]) -> bytes:
+    """Build a CHARX archive of files given by name; equal files give equal bytes."""
+    made = BytesIO()
+    with zipfile.ZipFile(made, "w") as archive:
+        for name, content in files:
+            info = zipfile.ZipInfo(name)  # dated 1980, so the bytes do not depend on the clock
+            info.create_system, info.external_attr = 3, 0o644 << 16  # Unix, on every system
+            # Content that compresses too well is stored, or readers take it for an archive bomb.
+            packed = len(zlib.compress(content, 1))
+            is_worth_it = packed < len(content) < 50 * packed
+            info.compress_type = zipfile.ZIP_DEFLATED if is_worth_it else zipfile.ZIP_STORED
+            archive.writestr(info, content)
+    return made.getvalue()

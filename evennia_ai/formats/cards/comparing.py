@@ -1,4 +1,4 @@
-"""What is different in two files of a card: which fields, and their texts by sentences."""
+"""Differences between two files of a card, by field and by sentence."""
 
 import json
 from collections.abc import Iterator, Mapping
@@ -14,35 +14,35 @@ _EMPTY: Final[tuple[object, ...]] = ("", [], {}, None)
 def changed_fields(
     old: Mapping[str, Any], new: Mapping[str, Any]
 ) -> Iterator[tuple[str, Any, Any]]:
-    """The fields that differ in two files of a card: name, value before, value now.
+    """Yield the fields that differ between two files of a card: name, old value, new value.
 
-    An empty one is none, and when a file was written is no difference.
+    An empty field equals a missing one. The date of the file is ignored.
     """
-    before, after = _fields(old), _fields(new)
+    before, after = _data_of(old), _data_of(new)
     for name in dict.fromkeys((*after, *before)):
         was, now = before.get(name), after.get(name)
         if name != "modification_date" and was != now and not (was in _EMPTY and now in _EMPTY):
             yield name, was, now
 
 
-def _fields(raw: Mapping[str, Any]) -> Mapping[str, Any]:
+def _data_of(raw: Mapping[str, Any]) -> Mapping[str, Any]:
     data = raw.get("data")
     return data if "spec" in raw and isinstance(data, dict) else raw
 
 
 def card_differences(older: str, newer: str) -> Iterator[str]:
-    """What is different in two card files, given as their JSON, in lines of a unified diff.
+    """Yield the differences between two card files, given as JSON, as lines of a unified diff.
 
-    The book inside is told entry by entry, unless it is too long for that.
+    The books inside are compared entry by entry, unless the files are too long for that.
     """
     is_long = max(len(older), len(newer)) > LONGEST_COMPARED
     for field, was, now in changed_fields(json.loads(older), json.loads(newer)):
-        of_book = None
+        by_entry = None
         if field == "character_book" and not is_long:
-            of_book = book_differences(was or None, now or None)
-        if of_book is None:
+            by_entry = book_differences(was or None, now or None)
+        if by_entry is None:
             yield f"{visible(field)}:"
             yield from diff_texts(render_value(was), render_value(now))
         else:
             yield "its book:"
-            yield from of_book
+            yield from by_entry

@@ -1,9 +1,9 @@
-"""What a card gives the prompt: its fields as pluggable components, its book as a lorebook.
+"""Turn a card into prompt components and a lorebook, within the card's grants.
 
-Card text knows macros only, whoever vouches for it: no logic of it ever runs. A card may do what it
-was granted (`evennia_ai.engine.prompt.components`). Without grants its texts are role user inside
-the history: its fields at the top, its note at its own depth, its instructions for after the
-history near the newest messages; its system prompt is left out.
+Macros are expanded in card text, template logic never runs. Grants are described in
+`evennia_ai.engine.prompt.components`. Without any grant the texts of a card are messages of the
+user inside the history: fields at the top, the note at its depth, post-history instructions near
+the newest messages. The system prompt is then left out.
 """
 
 import re
@@ -34,19 +34,19 @@ DEPTH_PROMPT_ID: Final = 5020
 CONTAINED_POST_HISTORY_ID: Final = 5030
 DEFAULT_DEPTH: Final = 4
 _ORIGINAL: Final = re.compile(r"\{\{\s*original\s*\}\}", re.IGNORECASE)
-# The component of each field that says who the character is.
 FIELDS: Final = {
     "char_description": "description",
     "char_personality": "personality",
     "scenario": "scenario",
     "dialogue_examples": "mes_example",
 }
+"""The fields that describe the character, by the key of their component."""
 
 CARD_KEYS: Final = frozenset(
     {*FIELDS, "card_system_prompt", "post_history_instructions", "card_post_history"}
     | {"card_depth_prompt"}
 )
-"""The keys of the components that a card gives."""
+"""The keys of all components that a card may have."""
 
 
 def card_components(
@@ -57,23 +57,31 @@ def card_components(
     default_post_history: str = "",
     post_history_depth: int = DEFAULT_DEPTH,
 ) -> tuple[PromptComponent, ...]:
-    """The card's texts as components, empty ones left out.
+    """Return the card's texts as components, without empty ones, in order of their IDs.
 
-    The defaults are the game's own texts that the card's replace, where it may, and that
-    `{{original}}` in them stands for. `post_history_depth` is where its instructions for after the
-    history stand without the grant, in messages from the newest.
+    Args:
+        default_system_prompt: the game's text, which the card's replaces if granted.
+            `{{original}}` in the card's text stands for it.
+        default_post_history: the same for the post-history instructions.
+        post_history_depth: the depth of the card's post-history instructions if it has no grant
+            for them.
     """
-    made = [
-        *_described(card, grants),
-        *_depth_prompt(card, grants),
-        *_system_prompt(card, grants, default_system_prompt),
-        *_post_history(card, grants, default_post_history, depth=post_history_depth),
-    ]
+    made = [_component(key, getattr(card, field)) for key, field in FIELDS.items()]
+    if "fields" not in grants:
+        made = [_contain(one, depth=MAX_DEPTH) for one in made]
+    made += _depth_prompt(card, grants)
+    # The card's system prompt never touches the game's own rules: those are component 0.
+    may_replace = "system_prompt" in grants
+    system_prompt = default_system_prompt
+    if may_replace:
+        system_prompt = with_original(card.system_prompt, default_system_prompt)
+    made.append(_component("card_system_prompt", system_prompt))
+    made += _post_history(card, grants, default_post_history, depth=post_history_depth)
     return tuple(sorted((c for c in made if c.content.strip()), key=lambda c: c.id))
 
 
 def unsettled_texts(card: Card) -> Iterator[str]:
-    """Yield a sentence for each field that is placed before the history and names what is said."""
+    """Yield a sentence for each text before the history that changes with every message."""
     for component in card_components(card):
         if component.placement == "history" or component.id >= HISTORY_ID:
             continue
@@ -84,17 +92,17 @@ def unsettled_texts(card: Card) -> Iterator[str]:
 def containment_notices(
     card: Card, *, grants: Grants, post_history_depth: int = DEFAULT_DEPTH
 ) -> tuple[str, ...]:
-    """What of the card does not reach its place because it was not granted."""
+    """Return a notice for each part of the card that lacks the grant for its place."""
     notices = []
     if "fields" not in grants:
         notices.append(
-            "the card has no grant for fields: they stand at the top of the history, as a user's"
+            "the card has no grant for fields: they are at the top of the history, as a user's"
         )
     if "system_prompt" not in grants and card.system_prompt.strip():
         notices.append("the card has no grant for its system_prompt: it is left out")
     if "after_history" not in grants and card.post_history_instructions.strip():
         notices.append(
-            "the card has no grant for after_history: its post_history_instructions stand in the"
+            "the card has no grant for after_history: its post_history_instructions are in the"
             f" history at depth {post_history_depth}, as a user's"
         )
     return tuple(notices)
@@ -103,10 +111,10 @@ def containment_notices(
 def character_book(
     card: Card, *, grants: Grants = ALL_GRANTS, revision: int = 0
 ) -> Lorebook | None:
-    """The card's own book, None where it has none; it is called as it names itself.
+    """Return the lorebook inside the card, None if there is none.
 
-    One that cannot be read as a whole has no entries, and a notice says why: the card is good for
-    all else.
+    A book that cannot be read becomes a book without entries and with a notice, because the rest
+    of the card is still usable.
     """
     if card.character_book is None:
         return None
@@ -122,7 +130,10 @@ def character_book(
 
 
 def with_original(text: str, default: str) -> str:
-    """A card's text in place of the default one; the first `{{original}}` in it is the default."""
+    """Return the card's text, or the default if it is empty.
+
+    The first `{{original}}` in the card's text becomes the default, later ones vanish.
+    """
     if not text.strip():
         return default
     before, *rest = _ORIGINAL.split(text)
@@ -140,22 +151,17 @@ def _component(key: str, content: str, **fields: Any) -> PromptComponent:
     )
 
 
-def _described(card: Card, grants: Grants) -> list[PromptComponent]:
-    """Who the character is: the fields before the history, or at its top."""
-    made = [_component(key, getattr(card, field)) for key, field in FIELDS.items()]
-    return made if "fields" in grants else [_contained(one, depth=MAX_DEPTH) for one in made]
-
-
 def _depth_prompt(card: Card, grants: Grants) -> list[PromptComponent]:
-    """SillyTavern's note of the character, `extensions.depth_prompt`."""
+    """Return the component of SillyTavern's character note, `extensions.depth_prompt`, if any."""
     found = card.extensions.get("depth_prompt")
     text = found.get("prompt") if isinstance(found, dict) else None
     if not isinstance(found, dict) or not isinstance(text, str):
         return []
-    said = found.get("role")
-    role = ROLES[said] if type(said) is int and 0 <= said < len(ROLES) else said
+    written = found.get("role")
+    # SillyTavern writes roles as numbers too; `type` because True is no role.
+    role = ROLES[written] if type(written) is int and 0 <= written < len(ROLES) else written
     role = next((each for each in TEXT_ROLES if each == role), "system")
-    depth = _depth(found.get("depth"))
+    depth = _read_depth(found.get("depth"))
     note = _component(
         "card_depth_prompt",
         text,
@@ -164,11 +170,11 @@ def _depth_prompt(card: Card, grants: Grants) -> list[PromptComponent]:
         placement="history",
         injection_depth=depth,
     )
-    return [note if "roles" in grants else _contained(note, depth=depth)]
+    return [note if "roles" in grants else _contain(note, depth=depth)]
 
 
-def _depth(written: Any) -> int:
-    """A depth as files have it: a number, a number as text, or nothing."""
+def _read_depth(written: Any) -> int:
+    """Return the depth that a file has as a number, as text or not at all."""
     if isinstance(written, str) and re.fullmatch(r"-?[0-9]{1,9}", written.strip()):
         written = int(written)
     if not isinstance(written, int) or isinstance(written, bool):
@@ -176,31 +182,21 @@ def _depth(written: Any) -> int:
     return min(max(written, 0), MAX_DEPTH)
 
 
-def _system_prompt(card: Card, grants: Grants, default: str) -> list[PromptComponent]:
-    """The card's system prompt in place of the game's default one, which stays without the grant.
-
-    Neither is the game's own rules: those are component 0.
-    """
-    may = "system_prompt" in grants
-    text = with_original(card.system_prompt, default) if may else default
-    return [_component("card_system_prompt", text)]
-
-
 def _post_history(card: Card, grants: Grants, default: str, *, depth: int) -> list[PromptComponent]:
-    """The instructions for after the history; without the grant the card's stand inside it.
+    """Return the components of the card's and the game's post-history instructions.
 
-    The game's own then keep their ID and their key.
+    Without the grant the card's are inside the history, and the game's keep their ID and key.
     """
     key, text = "post_history_instructions", card.post_history_instructions
     if "after_history" in grants:
         return [_component(key, with_original(text, default))]
     own_key = "card_post_history" if default.strip() else key
     own = _component(own_key, with_original(text, ""), id=CONTAINED_POST_HISTORY_ID)
-    return [_contained(own, depth=depth), _component(key, default)]
+    return [_contain(own, depth=depth), _component(key, default)]
 
 
-def _contained(component: PromptComponent, *, depth: int) -> PromptComponent:
-    """The component where text without a grant may stand."""
+def _contain(component: PromptComponent, *, depth: int) -> PromptComponent:
+    """Move a component to where text without a grant belongs: the history, as the user's."""
     return component.changed(
         role="user", placement="history", injection_depth=depth, priority=CONTAINED_PRIORITY
     )

@@ -1,13 +1,15 @@
-"""Suspicions: what a builder should look at before a card is approved, found in its texts.
+"""Find suspicious texts in a card, which a builder should look at before approving it.
 
-Nothing here decides anything: text of a card is contained whatever it says, a card without a
-suspicion may be a bad one, and a card with some may be a fine story. Each text is looked at in
-pieces, so that the cost grows with its length alone, and of each kind every text is told once.
-Phrases are looked for in plain text (`plain`): small letters, one blank between words, no accents,
-nothing invisible, letters of other scripts that look like Latin ones as these.
+Suspicions only warn. Card text is contained whatever it says; a card without suspicions may be a
+bad one, and a card with many may be a fine story.
 
-Sources of the phrases that talk a model out of its instructions, and of the marks that fake a
-speaker: F. Perez and I. Ribeiro, "Ignore Previous Prompt" (arXiv 2211.09527); X. Shen and others,
+Each text is searched in overlapping parts, so that the cost grows only with its length. Each text
+raises a kind of suspicion at most once. Phrases are searched in normalised text (`plain`): lower
+case, one space between words, no accents and no invisible characters. A second search takes
+letters of other scripts for the Latin ones that they look like.
+
+Sources of the phrases that override instructions, and of the marks that fake a speaker: F. Perez
+and I. Ribeiro, "Ignore Previous Prompt" (arXiv 2211.09527); X. Shen and others,
 "Do Anything Now" (arXiv 2308.03825); OWASP, "LLM01: Prompt Injection"; the chat templates of
 ChatML, Llama 2 and 3, Mistral, Gemma and Alpaca.
 """
@@ -21,7 +23,8 @@ from typing import Final, Literal
 from evennia_ai.engine.prompt.dice import Dice
 from evennia_ai.engine.prompt.templates.template import expand_imported
 
-# What can hide between the letters of a word, and signs that are whole sentences decomposed.
+# Characters that can hide between the letters of a word, and two ligatures (U+FDFA, U+FDFB) that
+# NFKD turns into whole sentences.
 _UNSPELT: Final = re.compile(
     "[\ufdfa\ufdfb\u00ad\u034f\u061c\u115f\u1160\u17b4\u17b5\u180e\u200b-\u200f\u202a-\u202e\u2060-\u206f"
     "\u3164\ufe00-\ufe0e\ufeff\uffa0\ufff9-\ufffb\U000e0000-\U000e007f\U000e0100-\U000e01ef]"
@@ -33,9 +36,10 @@ _LOOK_ALIKE: Final = str.maketrans(
     "аеорсухіјѕԁһԛԝкмтн" + "αορνικυετ",
     "aeopcyxijsdhqwkmth" + "aopvikuet",
 )
-# Words between a verb and what it is about.
+# Up to four words between a verb and its object.
 _GAP: Final = r"(?: \w++){0,4}? "
-# What only a model has, and what people have too: that counts with a word before it.
+# Objects: things that only a model has, and things that characters also have, which count only
+# after certain words.
 _ORDERS: Final = (
     r"(?:instruction|prompt|guideline|constraint|restriction|programming)\w*"
     r"|(?:previous|prior|above|preceding|earlier|all|any|your|these)"
@@ -45,7 +49,7 @@ _ORDERS: Final = (
 
 
 def _about(verb: str, thing: str) -> re.Pattern[str]:
-    """A verb, and what it is about a few words later."""
+    """Compile a pattern for a verb with its object a few words later."""
     return re.compile(rf"\b(?:{verb}){_GAP}(?:{thing})")
 
 
@@ -53,7 +57,7 @@ def _words(words: str) -> re.Pattern[str]:
     return re.compile(rf"\b(?:{words})\b")
 
 
-# A word that must be there for the pattern to be tried at all, and the pattern.
+# Each row: a word that the text must contain before the slower pattern is tried, and the pattern.
 OVERRIDES: Final[tuple[tuple[str, re.Pattern[str]], ...]] = (
     ("ignor", _about("ignore|ignoring", _ORDERS)),
     ("disregard", _about("disregard|disregarding", _ORDERS)),
@@ -98,21 +102,22 @@ OVERRIDES: Final[tuple[tuple[str, re.Pattern[str]], ...]] = (
     ("istruzioni", _about(r"ignor\w+|dimentic\w+", "istruzioni")),
     ("instructies", _about(r"negeer\w*|vergeet", "instructies")),
     ("instrukcje", _about("zignoruj|ignoruj", "instrukcje")),
-    # Russian, Chinese, Japanese, Korean: no blanks are counted on
+    # Russian, Chinese, Japanese, Korean: these patterns rely on no spaces
     ("инструкции", re.compile(r"(?:игнорируи\w*|забудь\w*) [^.]{0,40}инструкции")),
     ("忽略", re.compile("忽略[^。]{0,12}(?:指令|指示|规则|提示|要求|说明)")),
     ("無視", re.compile("(?:指示|命令|ルール|プロンプト)[^。]{0,6}無視")),
     ("무시", re.compile("(?:지시|명령|규칙|프롬프트)[^.]{0,6}무시")),
 )
-# Such phrases without their blanks, where letters stand apart.
+# Phrases without spaces, for text whose l e t t e r s are spaced out.
 SQUEEZED: Final = (
     *("ignoreprevious", "ignoreall", "ignoretheabove", "previousinstructions", "systemprompt"),
     *("developermode", "jailbreak", "doanythingnow", "youarenow", "disregard"),
 )
 APART: Final = re.compile(r"(?<!\w)(?:\w[\s._*~-]{1,3}+){7,}+\w?")
 
-# What chat templates put between speakers, and headings that pass for it; with a needle each.
-# The letters' case is free, but for the first mark: a pattern that begins with one is found fast.
+# The marks of chat templates between speakers, and headings that imitate them. Each row: a string
+# that the text must contain, and the pattern. Letter case is ignored only inside the patterns: a
+# pattern that begins with a fixed character is much faster.
 ROLE_MARKS: Final[tuple[tuple[str, re.Pattern[str]], ...]] = (
     ("<|", re.compile(r"<\|(?i:[a-z_]{2,30}\|>)")),
     ("[", re.compile(r"\[(?i:/?(?:INST|SYSTEM_PROMPT|AVAILABLE_TOOLS|TOOL_CALLS)\])")),
@@ -132,12 +137,12 @@ ROLE_MARKS: Final[tuple[tuple[str, re.Pattern[str]], ...]] = (
         re.compile(r"^[ \t>*_]{0,8}(?i:system|assistant|developer)[*_ ]{0,4}:", re.MULTILINE),
     ),
 )
-# Words to whoever plays the character, not to the character.
+# Orders to the player of the character, not to the character.
 OUT_OF_CHARACTER: Final = re.compile(r"\bOOC\b[ \t]{0,4}:|[\[({][ \t]{0,4}OOC\b", re.IGNORECASE)
 
 
 def plain(text: str) -> str:
-    """`text` in small letters with single blanks between words, and without what hides letters."""
+    """Normalise text: lower case, single spaces between words, no accents, nothing invisible."""
     if not text.isascii():
         text = unicodedata.normalize("NFKD", _UNSPELT.sub("", text))
         text = unicodedata.normalize("NFC", _ACCENTS.sub("", text))
@@ -145,7 +150,7 @@ def plain(text: str) -> str:
 
 
 def spellings(text: str) -> Iterator[str]:
-    """`text` made plain, and once more with letters that look like Latin ones as these."""
+    """Yield the normalised text, and a version with Latin letters for look-alikes if it differs."""
     written = plain(text)
     yield written
     if not written.isascii() and (latin := written.translate(_LOOK_ALIKE)) != written:
@@ -167,12 +172,12 @@ SuspicionKind = Literal[
     "last_word",
     "speaks_as",
 ]
-# What each kind means, in the order in which they are told.
+# Descriptions of the kinds, in the order of the report.
 MEANS: Final[dict[SuspicionKind, str]] = {
     "override": "words that try to override instructions",
     "role_marks": "marks of a chat template, which fake another speaker",
     "out_of_character": "orders to the player of the character (OOC)",
-    "name": "a name that passes for somebody else",
+    "name": "a name that belongs to somebody else",
     "invisible": "characters that cannot be seen",
     "address": "addresses and pictures of other places, which are never fetched",
     "markup": "the game's own markup, which is shown as it is written",
@@ -183,22 +188,22 @@ MEANS: Final[dict[SuspicionKind, str]] = {
     "last_word": "entries that want to stand after the newest message",
     "speaks_as": "entries that want to speak as system or assistant",
 }
-# What the author of a card can mend, so that a lint tells it.
 MENDABLE: Final[frozenset[SuspicionKind]] = frozenset(
     {"override", "role_marks", "name", "invisible", "markup"}
 )
+"""The kinds that the author of a card can mend, which lints report too."""
 MOST_SIGHTINGS: Final = 20
-_PIECE: Final = 4_000
-_OVERLAP: Final = 300
+_PART: Final = 4_000  # characters of a text that are searched at a time
+_OVERLAP: Final = 300  # characters of the next part that are searched with them
 _EXCERPT: Final = 60
 _LARGEST_DATA: Final = 200
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Sighting:
-    """One place of a suspicion: a field's path or an entry, and a few words of what stands there.
+    """One place of a suspicion: the path of a field or an entry, and a few words from it.
 
-    The words are as the file has them; whoever prints them makes them visible.
+    The words are raw text of the file, so the caller must escape them for display.
     """
 
     where: str
@@ -207,7 +212,7 @@ class Sighting:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Suspicion:
-    """All places of one kind: how many there are, and the first of them."""
+    """All sightings of one kind: their number, and the first of them."""
 
     kind: SuspicionKind
     count: int
@@ -215,15 +220,15 @@ class Suspicion:
 
     @property
     def text(self) -> str:
-        """What it means."""
+        """The description of the kind."""
         return MEANS[self.kind]
 
 
 Raised = tuple[SuspicionKind, Sighting]
 
 
-def grouped(found: Iterable[Raised]) -> tuple[Suspicion, ...]:
-    """The sightings by kind, in the order in which kinds are told."""
+def group_sightings(found: Iterable[Raised]) -> tuple[Suspicion, ...]:
+    """Group sightings by kind, in the order of the report."""
     by_kind: dict[SuspicionKind, list[Sighting]] = {kind: [] for kind in MEANS}
     for kind, sighting in found:
         by_kind[kind].append(sighting)
@@ -234,24 +239,24 @@ def grouped(found: Iterable[Raised]) -> tuple[Suspicion, ...]:
     )
 
 
-def in_text(text: str, where: str) -> Iterator[Raised]:
-    """The suspicions about one text, each kind once, with the first words that raised it."""
-    told: set[SuspicionKind] = set()
-    for said in _readings(text):
-        for start in range(0, max(len(said), 1), _PIECE):
-            piece = said[start : start + _PIECE + _OVERLAP]
-            for kind, look in _LOOKS:
-                if kind in told:
+def find_in_text(text: str, where: str) -> Iterator[Raised]:
+    """Yield the suspicions about a text, each kind once with the first words that raised it."""
+    seen: set[SuspicionKind] = set()
+    for reading in _readings(text):
+        for start in range(0, max(len(reading), 1), _PART):
+            part = reading[start : start + _PART + _OVERLAP]
+            for kind, search in _SEARCHES:
+                if kind in seen:
                     continue
-                span = look(piece)
-                if span is not None and span[0] < _PIECE:
-                    told.add(kind)
-                    yield kind, Sighting(where=where, excerpt=_excerpt(piece, *span))
+                span = search(part)
+                if span is not None and span[0] < _PART:
+                    seen.add(kind)
+                    yield kind, Sighting(where=where, excerpt=_excerpt(part, *span))
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class _Loaded(Dice):
-    """Dice that always fall the same way, so that a macro shows a choice one knows."""
+class _LoadedDice(Dice):
+    """Dice that always give the same number, so a macro makes a known choice."""
 
     share: float
 
@@ -265,23 +270,28 @@ class _Loaded(Dice):
         return self.share
 
 
-# The first of what a macro chooses from, and the last.
-_DICE: Final = tuple(_Loaded(turn="", conversation="", share=share) for share in (0, 1 - 2**-53))
-# What stands for nothing in a card of a game without texts of its own.
+# Dice that choose the first of a macro's options, and dice that choose the last.
+_DICE: Final = tuple(
+    _LoadedDice(turn="", conversation="", share=share) for share in (0, 1 - 2**-53)
+)
+# The value of `{{original}}` in a game without texts of its own.
 _EMPTY: Final = {"original": ""}
 
 
 def _readings(text: str) -> Iterator[str]:
-    """The text as written, and as macros leave it: they take words apart and turn them round."""
-    said = [text]
-    if _MAKING.search(text):
-        said += [expand_imported(text, values=_EMPTY, dice=dice) for dice in _DICE]
-    for one in dict.fromkeys(said):
-        yield _FILLER.sub(lambda filler: filler[0][:_FILLED] + filler[0][-_FILLED:], one)
+    """Yield the text as written, and with its macros expanded if they can build other words.
+
+    Macros can hide a phrase: `ig{{// }}nore`, `{{reverse:erongi}}`.
+    """
+    readings = [text]
+    if _WORD_MAKING.search(text):
+        readings += [expand_imported(text, values=_EMPTY, dice=dice) for dice in _DICE]
+    for reading in dict.fromkeys(readings):
+        yield _FILLER.sub(lambda filler: filler[0][:_FILLED] + filler[0][-_FILLED:], reading)
 
 
-# Macros that give other text than a name; names stay as they are written.
-_MAKING: Final = re.compile(
+# Macros that can build words; other macros give names, which stay as written.
+_WORD_MAKING: Final = re.compile(
     r"\{\{\s*(?://|(?:random|pick|roll|reverse|comment|hidden_key|outlet)\s*:|roll\s"
     r"|(?:set|add|inc|dec|get)(?:global)?var\s*:|(?:original|trim|newline|noop)\s*\}\})",
     re.IGNORECASE,
@@ -289,19 +299,19 @@ _MAKING: Final = re.compile(
 
 
 _FILLED: Final = 30
-# So much of nothing between two words that no piece would hold both.
+# A run of spaces, marks and invisible characters that could push two words into different parts.
 _FILLER: Final = re.compile(
     rf"[\W_\u034f\u115f\u1160\u17b4\u17b5\u3164\ufe00-\ufe0f\uffa0]{{{2 * _FILLED},}}+"
 )
 
 
-def in_name(name: str, where: str) -> Iterator[Raised]:
-    """The suspicions about a name that prompts carry."""
+def find_in_name(name: str, where: str) -> Iterator[Raised]:
+    """Yield the suspicion about a name that would pass for another speaker in a prompt."""
     if any(plain(one).strip() in _TAKEN for one in (name, *spellings(name))):
         yield "name", Sighting(where=where, excerpt=name[:_EXCERPT])
 
 
-# Names that a prompt or a game has for somebody else.
+# Names that prompts and games use for roles and staff.
 _TAKEN: Final = frozenset(
     {
         *("system", "assistant", "user", "developer", "human", "tool", "system prompt"),
@@ -311,62 +321,63 @@ _TAKEN: Final = frozenset(
 )
 
 TextSpan = tuple[int, int]
-Look = Callable[[str], TextSpan | None]
+Search = Callable[[str], TextSpan | None]
 
 
-def _override(piece: str) -> TextSpan | None:
-    """Words of the table, however they are spelt."""
-    for spelling in spellings(piece):
+def _find_override(part: str) -> TextSpan | None:
+    """Find the first phrase of `OVERRIDES`, whatever its spelling."""
+    for spelling in spellings(part):
         for needle, pattern in OVERRIDES:
             if needle in spelling and (found := pattern.search(spelling)):
-                return _at(piece, found.start()), _at(piece, found.end())
-    for run in APART.finditer(piece):
+                return _raw_index(part, found.start()), _raw_index(part, found.end())
+    for run in APART.finditer(part):
         squeezed = plain(run[0]).replace(" ", "")
         if any(phrase in squeezed for phrase in SQUEEZED):
             return run.span()
     return None
 
 
-def _at(piece: str, index: int) -> int:
-    """The shortest beginning of `piece` that gives `index` plain characters."""
-    low, high = 0, len(piece)
-    while low < high:
+def _raw_index(part: str, index: int) -> int:
+    """Return the length of the shortest prefix with `index` characters after normalising."""
+    low, high = 0, len(part)
+    while low < high:  # bisect: normalising a longer prefix never gives fewer characters
         middle = (low + high) // 2
-        if len(plain(piece[:middle])) < index:
+        if len(plain(part[:middle])) < index:
             low = middle + 1
         else:
             high = middle
     return low
 
 
-def _searched(table: Iterable[tuple[str, re.Pattern[str]]]) -> Look:
-    """A look for patterns, each tried where its needle stands."""
-    listed = tuple(table)
+def _search_for(table: Iterable[tuple[str, re.Pattern[str]]]) -> Search:
+    """Return a search for the patterns of a table; each is tried only if its needle occurs."""
+    rows = tuple(table)
 
-    def look(piece: str) -> TextSpan | None:
-        for needle, pattern in listed:
-            if needle in piece and (found := pattern.search(piece)):
+    def search(part: str) -> TextSpan | None:
+        for needle, pattern in rows:
+            if needle in part and (found := pattern.search(part)):
                 return found.span()
         return None
 
-    return look
+    return search
 
 
-def _invisible(piece: str) -> TextSpan | None:
-    """Characters that are not seen; joiners inside words and emoji are ordinary ones."""
-    if piece.isascii() and piece.isprintable():
+def _find_invisible(part: str) -> TextSpan | None:
+    """Find the first invisible character that ordinary text does not need."""
+    if part.isascii() and part.isprintable():
         return None
-    found = _HIDDEN.search(piece)
+    found = _HIDDEN.search(part)
     return found.span() if found else None
 
 
-# Joiners spell Persian words and emoji, a soft hyphen and variation selectors are typography.
+# Joiners are not here, because Persian words and emoji need them. Soft hyphens and variation
+# selectors are ordinary typography.
 _HIDDEN: Final = re.compile(
     "[\u034f\u061c\u115f\u1160\u17b4\u17b5\u180e\u200b\u200e\u200f\u202a-\u202e\u2060-\u206f"
     "\u3164\ufeff\uffa0\ufff9-\ufffb\U000e0000-\U000e007f\U000e0100-\U000e01ef"
     "\x00-\x08\x0b\x0c\x0e-\x1f\x7f-\x9f]"
 )
-# As with marks of speakers: a needle, and a pattern that begins with something that is rare.
+# Rows as in ROLE_MARKS: a needle, and a pattern that begins with a rare character.
 _ADDRESSES: Final = (
     ("://", re.compile(r"\b(?i:https?|ftp|wss?|file)://[^\s<>\"')\]]{1,200}")),
     ("](", re.compile(r"!\[[^\[\]\n]{0,200}\]\([^)\s]{0,200}")),
@@ -374,30 +385,30 @@ _ADDRESSES: Final = (
     ("data:", re.compile(rf"data:[a-z]{{1,20}}/[^\s\"')]{{{_LARGEST_DATA}}}")),
     ("//", re.compile(r"//(?<![:\w/]//)(?i:[a-z0-9-]{1,60}\.[a-z]{2,10}/)")),
 )
-# Evennia's colours, links and inline functions; a stroke between words of a list is none.
+# Evennia's colours, links and inline functions. A bar between the words of a list is not markup.
 _COLOUR: Final = re.compile(
     r"\|(?<![\w|]\|)(?:l[cute]|[rRgGyYbBmMcCwWxXnNhHuU](?![a-z])|\[[rRgGyYbBmMcCwWxX]|=[a-z](?!\w)"
     r"|\[?[0-5]{3}(?!\d)|\[?#[0-9a-fA-F]{6})"
 )
 _FUNCTION: Final = re.compile(r"\$\w{2,20}\(")
-_LOOKS: Final[tuple[tuple[SuspicionKind, Look], ...]] = (
-    ("override", _override),
-    ("role_marks", _searched(ROLE_MARKS)),
-    ("out_of_character", _searched((written, OUT_OF_CHARACTER) for written in ("OOC", "ooc"))),
-    ("invisible", _invisible),
-    ("address", _searched(_ADDRESSES)),
-    ("markup", _searched((("|", _COLOUR), ("$", _FUNCTION)))),
+_SEARCHES: Final[tuple[tuple[SuspicionKind, Search], ...]] = (
+    ("override", _find_override),
+    ("role_marks", _search_for(ROLE_MARKS)),
+    ("out_of_character", _search_for((written, OUT_OF_CHARACTER) for written in ("OOC", "ooc"))),
+    ("invisible", _find_invisible),
+    ("address", _search_for(_ADDRESSES)),
+    ("markup", _search_for((("|", _COLOUR), ("$", _FUNCTION)))),
 )
 
 
-def _excerpt(piece: str, start: int, end: int) -> str:
-    """A few whole words around what was found, on one line."""
+def _excerpt(part: str, start: int, end: int) -> str:
+    """Return a few whole words around a span, on one line."""
     end = min(max(end, start + 1), start + 2 * _EXCERPT)
     room = max(_EXCERPT - (end - start), 0) // 2
-    first, last = max(start - room, 0), min(end + room, len(piece))
+    first, last = max(start - room, 0), min(end + room, len(part))
     if first > 0:
-        first = piece.find(" ", first, start) + 1 or first
-    if last < len(piece) and (blank := piece.rfind(" ", end, last)) > 0:
+        first = part.find(" ", first, start) + 1 or first
+    if last < len(part) and (blank := part.rfind(" ", end, last)) > 0:
         last = blank
-    before, after = "..." if first > 0 else "", "..." if last < len(piece) else ""
-    return f"{before}{' '.join(piece[first:last].split())}{after}"
+    before, after = "..." if first > 0 else "", "..." if last < len(part) else ""
+    return f"{before}{' '.join(part[first:last].split())}{after}"

@@ -1,7 +1,7 @@
-"""A card's own JSON value as Card V3, every field it does not concern as it was.
+"""Upgrade the JSON value of a card to Card V3.
 
-V1's fields move into `data`, V2 and faulty V3 get the fields that V3 requires. Members nobody knows
-stay where they are; nothing that is given is changed.
+The fields of V1 move into `data`. V2 and incomplete V3 get the fields that V3 requires. All other
+members, also unknown ones, stay as they are. The value that is passed in is not changed.
 """
 
 from collections.abc import Callable, Mapping
@@ -16,7 +16,7 @@ from evennia_ai.formats.lorebooks.written import EntryFields, from_v3, unreadabl
 
 Object = dict[str, Any]
 SPEC: Final = {"spec": "chara_card_v3", "spec_version": "3.0"}
-# What V3 requires in a card's data, in its order, and what stands there where nothing is said.
+# The members that V3 requires in a card's data, in its order, with their empty values.
 _REQUIRED: Final[Mapping[str, Callable[[], Any]]] = {
     **dict.fromkeys(("name", "description"), str),
     "tags": list,
@@ -27,7 +27,7 @@ _REQUIRED: Final[Mapping[str, Callable[[], Any]]] = {
     **dict.fromkeys(("personality", "scenario", "creator_notes"), str),
     "group_only_greetings": list,
 }
-# Optional members: null is no value of theirs.
+# Optional members, which V3 does not allow to be null.
 _OPTIONAL: Final = (
     *("character_book", "nickname", "creator_notes_multilingual", "source", "assets"),
     *("creation_date", "modification_date"),
@@ -40,26 +40,24 @@ _ENTRY: Final[Mapping[str, Callable[[EntryFields], Any]]] = {
     "insertion_order": lambda fields: fields.order,
     "use_regex": lambda fields: fields.patterns != "none",
 }
-# Types of an entry's members, where files have others that are read all the same.
+# The types that V3 requires for members of an entry; many files have other ones.
 _TYPES: Final[Mapping[str, tuple[type, ...]]] = {
     "keys": (list,),
     "enabled": (bool,),
     "insertion_order": (int, float),
     "use_regex": (bool,),
 }
-# Flags that need not be there; 0 and 1 are in use.
+# Optional flags of an entry; some files have 0 and 1 for them.
 _FLAGS: Final = frozenset({"constant", "selective", "case_sensitive"})
 
 
-def upgraded(raw: Mapping[str, Any]) -> Object:
-    """The card's JSON value as V3; a book that cannot be read stays as it is."""
+def upgrade_card(raw: Mapping[str, Any]) -> Object:
+    """Return a card's JSON value as V3; a book that cannot be read stays as it is."""
     if raw.get("spec") is None:
-        return {**SPEC, "data": _data({n: value for n, value in raw.items() if n not in SPEC})}
-    return {**raw, **SPEC, "data": _data({**raw["data"]})}
-
-
-def _data(data: Object) -> Object:
-    """A card's data with all that V3 requires."""
+        outer: Mapping[str, Any] = {}
+        data = {name: value for name, value in raw.items() if name not in SPEC}
+    else:
+        outer, data = raw, {**raw["data"]}
     for name in _OPTIONAL:
         if name in data and data[name] is None:
             del data[name]
@@ -69,18 +67,18 @@ def _data(data: Object) -> Object:
     if isinstance(data["character_version"], int | float):
         data["character_version"] = str(data["character_version"])
     if isinstance(data.get("character_book"), dict):
-        with suppress(FormatError):  # it goes out as it came
-            data["character_book"] = _book(data["character_book"])
-    return data
+        with suppress(FormatError):  # an unreadable book is exported unchanged
+            data["character_book"] = _upgrade_book(data["character_book"])
+    return {**outer, **SPEC, "data": data}
 
 
-def _book(book: Mapping[str, Any]) -> Object:
-    """A card's book in the shape of V3: a list of entries, each with what V3 requires."""
+def _upgrade_book(book: Mapping[str, Any]) -> Object:
+    """Return a card's book as V3: with a list of entries that have all required members."""
     made: Object = {**unwrapped(as_v3(book_of_card(book)))}
     entries = made["entries"]
     named = isinstance(entries, dict)
     made["entries"] = [
-        _entry(_with_id(entry, name) if named else {**entry}, name)
+        _upgrade_entry(_with_id(entry, name) if named else {**entry}, name)
         if isinstance(entry, dict)
         else entry
         for name, entry in in_order(entries)
@@ -90,8 +88,8 @@ def _book(book: Mapping[str, Any]) -> Object:
     return made
 
 
-def _entry(entry: Object, name: str) -> Object:
-    """An entry with what V3 requires; a member that cannot be read stays as it is."""
+def _upgrade_entry(entry: Object, name: str) -> Object:
+    """Add the members that V3 requires to an entry; unreadable members stay as they are."""
     fields = from_v3(entry, default_uid=name, where=f"book.entries[{name}]")
     kept = unreadable_in_card(entry)
     for member, value_of in _ENTRY.items():

@@ -1,8 +1,8 @@
-"""A card that is written in the game: a new one, and one field of one.
+"""Create cards in the game and edit their fields one by one.
 
-Fields are named by the standard's words (Card V3, `data`) or by shorter ones. What is written
-changes that field alone: every other member of the card's own JSON stays as it is, also what
-nobody here knows (`evennia_ai.formats.cards.exporting`).
+Builders name a field as in Card V3 (`data`) or by a shorter word. An edit changes only that field:
+the export keeps all other members of the card's JSON, also unknown ones
+(`evennia_ai.formats.cards.exporting`).
 """
 
 from collections.abc import Iterator, Mapping
@@ -35,44 +35,52 @@ _NOTE_PARTS: Final = ("depth", "role")
 MOST_TAGS: Final = 100
 
 WORDS: Final = (*_TEXTS, *_LISTS, _TAGS, _DEPTH_PROMPT)
-"""The fields that can be written, by the words they are typed with."""
+"""The words for the fields that builders can edit."""
 
 _BY_STANDARD: Final = {name: word for word, name in {**_TEXTS, **_LISTS}.items()}
 
 
 @dataclass(frozen=True, slots=True)
 class CardField:
-    """A field of a card, as it was named.
-
-    `part` is the number of a greeting, as `greetings` counts them (0 is the first message, group
-    greetings count from 1), or what of the note at a depth is meant; "" without one.
-    """
+    """A field of a card, or a part of one."""
 
     word: str
     part: str = ""
+    """The number of a greeting, counted from 1, or "depth" or "role" of `depth_prompt`."""
 
     def __str__(self) -> str:
         return f"{self.word}/{self.part}" if self.part else self.word
 
 
 def field_named(text: str) -> CardField:
-    """The field that `<field>[/<part>]` names; FormatError tells which there are."""
+    """Parse the name of a field, `<field>[/<part>]`.
+
+    Raises:
+        FormatError: there is no such field; the message lists all fields.
+    """
     typed, _, part = (one.strip().lower() for one in text.partition("/"))
     word = typed.replace(" ", "_").replace("-", "_")
     word = _BY_STANDARD.get(word, word)
     if word not in WORDS:
         raise FormatError(
-            "card", f"'{text.strip()[:60]}' is no field of a card: {', '.join(WORDS)}"
+            "card", f"'{text.strip()[:60]}' is not a field of a card: {', '.join(WORDS)}"
         )
     if word in _LISTS:
-        return _greeting_named(word, part)
+        if not (part.isascii() and part.isdecimal() and len(part) <= 4):
+            raise FormatError("card", f"name a greeting by its number: {word}/1")
+        if int(part):
+            return CardField(word, str(int(part)))
+        if word == "greeting":  # greeting 0 is the first message
+            return CardField("first_message")
+        raise FormatError("card", f"greetings for groups are counted from 1: {word}/1")
     if part and (word != _DEPTH_PROMPT or part not in _NOTE_PARTS):
-        raise FormatError("card", f"'{part[:60]}' is no part of {word}{_parts_of(word)}")
+        parts = f"; it has {' and '.join(_NOTE_PARTS)}" if word == _DEPTH_PROMPT else ""
+        raise FormatError("card", f"'{part[:60]}' is not a part of {word}{parts}")
     return CardField(word, part)
 
 
 def text_of(card: Card, field: CardField) -> str:
-    """What stands in a field, as it is typed; "" where nothing does."""
+    """Return the text of a field as builders type it, "" for an empty field."""
     if field.word in _LISTS:
         known = getattr(card, _LISTS[field.word])
         return known[int(field.part) - 1] if int(field.part) <= len(known) else ""
@@ -84,15 +92,19 @@ def text_of(card: Card, field: CardField) -> str:
 
 
 def with_text(card: Card, field: CardField, text: str) -> Card:
-    """The card with another text in one field; "" empties it, and takes a greeting away.
+    """Return the card with another text in one field; "" empties it or removes a greeting.
 
-    FormatError: the field cannot hold it.
+    Raises:
+        FormatError: the field cannot have this text.
     """
     if field.word in _LISTS:
         name = _LISTS[field.word]
         changed: dict[str, Any] = {name: _with_greeting(getattr(card, name), field, text)}
     elif field.word == _TAGS:
-        changed = {"tags": _tags(text)}
+        tags = tuple(dict.fromkeys(" ".join(one.split()) for one in text.split(",") if one.strip()))
+        if len(tags) > MOST_TAGS:
+            raise FormatError("card", f"a card has at most {MOST_TAGS} tags, not {len(tags)}")
+        changed = {"tags": tags}
     elif field.word == _DEPTH_PROMPT:
         changed = {"extensions": _with_note(card, field, text)}
     elif field.word == "name" and not text.strip():
@@ -103,12 +115,12 @@ def with_text(card: Card, field: CardField, text: str) -> Card:
 
 
 def new_card(name: str, *, description: str = "", creator: str = "") -> Card:
-    """A card with nothing in it but who it is."""
+    """Create a card that has nothing but these fields."""
     return Card(name=name, description=description, creator=creator)
 
 
 def fields_of(card: Card) -> Iterator[CardField]:
-    """Every field of this card that can be written, of greetings those it has."""
+    """Yield every field of this card that can be edited, including each of its greetings."""
     for word in WORDS:
         known = getattr(card, _LISTS[word]) if word in _LISTS else None
         if known is None:
@@ -118,27 +130,12 @@ def fields_of(card: Card) -> Iterator[CardField]:
 
 
 def keeps_greetings(old: Card, new: Card) -> bool:
-    """Whether every number of a greeting means the same one in both: one may say something else."""
+    """True if each number refers to the same greeting in both cards, which may have a new text."""
     before, after = greetings(old), greetings(new)
     if len(before) == len(after):
         return len(old.group_only_greetings) <= len(new.group_only_greetings)
-    # One was added behind the others, and no group greeting has moved by it.
+    # A greeting was added at the end; group greetings, which are counted last, would have moved.
     return after[: len(before)] == before and not old.group_only_greetings
-
-
-def _parts_of(word: str) -> str:
-    return f"; it has {' and '.join(_NOTE_PARTS)}" if word == _DEPTH_PROMPT else ""
-
-
-def _greeting_named(word: str, part: str) -> CardField:
-    """A greeting by its number; the 0th is the first message."""
-    if not (part.isascii() and part.isdecimal() and len(part) <= 4):
-        raise FormatError("card", f"name a greeting by its number: {word}/1")
-    if int(part):
-        return CardField(word, str(int(part)))
-    if word == "greeting":
-        return CardField("first_message")
-    raise FormatError("card", f"greetings for groups are counted from 1: {word}/1")
 
 
 def _with_greeting(known: tuple[str, ...], field: CardField, text: str) -> tuple[str, ...]:
@@ -150,20 +147,13 @@ def _with_greeting(known: tuple[str, ...], field: CardField, text: str) -> tuple
     return (*known[: at - 1], *([text] if text.strip() else []), *known[at:])
 
 
-def _tags(text: str) -> tuple[str, ...]:
-    tags = tuple(dict.fromkeys(" ".join(one.split()) for one in text.split(",") if one.strip()))
-    if len(tags) > MOST_TAGS:
-        raise FormatError("card", f"a card has at most {MOST_TAGS} tags, not {len(tags)}")
-    return tags
-
-
 def _note_of(card: Card) -> Mapping[str, Any]:
     note = card.extensions.get(_DEPTH_PROMPT)
     return note if isinstance(note, Mapping) else {}
 
 
 def _with_note(card: Card, field: CardField, text: str) -> dict[str, Any]:
-    """The extensions with another note at a depth (SillyTavern's `depth_prompt`)."""
+    """Return the card's extensions with an edited `depth_prompt` (SillyTavern's note)."""
     value: str | int = text
     if field.part == "depth":
         number = "0" if text.lower() == "bottom" else text

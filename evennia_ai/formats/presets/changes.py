@@ -1,8 +1,8 @@
-"""What builders changed of a preset in a game, taken back into the preset.
+"""Apply the changes that builders made to components back to their preset.
 
-A component that stands for one of the preset's, by its key, is compared with the one that the
-preset gives under its grants: what differs is a change of the prompt, and nothing else is. So a
-prompt that stands in the history for want of a grant is not exported as one.
+Components belong to prompts by their key. Each changed component is compared with the one that the
+preset itself gives under its grants, and only the differences change the prompt. So a prompt that
+is inside the history only for lack of a grant is not exported as a prompt of the history.
 """
 
 from collections.abc import Collection, Iterable, Iterator, Mapping
@@ -21,110 +21,96 @@ from evennia_ai.formats.presets.preset import (
     PresetPrompt,
 )
 
-# Of a new prompt the identifier is made of what it is called, so that two exports are equal.
+# Identifiers of new prompts are derived from their names in this namespace, so that repeated
+# exports are equal.
 _NAMESPACE: Final = UUID("5d1a3d4e-6f0b-4f0e-9a57-2c1f3b8e7d60")
 _COPIED: Final = ("name", "content", "role")
+# Fields of a component for which presets have no member.
 _NOT_WRITTEN: Final = (
     *("depth_counts", "description", "volatile", "priority", "required", "scope", "trust"),
 )
+_PLAIN: Final = PromptComponent(id=1, key="plain")
+# The components of a preset have these values in the fields that it cannot write.
+_USUAL: Final = {**{name: getattr(_PLAIN, name) for name in _NOT_WRITTEN}, "trust": "imported"}
+# Keys of components that never become new prompts: the game's, and those of texts of others.
+_NO_PROMPTS: Final = frozenset({one.key for one in OWN.values()}.union(STATIC_IDS))
 
 
-def with_changes(
+def apply_changes(
     preset: Preset,
     changes: Iterable[PromptComponent],
     *,
     grants: Grants,
     removed: Collection[str] = (),
 ) -> Preset:
-    """The preset with the components that now stand for its own, and with new ones as new prompts.
+    """Return the preset with the changes that builders made to its components.
 
-    `removed` are the keys of components that are gone; the application's own prompts cannot be
-    removed and are switched off. Static components are the game's and are left out.
+    Args:
+        changes: components that replace those of the preset by their key; others become new
+            prompts. Static components belong to the game and are left out.
+        grants: the grants under which the preset made its components.
+        removed: keys of removed components. SillyTavern's own prompts cannot be removed, so they
+            are switched off.
     """
     before = {one.key: one for one in preset_components(preset, grants=grants)}
-    prompts = {_key_under(one, before): one for one in preset.by_identifier.values()}
+    # Without its grant, the component of a prompt has another key.
+    prompts = {
+        contained if (contained := contained_key(one)) in before else one.key: one
+        for one in preset.by_identifier.values()
+    }
     now = dict(before)
-    made: dict[str, PresetPrompt] = {}
+    changed: dict[str, PresetPrompt] = {}
     texts = preset.texts
     for component in changes:
         key = component.key
         if key == NEW_CHAT:
             texts = {**texts, NEW_CHAT_TEXT: component.content}
-        elif prompt := _prompt_now(component, prompts.get(key), before.get(key), preset):
-            made[prompt.identifier] = prompts[key] = prompt
-            now[key] = component
+            continue
+        if key not in prompts and key not in _NO_PROMPTS:
+            prompt = _new_prompt(component, preset)
+        elif key in prompts and key in before:
+            prompt = _changed_prompt(prompts[key], before[key], component)
+        else:
+            continue
+        changed[prompt.identifier] = prompts[key] = prompt
+        now[key] = component
     gone = {prompts[key].identifier for key in removed if key in prompts}
-    standing = {prompts[key].identifier: one for key, one in now.items() if key in prompts}
+    by_identifier = {prompts[key].identifier: one for key, one in now.items() if key in prompts}
     return preset.changed(
-        prompts=tuple(_prompts(preset, made, gone)),
-        order=_order(preset, standing, before, gone),
+        prompts=tuple(_changed_prompts(preset, changed, gone)),
+        order=_changed_order(preset, by_identifier, before, gone),
         texts=texts,
     )
 
 
-def _prompt_now(
-    component: PromptComponent,
-    prompt: PresetPrompt | None,
-    before: PromptComponent | None,
-    preset: Preset,
-) -> PresetPrompt | None:
-    """The prompt that a component is now, None for one that is none of a preset's."""
-    if prompt is not None:
-        return _changed(prompt, before, component) if before is not None else None
-    return None if component.key in _NO_PROMPTS else _new_prompt(component, preset)
-
-
-_NO_PROMPTS: Final = frozenset({one.key for one in OWN.values()}.union(STATIC_IDS))
-
-
-def not_written(changes: Iterable[PromptComponent]) -> tuple[str, ...]:
-    """What of the changed components a preset has no word for, a sentence each."""
+def list_unwritable(changes: Iterable[PromptComponent]) -> tuple[str, ...]:
+    """Return a sentence for each changed component with settings that presets do not have."""
     return tuple(
-        f"'{one.key}': {', '.join(fields)} cannot be said in a preset and stay behind"
+        f"'{one.key}': {', '.join(fields)} cannot be written in a preset and are left out"
         for one in changes
-        if (fields := [name for name in _NOT_WRITTEN if _is_said(one, name)])
+        if (fields := [name for name in _NOT_WRITTEN if getattr(one, name) != _USUAL[name]])
     )
 
 
-def _is_said(component: PromptComponent, name: str) -> bool:
-    """Whether a field of a component is otherwise than in what a preset gives."""
-    usual = "imported" if name == "trust" else _PLAIN_COMPONENT[name]
-    return bool(getattr(component, name) != usual)
-
-
-_PLAIN: Final = PromptComponent(id=1, key="plain")
-_PLAIN_COMPONENT: Final = {name: getattr(_PLAIN, name) for name in _NOT_WRITTEN}
-
-
-def _key_under(prompt: PresetPrompt, before: Mapping[str, PromptComponent]) -> str:
-    """The key that a prompt's component has under the grants it was made with."""
-    contained = contained_key(prompt)
-    return contained if contained in before else prompt.key
-
-
-def _changed(prompt: PresetPrompt, before: PromptComponent, now: PromptComponent) -> PresetPrompt:
-    """The prompt with what differs now."""
+def _changed_prompt(
+    prompt: PresetPrompt, before: PromptComponent, now: PromptComponent
+) -> PresetPrompt:
     names = ("role",) if prompt.is_marker else _COPIED
-    fields = {
+    fields: dict[str, Any] = {
         name: getattr(now, name) for name in names if getattr(now, name) != getattr(before, name)
     }
-    return prompt.changed(**fields, **_moved(before, now))
-
-
-def _moved(before: PromptComponent, now: PromptComponent) -> dict[str, Any]:
-    fields: dict[str, Any] = {}
-    if now.placement != before.placement:
+    has_moved = now.placement != before.placement
+    if has_moved:
         fields["position"] = "in_chat" if now.placement == "history" else "relative"
     if now.placement == "history":
-        if fields or now.injection_depth != before.injection_depth:
+        if has_moved or now.injection_depth != before.injection_depth:
             fields["depth"] = now.injection_depth
         if now.injection_order != before.injection_order:
             fields["injection_order"] = now.injection_order
-    return fields
+    return prompt.changed(**fields)
 
 
 def _new_prompt(component: PromptComponent, preset: Preset) -> PresetPrompt:
-    in_chat = component.placement == "history"
     prompt = PresetPrompt(
         identifier=str(uuid5(_NAMESPACE, f"{preset.name}\n{component.key}")),
         key=component.key,
@@ -133,7 +119,7 @@ def _new_prompt(component: PromptComponent, preset: Preset) -> PresetPrompt:
         role=component.role,
         is_in_file=False,
     )
-    if not in_chat:
+    if component.placement != "history":
         return prompt
     return prompt.changed(
         position="in_chat",
@@ -142,11 +128,11 @@ def _new_prompt(component: PromptComponent, preset: Preset) -> PresetPrompt:
     )
 
 
-def _prompts(
-    preset: Preset, made: Mapping[str, PresetPrompt], gone: Collection[str]
+def _changed_prompts(
+    preset: Preset, changed: Mapping[str, PresetPrompt], gone: Collection[str]
 ) -> Iterator[PresetPrompt]:
-    """The prompts as they are now; of doubles the first is the one that changed."""
-    left = dict(made)
+    """Yield the prompts after the changes; of prompts with one identifier the first changes."""
+    left = dict(changed)
     for prompt in preset.prompts:
         if prompt.identifier in gone and prompt.identifier not in OWN:
             continue
@@ -154,37 +140,36 @@ def _prompts(
     yield from left.values()
 
 
-def _order(
+def _changed_order(
     preset: Preset,
     now: Mapping[str, PromptComponent],
     before: Mapping[str, PromptComponent],
     gone: Collection[str],
 ) -> tuple[OrderItem, ...]:
-    """The order as it is now: moved where an ID changed, switched where a component was."""
-    items = [*preset.order, *(OrderItem(one, True) for one in now if _is_added(one, preset))]
-    items = [item for item in items if item.identifier not in gone or item.identifier in OWN]
-    items = [_switched(item, now, gone) for item in items]
-    if not any(_has_moved(one, before) for one in now.values()):
+    """Return the order after the changes.
+
+    Items move if a component has another ID, and are switched as their components are.
+    """
+    added = [OrderItem(name, True) for name in now if name not in preset.by_identifier]
+    items = [
+        _switched_item(item, now, gone)
+        for item in (*preset.order, *added)
+        if item.identifier not in gone or item.identifier in OWN
+    ]
+    known_ids = {key: one.id for key, one in before.items()}
+    if all(known_ids.get(one.key) == one.id for one in now.values()):
         return tuple(items)
     places: dict[str, int] = {}
     place = 0
     for item in items:
         component = now.get(item.identifier)
+        # An item without a component stays after the item that it follows.
         place = HISTORY_ID if item.identifier == HISTORY else component.id if component else place
         places[item.identifier] = place
     return tuple(sorted(items, key=lambda item: places[item.identifier]))
 
 
-def _is_added(identifier: str, preset: Preset) -> bool:
-    return identifier not in preset.by_identifier
-
-
-def _has_moved(component: PromptComponent, before: Mapping[str, PromptComponent]) -> bool:
-    known = before.get(component.key)
-    return known is None or known.id != component.id
-
-
-def _switched(
+def _switched_item(
     item: OrderItem, now: Mapping[str, PromptComponent], gone: Collection[str]
 ) -> OrderItem:
     if item.identifier in gone:

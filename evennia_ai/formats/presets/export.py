@@ -1,17 +1,16 @@
-"""A preset -> its file again, losing nothing: the stored original is walked, and only what differs
-from it is written.
+"""Export a preset as a file: the stored original, in which only the differences are written.
 
-Unknown members, the lists that nothing reads, dangling lines of the order, prompts that no list
-names, the order of members and each prompt's own stale `enabled` stay as they were. Secrets are not
-there any more.
+Everything else stays as it was: unknown members, lists that nothing reads, lines of the order that
+name no prompt, prompts that no list names, the order of members, and the outdated `enabled` of each
+prompt. Secrets were dropped when the file was read.
 """
 
 import json
 from collections.abc import Collection, Iterable, Mapping
-from typing import Any, Final
+from typing import Any, Final, Literal
 
 from evennia_ai.engine.prompt.components import ALL_GRANTS, Grants, PromptComponent
-from evennia_ai.formats.presets.changes import with_changes
+from evennia_ai.formats.presets.changes import apply_changes
 from evennia_ai.formats.presets.preset import (
     OLD_KEYS,
     ORDER_IN_USE,
@@ -28,8 +27,11 @@ from evennia_ai.formats.presets.preset import (
 from evennia_ai.formats.presets.reading import read_preset
 
 Object = dict[str, Any]
+Form = Literal["preset", "prompts"]
+FORMS: Final[tuple[Form, ...]] = ("preset", "prompts")
+"""`preset`: a preset as SillyTavern saves it today. `prompts`: an export of its prompt manager."""
 
-# The fields of a prompt by the names they have in a file.
+# The fields of a prompt by the names that files have for them.
 _FIELDS: Final[Mapping[str, str]] = {
     "name": "name",
     "content": "content",
@@ -42,128 +44,147 @@ _FIELDS: Final[Mapping[str, str]] = {
 }
 
 
-def exported(
+def dump_preset(
     preset: Preset,
     changes: Iterable[PromptComponent] = (),
     *,
     grants: Grants = ALL_GRANTS,
     removed: Collection[str] = (),
 ) -> str:
-    """The preset's file as JSON text, with what was switched in it and with the `changes` made.
+    """Return the preset's file as JSON text, with its switches and with changes of builders.
 
-    `changes` are components that now stand for the preset's own under these `grants`, by their
-    keys, and new ones; `removed` the keys of those that are gone (`with_changes`).
+    Args:
+        changes: changed and new components, as in `apply_changes`.
+        grants: the grants under which the preset made its components.
+        removed: keys of removed components.
     """
-    changed = with_changes(preset, changes, grants=grants, removed=removed)
-    return json.dumps(source_of(changed), ensure_ascii=False, allow_nan=False, indent=4) + "\n"
+    changed = apply_changes(preset, changes, grants=grants, removed=removed)
+    return json.dumps(edited_source(changed), ensure_ascii=False, allow_nan=False, indent=4) + "\n"
 
 
-def kept_text(preset: Preset) -> str:
-    """The file as it is kept: its JSON without secrets, as it was read."""
+def stored_text(preset: Preset) -> str:
+    """Return the JSON that is stored for a preset: its file as read, without secrets."""
     return json.dumps(preset.source, ensure_ascii=False, allow_nan=False)
 
 
-def source_of(preset: Preset) -> Mapping[str, Any]:
-    """The preset's own JSON value with what differs from it."""
+def convert_preset(preset: Preset, form: Form) -> Mapping[str, Any]:
+    """Return the preset's JSON value in one of the two forms that SillyTavern knows.
+
+    The form `prompts` has no room for the settings and for the prompts of SillyTavern itself.
+    """
+    source = edited_source(preset)
+    body = body_of(source)
+    items = [{"identifier": item.identifier, "enabled": item.enabled} for item in preset.order]
+    listed = [one for one in prompts_in(source) if isinstance(one, Mapping)]
+    if form == "prompts":
+        free = [
+            one
+            for one in listed
+            if not (one.get("system_prompt") or one.get("marker") or one.get("identifier") in OWN)
+        ]
+        data = {"prompts": free, "prompt_order": items}
+        return {"version": 1, "type": "full", "data": data}
+    rest = dict(source) if body is source else {}
+    for old in (*OLD_KEYS.values(), "names_in_completion"):  # moved to the members of today
+        rest.pop(old, None)
+    if source.get("names_in_completion") is True:
+        rest.setdefault("names_behavior", 1)
+    names = {one.get("identifier") for one in listed}
+    own = [preset.by_identifier[name] for name in OWN if name not in names]
+    written = body.get("prompt_order") if body is source else None
+    lists = written if isinstance(written, list) else []
+    if not lists or order_in(source) is None:
+        # the orders of other characters are kept
+        lists = [*lists, {"character_id": ORDER_IN_USE, "order": items}]
+    return {
+        **rest,
+        "prompts": [*prompts_in(source), *map(_prompt_as_json, own)],
+        "prompt_order": lists,
+    }
+
+
+def edited_source(preset: Preset) -> Mapping[str, Any]:
+    """Return the JSON value of the preset's file with everything that was changed in the preset."""
     before = read_preset(preset.source, name=preset.name)
     texts = {name: text for name, text in preset.texts.items() if text != before.texts[name]}
-    source = _with_old_keys({**preset.source, **texts}, before, preset)
-    body = dict(body_of(source))
-    if (prompts := _prompts(before, preset)) != prompts_in(source):
-        body["prompts"] = prompts
-    if preset.order != before.order:
-        body["prompt_order"] = _lists(body.get("prompt_order"), before, preset)
-    return body if body_of(source) is source else {**source, "data": body}
-
-
-def _with_old_keys(source: Object, before: Preset, preset: Preset) -> Object:
-    """The file with the texts of own prompts in the members in which old files have them."""
-    for identifier, name in OLD_KEYS.items():
+    source: Object = {**preset.source, **texts}
+    for identifier, name in OLD_KEYS.items():  # old files have the texts of own prompts there
         was, now = before.by_identifier[identifier], preset.by_identifier[identifier]
         if not was.is_in_file and name in source and was.content != now.content:
             source[name] = now.content
-    return source
+    body = dict(body_of(source))
+    if (prompts := _edited_prompts(before, preset)) != prompts_in(source):
+        body["prompts"] = prompts
+    if preset.order != before.order:
+        body["prompt_order"] = _edited_lists(body.get("prompt_order"), before, preset)
+    return body if body_of(source) is source else {**source, "data": body}
 
 
-def _prompts(before: Preset, preset: Preset) -> list[Any]:
-    """`prompts` with the fields that differ; what is new stands at the end."""
+def _edited_prompts(before: Preset, preset: Preset) -> list[Any]:
+    """Return the member `prompts` with the changed fields; new prompts are at its end."""
     now = {prompt.key: prompt for prompt in preset.prompts}
     read = iter(before.prompts)
     written: list[Any] = []
     for item in prompts_in(preset.source):
         was = next(read) if isinstance(item, Mapping) else None
-        if was is None:
+        if was is None:  # not an object: the reader has skipped it too
             written.append(item)
         elif was.key in now:
-            written.append({**item, **_differing(was, now[was.key])})
+            written.append({**item, **_changed_fields(was, now[was.key])})
     known = {prompt.key: prompt for prompt in before.prompts}
     for prompt in preset.prompts:
-        if not prompt.is_in_file and known.get(prompt.key) != prompt:
-            written += _added(prompt, known.get(prompt.key), preset)
+        was = known.get(prompt.key)
+        if prompt.is_in_file or was == prompt:
+            continue
+        has_old_key = was is not None and OLD_KEYS.get(prompt.identifier) in preset.source
+        if was is not None and has_old_key and _changed_fields(was, prompt).keys() <= {"content"}:
+            continue  # `edited_source` has written its text into the old member
+        written.append(_prompt_as_json(prompt))
     return written
 
 
-def _added(prompt: PresetPrompt, was: PresetPrompt | None, preset: Preset) -> list[Object]:
-    """A prompt that the file does not list, unless it has its text in an old member."""
-    has_old_key = was is not None and OLD_KEYS.get(prompt.identifier) in preset.source
-    if was is not None and has_old_key and _differing(was, prompt).keys() <= {"content"}:
-        return []
-    return [as_item(prompt)]
-
-
-def as_item(prompt: PresetPrompt) -> Object:
-    """A prompt as a file lists it, with all its fields."""
+def _prompt_as_json(prompt: PresetPrompt) -> Object:
+    """Return a prompt as files list it, with all its fields."""
     return {
         "identifier": prompt.identifier,
         "system_prompt": prompt.identifier in OWN,
         "marker": prompt.is_marker,
-        **{name: _as_json(prompt, attribute) for attribute, name in _FIELDS.items()},
+        **{name: _field_as_json(prompt, attribute) for attribute, name in _FIELDS.items()},
     }
 
 
-def _differing(was: PresetPrompt, now: PresetPrompt) -> Object:
+def _changed_fields(was: PresetPrompt, now: PresetPrompt) -> Object:
     return {
-        name: _as_json(now, attribute)
+        name: _field_as_json(now, attribute)
         for attribute, name in _FIELDS.items()
         if getattr(now, attribute) != getattr(was, attribute)
     }
 
 
-def _as_json(prompt: PresetPrompt, attribute: str) -> Any:
+def _field_as_json(prompt: PresetPrompt, attribute: str) -> Any:
     value = getattr(prompt, attribute)
     if attribute == "position":
         return int(value == "in_chat")
     return list(value) if isinstance(value, tuple) else value
 
 
-def _lists(written: Any, before: Preset, preset: Preset) -> list[Any]:
-    """`prompt_order` with the order in use written anew."""
+def _edited_lists(written: Any, before: Preset, preset: Preset) -> list[Any]:
+    """Return the member `prompt_order` with a new order in use."""
     lists = written if isinstance(written, list) else []
-    order = _order(order_in(preset.source) or [], before, preset)
+    order = _edited_order(order_in(preset.source) or [], before, preset)
     if is_list_of_items(lists):
         return order
     found = False
-    made: list[Any] = []
+    edited: list[Any] = []
     for one in lists:
-        is_meant = not found and is_order_in_use(one)
-        found = found or is_meant
-        made.append({**one, "order": order} if is_meant else one)
-    return made if found else [*made, {"character_id": ORDER_IN_USE, "order": order}]
+        is_in_use = not found and is_order_in_use(one)
+        found = found or is_in_use
+        edited.append({**one, "order": order} if is_in_use else one)
+    return edited if found else [*edited, {"character_id": ORDER_IN_USE, "order": order}]
 
 
-def _order(items: list[Any], before: Preset, preset: Preset) -> list[Any]:
-    """The lines of the order; those that name no prompt stay behind the line they follow."""
-    lines, followers = _parted(items, before)
-    named = {item.identifier for item in preset.order}
-    made: list[Any] = followers.pop("", [])
-    for item in preset.order:
-        made.append(_line(lines.get(item.identifier), item))
-        made += followers.get(item.identifier, [])
-    return made + [one for name in followers if name not in named for one in followers[name]]
-
-
-def _parted(items: list[Any], before: Preset) -> tuple[dict[str, Object], dict[str, list[Any]]]:
-    """The lines that count, by identifier, and the others by the one that each follows."""
+def _edited_order(items: list[Any], before: Preset, preset: Preset) -> list[Any]:
+    """Return the lines of the order; lines without effect stay after the line they follow."""
     lines: dict[str, Object] = {}
     followers: dict[str, list[Any]] = {}
     newest = ""
@@ -174,10 +195,15 @@ def _parted(items: list[Any], before: Preset) -> tuple[dict[str, Object], dict[s
             newest = name
         else:
             followers.setdefault(newest, []).append(item)
-    return lines, followers
+    named = {item.identifier for item in preset.order}
+    edited: list[Any] = followers.pop("", [])
+    for order_item in preset.order:
+        edited.append(_edited_line(lines.get(order_item.identifier), order_item))
+        edited += followers.get(order_item.identifier, [])
+    return edited + [one for name in followers if name not in named for one in followers[name]]
 
 
-def _line(written: Object | None, item: OrderItem) -> Object:
+def _edited_line(written: Object | None, item: OrderItem) -> Object:
     if written is None:
         return {"identifier": item.identifier, "enabled": item.enabled}
     is_on = written.get("enabled") is True

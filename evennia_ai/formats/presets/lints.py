@@ -1,4 +1,4 @@
-"""What the author of a preset should look at again, a sentence each."""
+"""Lints of presets, for their authors."""
 
 import re
 from collections.abc import Iterator
@@ -18,45 +18,39 @@ _SET: Final = re.compile(r"\{\{\s*(?:set|add|inc|dec)var\s*::\s*([^{}:]+?)\s*(?:
 _READ: Final = re.compile(r"\{\{\s*getvar\s*::\s*([^{}:]+?)\s*\}\}", re.I)
 
 
-def lints(preset: Preset) -> Iterator[Finding]:
-    """The findings: what reading told, macros nobody knows, variables nobody sets.
+def lint_preset(preset: Preset) -> Iterator[Finding]:
+    """Yield the findings on a preset: notices of the reader, unknown macros, unset variables.
 
-    Errors are what could not be read, and a preset without the history. That secrets were dropped
-    is nothing that an author can mend.
+    Unreadable values and a missing history are errors. The notice on dropped secrets is left out,
+    because authors cannot mend that.
     """
     yield from (Finding(each, True) for each in preset.notices if not each.startswith(SECRETS))
     if HISTORY in preset.switches and not preset.is_on(HISTORY):
         yield Finding("chatHistory is off: the model sees nothing of what was said", True)
     yield from map(Finding, extensions_asked(one.content for one in preset.prompts))
-    yield from map(Finding, _doubts(preset))
+    yield from map(Finding, _list_doubts(preset))
 
 
-def _doubts(preset: Preset) -> Iterator[str]:
+def _list_doubts(preset: Preset) -> Iterator[str]:
     prompts = [preset.by_identifier[item.identifier] for item in preset.order]
+    texts = [(_label(prompt), prompt.content) for prompt in prompts]
+    texts += [(name, preset.texts[name]) for name in SENT_TEXTS]
+    for where, text in texts:
+        for macro in unknown_macros(text):
+            yield f"{where}: {macro} is not a macro here and is sent as it is written"
+    known = {name for prompt in prompts for name in _SET.findall(prompt.content)}
     for prompt in prompts:
-        for macro in unknown_macros(prompt.content):
-            yield f"{_named(prompt)}: {macro} is no macro here and is sent as it is written"
-    for name in SENT_TEXTS:
-        for macro in unknown_macros(preset.texts[name]):
-            yield f"{name}: {macro} is no macro here and is sent as it is written"
-    yield from _variables(prompts)
+        for name in _READ.findall(prompt.content):
+            if name not in known:
+                known.add(name)  # report only the first prompt that reads it
+                yield f"{_label(prompt)}: no prompt sets the variable '{name}' that it reads"
     if (form := preset.texts["wi_format"]).strip() and LORE not in form:
-        yield f"wi_format: has no {LORE} and does not count; lore stands bare"
+        yield f"wi_format: has no {LORE} and is ignored; lore is sent without a format"
     for component in preset_components(preset, grants=ALL_GRANTS):
         before = component.placement == "ordered" and component.id < HISTORY_ID
         if before and (sentence := describe_dependence(component.content)):
             yield f"prompt '{component.name or component.key}': {sentence}"
 
 
-def _variables(prompts: list[PresetPrompt]) -> Iterator[str]:
-    """Variables that no prompt of the order sets, each with the first that reads it."""
-    known = {name for prompt in prompts for name in _SET.findall(prompt.content)}
-    for prompt in prompts:
-        for name in _READ.findall(prompt.content):
-            if name not in known:
-                known.add(name)
-                yield f"{_named(prompt)}: no prompt sets the variable '{name}' that it reads"
-
-
-def _named(prompt: PresetPrompt) -> str:
+def _label(prompt: PresetPrompt) -> str:
     return f"prompt '{prompt.name or prompt.identifier}'"

@@ -1,20 +1,22 @@
-"""What a preset gives the prompt: its prompts as components, its formats as rules of assembly.
+"""Turn a preset into components and rules of assembly, within its grants.
 
-Preset text knows macros only, whoever vouches for it. A preset may do what it was granted
-(`evennia_ai.engine.prompt.components`):
+Macros are expanded in preset text, template logic never runs. The grants of a preset
+(`evennia_ai.engine.prompt.components`) allow this:
 
-    system_prompt  its main prompt stands first, where a card's system prompt may replace it
-    fields         its other prompts stand before the history
-    after_history  what its order has after the history stands there
-    positions      texts of the card, the persona and lore stand where its order has them
-    roles          its prompts speak as system or assistant, those texts in the role it gives them
+    system_prompt  its main prompt comes first; a card's system prompt may replace it
+    fields         its other prompts are before the history
+    after_history  prompts that its order has after the history are after the history
+    positions      texts of the card, the persona and lore are where its order has them
+    roles          its prompts have the role system or assistant, and so have those texts
 
-Without a grant the text stands in the history as a user's: at its own depth, else at the top, what
-follows the history near its end; and the card's texts stay where they are without a preset.
+A prompt without its grant is inside the history as a message of the user: at its own depth, at the
+top, or near the end if the order has it after the history. The texts of the card stay where they
+are without a preset.
 
-The list's order is that of the IDs. What precedes the character's description begins at 11, below
-the game's own texts; that and what follows begins at 1061, so that the NPC's builder has said who
-it is; what follows the history begins at 5001. IDs that are multiples of 10 are the engine's.
+IDs follow the order of the list. Prompts before the character's description get IDs from 11, after
+the game's own texts. The description and what follows it get IDs from 1061, so that the game has
+introduced the character. What follows the history gets IDs from 5001. Multiples of 10 are reserved
+for the engine.
 """
 
 from collections.abc import Iterable, Iterator
@@ -48,7 +50,7 @@ DESCRIBED_ID: Final = 1061
 AFTER_ID: Final = HISTORY_ID + 1
 NEW_CHAT_ID: Final = HISTORY_ID - 1
 _FIRST_ROOM: Final = 890
-"""Prompts that may precede the description: the IDs below 1000 without multiples of 10."""
+"""How many prompts fit before the description: the IDs below 1000 without multiples of 10."""
 _DESCRIPTION: Final = "charDescription"
 _HISTORY_COMPONENT: Final = next(one for one in STATIC_COMPONENTS if one.id == HISTORY_ID)
 _OWN_TEXT_GRANTS: Final[dict[str, Grant]] = {MAIN: "system_prompt", JAILBREAK: "after_history"}
@@ -57,34 +59,43 @@ _OWN_TEXT_GRANTS: Final[dict[str, Grant]] = {MAIN: "system_prompt", JAILBREAK: "
 def preset_components(
     preset: Preset, *, grants: Grants, after_depth: int = AFTER_DEPTH
 ) -> tuple[PromptComponent, ...]:
-    """The prompts that the order names as components, by ID; those switched off are disabled.
+    """Return the prompts of the order as components, by ID; prompts that are off are disabled.
 
-    The grant for the text itself lets the main prompt and the instructions for after the history
-    speak as the system, as it lets a card's. Those that are places have no text: `with_texts` puts
-    the texts there. `after_depth` is where what follows the history stands without the grant, in
-    messages from the newest.
+    The main prompt and the post-history instructions need no grant for roles to have the role
+    system: the grants for their texts include it, as for those of a card. Markers become components
+    without text, which `place_texts` fills.
+
+    Args:
+        after_depth: the depth of prompts after the history if the grant for them is missing.
     """
     placing = _Placing(grants, after_depth)
     made = [
-        placing.component(preset.by_identifier[item.identifier], number, item.enabled, is_after)
-        for item, number, is_after in numbered(preset)
+        placing.prompt_component(
+            preset.by_identifier[item.identifier], number, item.enabled, is_after
+        )
+        for item, number, is_after in number_prompts(preset)
         if item.identifier != HISTORY
     ]
-    made += [placing.new_chat(preset)]
+    made += [placing.new_chat_component(preset)]
     if "positions" in grants and not preset.is_on(HISTORY) and HISTORY in preset.switches:
         made += [_HISTORY_COMPONENT.changed(enabled=False)]
     return tuple(sorted((one for one in made if one is not None), key=lambda one: one.id))
 
 
 def preset_assembly(preset: Preset) -> AssemblyRules:
-    """How the preset has a prompt put together."""
+    """Return the rules of assembly that the preset sets."""
     texts = preset.texts
     lore = texts["wi_format"]
+
+    def empty_is_bare(text: str) -> str | None:
+        # An empty format leaves the field bare since SillyTavern 1.13, and out before.
+        return None if not text.strip() and preset.is_of_1_13 else text
+
     return replace(
         PRESETS["sillytavern"],
         example_heading=texts["new_example_chat_prompt"],
-        scenario_format=_format(texts["scenario_format"], preset),
-        personality_format=_format(texts["personality_format"], preset),
+        scenario_format=empty_is_bare(texts["scenario_format"]),
+        personality_format=empty_is_bare(texts["personality_format"]),
         lore_format=lore if LORE in lore else "",
         names=preset.names or PRESETS["sillytavern"].names,
         quote_user=preset.quotes,
@@ -93,10 +104,10 @@ def preset_assembly(preset: Preset) -> AssemblyRules:
     )
 
 
-def off_in(preset: Preset, generation: str) -> frozenset[str]:
-    """The keys of the components that are left out of this kind of generation by their triggers.
+def keys_left_out(preset: Preset, generation: str) -> frozenset[str]:
+    """Return the keys of components that their triggers exclude from a kind of generation.
 
-    `normal` are an NPC's answers, `quiet` what is asked in the background.
+    Answers of NPCs are `normal`, model calls in the background `quiet`.
     """
     return frozenset(
         key
@@ -106,28 +117,32 @@ def off_in(preset: Preset, generation: str) -> frozenset[str]:
     )
 
 
-def default_texts(preset: Preset, *, grants: Grants) -> dict[str, str]:
-    """The texts that a card's own may replace, by the key of their component.
+def replaceable_texts(preset: Preset, *, grants: Grants) -> dict[str, str]:
+    """Return the texts that a card may replace with its own, by the key of their component.
 
-    They are `default_system_prompt` and `default_post_history` of `card_components`.
+    `card_components` takes them as `default_system_prompt` and `default_post_history`.
     """
     made = {one.key: one for one in preset_components(preset, grants=grants)}
     keys = (OWN[name].key for name in _OWN_TEXT_GRANTS)
     return {key: made[key].content for key in keys if key in made and made[key].enabled}
 
 
-def with_texts(
+def place_texts(
     preset: Preset,
     texts: Iterable[PromptComponent],
     *,
     grants: Grants,
     after_depth: int = AFTER_DEPTH,
 ) -> tuple[PromptComponent, ...]:
-    """The preset's components with the texts of card and persona at the places it has for them.
+    """Return the preset's components with texts of the card and the persona in their places.
 
-    `texts` are those components; text without a grant of its own stays where it is. A card's
-    system prompt and its instructions replace the preset's, which were its defaults
-    (`default_texts`), unless the preset forbids it. `after_depth` as in `preset_components`.
+    A card's system prompt and post-history instructions replace those of the preset, unless the
+    preset forbids it.
+
+    Args:
+        texts: components of the card and the persona. A contained one stays where it is.
+        grants: the grants of the preset.
+        after_depth: the depth of prompts after the history if the grant for them is missing.
     """
     made = preset_components(preset, grants=grants, after_depth=after_depth)
     placed = {one.key: one for one in made}
@@ -137,29 +152,19 @@ def with_texts(
         if place is None or text.is_contained:
             placed[text.key] = text
         elif text.key not in forbidden:
-            placed[text.key] = _at_place(text, place, grants)
+            placed[text.key] = text.changed(
+                id=place.id,
+                role=place.role if "roles" in grants else text.role,
+                enabled=place.enabled,
+                placement=place.placement,
+                injection_depth=place.injection_depth,
+                injection_order=place.injection_order,
+            )
     return tuple(sorted(placed.values(), key=lambda one: one.id))
 
 
-def _format(text: str, preset: Preset) -> str | None:
-    """A format; an empty one leaves the field bare from SillyTavern 1.13 on, and out before."""
-    return None if not text.strip() and preset.is_of_1_13 else text
-
-
-def _at_place(text: PromptComponent, place: PromptComponent, grants: Grants) -> PromptComponent:
-    """A text at a preset's place, in the role it has there where the preset may say that."""
-    return text.changed(
-        id=place.id,
-        role=place.role if "roles" in grants else text.role,
-        enabled=place.enabled,
-        placement=place.placement,
-        injection_depth=place.injection_depth,
-        injection_order=place.injection_order,
-    )
-
-
 def needed_grants(prompt: PresetPrompt, *, is_after: bool) -> Grants:
-    """What a prompt needs to stand where it asks to, as who it asks to."""
+    """Return the grants that a prompt needs for the place and role that it asks for."""
     if prompt.is_marker:
         roles: Grants = frozenset() if prompt.role == "system" else frozenset({"roles"})
         return roles | {"positions"}
@@ -171,7 +176,7 @@ def needed_grants(prompt: PresetPrompt, *, is_after: bool) -> Grants:
 
 
 def _text_grants(prompt: PresetPrompt, *, is_after: bool) -> Grants:
-    """The grants for the place of a text, and for what a card may replace wherever it stands."""
+    """Return the grants for the place of a text; texts that a card may replace always need one."""
     own = _OWN_TEXT_GRANTS.get(prompt.identifier)
     needed: set[Grant] = set() if own is None else {own}
     if prompt.position == "relative" and is_after:
@@ -181,12 +186,17 @@ def _text_grants(prompt: PresetPrompt, *, is_after: bool) -> Grants:
     return frozenset(needed)
 
 
-def numbered(preset: Preset) -> Iterator[tuple[OrderItem, int, bool]]:
-    """The items of the order, each with its ID and whether it follows the history.
+def number_prompts(preset: Preset) -> Iterator[tuple[OrderItem, int, bool]]:
+    """Yield the items of the order, each with its ID and True if it follows the history.
 
-    A place that the order does not name is at the very end, where the application puts it.
+    SillyTavern puts markers that the order lacks at its end, and so does this.
     """
-    order = [*preset.order, *_unnamed_places(preset)]
+    unnamed_markers = [
+        OrderItem(name, True)
+        for name, own in OWN.items()
+        if own.is_marker and name != HISTORY and name not in preset.switches
+    ]
+    order = [*preset.order, *unnamed_markers]
     names = [item.identifier for item in order]
     history = names.index(HISTORY) if HISTORY in names else len(names)
     described = names.index(_DESCRIPTION) if _DESCRIPTION in names[:history] else history
@@ -199,56 +209,50 @@ def numbered(preset: Preset) -> Iterator[tuple[OrderItem, int, bool]]:
         yield item, next(ids), index > history
 
 
-def _unnamed_places(preset: Preset) -> list[OrderItem]:
-    return [
-        OrderItem(name, True)
-        for name, own in OWN.items()
-        if own.is_marker and name != HISTORY and name not in preset.switches
-    ]
-
-
 def _free_ids(first: int) -> Iterator[int]:
     return (number for number in range(first, 10**6) if number % 10)
 
 
 def contained_key(prompt: PresetPrompt) -> str:
-    """The key of a text that no card may replace, because nobody vouches for it."""
+    """Return the key of a prompt's component when it lacks its grant, so no card can replace it."""
     return f"st_{prompt.identifier}" if prompt.identifier in _OWN_TEXT_GRANTS else prompt.key
 
 
 class _Placing:
-    """Makes components of prompts under the grants that a preset has."""
+    """A maker of components from prompts, under the grants of a preset."""
 
     def __init__(self, grants: Grants, after_depth: int) -> None:
         self._grants = grants
         self._after_depth = after_depth
 
-    def component(
+    def prompt_component(
         self, prompt: PresetPrompt, number: int, enabled: bool, is_after: bool
     ) -> PromptComponent | None:
-        """The component of a prompt, None for a place that it may not move."""
+        """Return the component of a prompt, None for a marker that the preset may not use."""
         if prompt.is_marker:
             if "positions" not in self._grants or prompt.identifier not in OWN:
                 return None
             role = prompt.role if "roles" in self._grants else "system"
-            return _made(
-                prompt, prompt.key, number, enabled, content="", role=role, **_spot(prompt)
+            return _build_component(
+                prompt, prompt.key, number, enabled, content="", role=role, **_place_fields(prompt)
             )
         if prompt.position == "in_chat":
             if self._grants >= needed_grants(prompt, is_after=is_after) | {"roles"}:
-                return _made(prompt, prompt.key, number, enabled, **_spot(prompt))
-            return _contained(
+                return _build_component(
+                    prompt, prompt.key, number, enabled, **_place_fields(prompt)
+                )
+            return _build_contained(
                 prompt, number, enabled, depth=prompt.depth, order=prompt.injection_order
             )
         if self._grants >= _text_grants(prompt, is_after=is_after):
             has_role = needed_grants(prompt, is_after=is_after) <= self._grants
             role = prompt.role if has_role else "user"
-            return _made(prompt, prompt.key, number, enabled, role=role)
+            return _build_component(prompt, prompt.key, number, enabled, role=role)
         depth = self._after_depth if is_after else MAX_DEPTH
-        return _contained(prompt, number, enabled, depth=depth)
+        return _build_contained(prompt, number, enabled, depth=depth)
 
-    def new_chat(self, preset: Preset) -> PromptComponent:
-        """The line above the history."""
+    def new_chat_component(self, preset: Preset) -> PromptComponent:
+        """Return the component of the line above the history."""
         line = PromptComponent(
             id=NEW_CHAT_ID,
             key=NEW_CHAT,
@@ -266,7 +270,7 @@ class _Placing:
         )
 
 
-def _made(
+def _build_component(
     prompt: PresetPrompt, key: str, number: int, enabled: bool, **fields: Any
 ) -> PromptComponent:
     return PromptComponent(
@@ -283,11 +287,11 @@ def _made(
     )
 
 
-def _contained(
+def _build_contained(
     prompt: PresetPrompt, number: int, enabled: bool, *, depth: int, order: int = 100
 ) -> PromptComponent:
-    """The prompt where text without a grant may stand."""
-    return _made(
+    """Build the component of a prompt without its grant: in the history, as the user's."""
+    return _build_component(
         prompt,
         contained_key(prompt),
         number,
@@ -300,8 +304,8 @@ def _contained(
     )
 
 
-def _spot(prompt: PresetPrompt) -> dict[str, Any]:
-    """Where a prompt in the chat stands."""
+def _place_fields(prompt: PresetPrompt) -> dict[str, Any]:
+    """Return the fields of the place of a prompt that has a depth in the chat."""
     if prompt.position == "relative":
         return {}
     return {

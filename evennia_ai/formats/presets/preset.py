@@ -1,8 +1,8 @@
-"""Preset: what a preset file of SillyTavern says, as values, with the file's own JSON beside.
+"""The preset as a value, which keeps the JSON of its file.
 
-A preset is a list of prompts and an order that says which of them are sent and where they stand.
-Twelve of them are the application's own; eight of these are places for texts that come from
-elsewhere: the card, the persona, lore, the history.
+A preset is a list of prompts, and an order that decides which of them are sent and in which place.
+Twelve prompts belong to SillyTavern itself. Eight of these are markers: places for texts of the
+card, the persona, lore and the history.
 """
 
 from collections.abc import Mapping
@@ -25,16 +25,16 @@ JAILBREAK: Final = "jailbreak"
 NEW_CHAT_TEXT: Final = "new_chat_prompt"
 """The member with the line above the history."""
 ORDER_IN_USE: Final = 100001
-"""The `character_id` of the one order that counts; nothing reads the others."""
+"""The `character_id` of the order that SillyTavern uses; it ignores all others."""
 
 OLD_KEYS: Final[Mapping[str, str]] = MappingProxyType(
     {MAIN: "main_prompt", "nsfw": "nsfw_prompt", JAILBREAK: "jailbreak_prompt"}
 )
-"""The members in which old files have the texts of own prompts, by identifier."""
+"""Members in which old files have the texts of SillyTavern's own prompts, by identifier."""
 
 
 class OwnPrompt(NamedTuple):
-    """One of the application's own prompts: the component it becomes, and how it is called."""
+    """One of SillyTavern's own prompts, with the key of its component."""
 
     key: str
     name: str
@@ -68,7 +68,7 @@ OWN: Final[Mapping[str, OwnPrompt]] = MappingProxyType(
         JAILBREAK: OwnPrompt("post_history_instructions", "Post-History Instructions", False),
     }
 )
-"""The application's own prompts by identifier, in their default order."""
+"""SillyTavern's own prompts by identifier, in their default order."""
 
 TEXT_DEFAULTS: Final[Mapping[str, str]] = MappingProxyType(
     {
@@ -87,13 +87,13 @@ TEXT_DEFAULTS: Final[Mapping[str, str]] = MappingProxyType(
         "human_sysprompt_message": "",
     }
 )
-"""The utility texts, as they are where a file has none."""
+"""The default values of the utility texts."""
 
 SENT_TEXTS: Final = (
     *(NEW_CHAT_TEXT, "new_example_chat_prompt", "send_if_empty", "wi_format", "scenario_format"),
     "personality_format",
 )
-"""The utility texts that stand in prompts here."""
+"""The utility texts that prompts of this package may contain."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -107,25 +107,25 @@ class PresetPrompt:
     content: str = ""
     role: Role = "system"
     is_marker: bool = False
-    """Whether it is a place, whose text comes from elsewhere."""
+    """True for a place whose text comes from elsewhere."""
     position: PromptPosition = "relative"
     depth: int = DEFAULT_DEPTH
-    """Messages that follow it; counts with the position `in_chat` alone, as does the order."""
+    """How many messages follow it; like the order, only used with the position `in_chat`."""
     injection_order: int = 100
     triggers: tuple[str, ...] = ()
-    """The kinds of generation it is sent for; none: all of them."""
+    """The kinds of generation for which it is sent; empty for all kinds."""
     forbids_overrides: bool = False
-    """Whether a card may not replace it."""
+    """True if a card may not replace it."""
     is_in_file: bool = True
-    """False for one of the application's own that the file does not have, and for a new one."""
+    """False for SillyTavern's own prompts that the file lacks, and for new prompts."""
 
     def changed(self, **fields: Any) -> "PresetPrompt":
-        """A copy with `fields` replaced."""
+        """Return a copy with these fields replaced."""
         return replace(self, **fields)
 
 
 class OrderItem(NamedTuple):
-    """One line of the order: a prompt, and whether it is switched on."""
+    """One line of the order: a prompt and its switch."""
 
     identifier: str
     enabled: bool
@@ -133,28 +133,28 @@ class OrderItem(NamedTuple):
 
 @dataclass(frozen=True, kw_only=True)
 class Preset:
-    """A preset; what is changed in it is changed here, and `source` stays as it was read."""
+    """A preset; edits change its fields, and `source` stays as it was read."""
 
     name: str
     prompts: tuple[PresetPrompt, ...]
-    """All prompts in the order of the file, then those of the application's own that it lacks."""
+    """All prompts in the order of the file, then SillyTavern's own prompts that it lacks."""
     order: tuple[OrderItem, ...]
-    """The order in use, without items that name no prompt."""
+    """The order in use, without items for unknown prompts."""
     texts: Mapping[str, str] = field(default_factory=lambda: TEXT_DEFAULTS)
     """The utility texts by their names in the file."""
     names: Names | None = None
-    """Where speakers are named; None: where more than two speak, and nowhere else."""
+    """How speakers are named; None names them only if more than two speak."""
     squash: bool = False
     quotes: bool = False
     source: Mapping[str, Any] = field(default_factory=dict)
-    """The file's own JSON value without secrets, which export writes again."""
+    """The JSON value of the file without secrets, from which it is exported."""
     secrets: tuple[str, ...] = ()
-    """Where the file had secrets: their names, with the way to them."""
+    """The paths of secrets that were dropped from the file."""
     notices: tuple[str, ...] = ()
 
     @cached_property
     def by_identifier(self) -> Mapping[str, PresetPrompt]:
-        """The prompts by identifier; of doubles the first counts."""
+        """The prompts by identifier; of prompts with the same one, the first counts."""
         found: dict[str, PresetPrompt] = {}
         for prompt in self.prompts:
             found.setdefault(prompt.identifier, prompt)
@@ -162,27 +162,28 @@ class Preset:
 
     @cached_property
     def switches(self) -> Mapping[str, bool]:
-        """Whether each prompt that the order names is on, by identifier, in its order."""
+        """The switches of the prompts in the order, by identifier."""
         return dict(self.order)
 
     @cached_property
     def is_of_1_13(self) -> bool:
-        """Whether the file was written by SillyTavern 1.13 or newer: earlier ones have no order."""
+        """True if SillyTavern 1.13 or newer wrote the file: older ones write no injection order."""
         prompts = prompts_in(self.source)
         return any(isinstance(one, Mapping) and "injection_order" in one for one in prompts)
 
     def is_on(self, identifier: str) -> bool:
-        """Whether the order names this prompt and has it switched on."""
+        """True if this prompt is in the order and switched on."""
         return self.switches.get(identifier, False)
 
     def changed(self, **fields: Any) -> "Preset":
-        """A copy with `fields` replaced."""
+        """Return a copy with these fields replaced."""
         return replace(self, **fields)
 
 
 def body_of(source: Mapping[str, Any]) -> Mapping[str, Any]:
-    """Where `prompts` and `prompt_order` stand: the file itself, or the `data` of an export of the
-    prompt manager.
+    """Return the object with `prompts` and `prompt_order`.
+
+    It is the file itself, or the `data` of an export of the prompt manager.
     """
     inner = source.get("data")
     is_export = "prompts" not in source and isinstance(inner, Mapping) and "prompts" in inner
@@ -190,15 +191,15 @@ def body_of(source: Mapping[str, Any]) -> Mapping[str, Any]:
 
 
 def prompts_in(source: Mapping[str, Any]) -> list[Any]:
-    """The listed prompts of a file as they are written."""
+    """Return the raw prompts of a file."""
     listed = body_of(source).get("prompts")
     return listed if isinstance(listed, list) else []
 
 
 def order_in(source: Mapping[str, Any]) -> list[Any] | None:
-    """The items of the order in use as they are written, None where the file has none.
+    """Return the raw items of the order in use, None if the file has no order.
 
-    An export of the prompt manager has a flat list of them.
+    An export of the prompt manager has one flat order instead of a list of orders.
     """
     listed = body_of(source).get("prompt_order")
     if not isinstance(listed, list):
@@ -210,10 +211,10 @@ def order_in(source: Mapping[str, Any]) -> list[Any] | None:
 
 
 def is_list_of_items(listed: list[Any]) -> bool:
-    """Whether this is a flat order and not a list of orders."""
+    """True for a flat order, False for a list of orders."""
     return any(isinstance(one, Mapping) and "identifier" in one for one in listed)
 
 
 def is_order_in_use(one: Any) -> bool:
-    """Whether this is the order that counts, of a list of orders."""
+    """True if an item of a list of orders is the one that SillyTavern uses."""
     return isinstance(one, Mapping) and str(one.get("character_id")) == str(ORDER_IN_USE)

@@ -1,8 +1,8 @@
-"""A preset file of SillyTavern -> Preset: lenient with what is odd in it, strict with its size.
+"""Read a preset file of SillyTavern, leniently with odd values and strictly with sizes.
 
-Both forms of file are read: the preset, and the export of the prompt manager, which holds prompts
-and their order alone. A field that cannot be what it is keeps its default and is told; a file that
-is no preset, or is over a limit, is refused whole.
+There are two forms of file: the preset, and the export of the prompt manager, which has only
+prompts and their order. A field with an impossible value gets its default and a notice. A file that
+is not a preset, or is over a limit, is refused as a whole.
 """
 
 import re
@@ -37,14 +37,14 @@ from evennia_ai.formats.presets.preset import (
     body_of,
     order_in,
 )
-from evennia_ai.formats.presets.secrets import without_secrets
+from evennia_ai.formats.presets.secrets import drop_secrets
 
 MIB: Final = 1024 * 1024
 MAX_ORDER: Final = 10**9
 MOST_AFTER: Final = 440
-"""Prompts that may stand after the history: so many IDs are free there."""
+"""The largest number of prompts after the history, for which IDs are free."""
 SECRETS: Final = "secrets were dropped"
-"""How the notice about them begins."""
+"""The beginning of the notice on dropped secrets."""
 _AtLeast1 = Annotated[int, Field(ge=1), Must("at least 1")]
 _NAMES: Final[Mapping[Any, Names | None]] = {-1: "none", 0: None, 1: "field", 2: "content"}
 _NO_WORD: Final = re.compile(r"[^a-z0-9]+")
@@ -55,13 +55,13 @@ _LONGEST_NAME: Final = 200
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class PresetLimits:
-    """How large a preset may be; the largest that people share have 2 MB and 326 prompts."""
+    """Limits on the size of a preset; the largest that people share have 2 MB and 326 prompts."""
 
     file_bytes: _AtLeast1 = 8 * MIB
     prompts: _AtLeast1 = 2_000
-    """Prompts of a file, and lines of its order."""
+    """The prompts of a file, and the lines of its order."""
     content_characters: _AtLeast1 = MAX_CONTENT
-    """Characters of one prompt."""
+    """The characters of one prompt."""
 
     def __post_init__(self) -> None:
         if wrong := find_wrong_field(self):
@@ -76,33 +76,43 @@ DEFAULT_LIMITS: Final = PresetLimits()
 def read_preset(
     data: bytes | str | Mapping[str, Any], *, name: str, limits: PresetLimits = DEFAULT_LIMITS
 ) -> Preset:
-    """The preset in a file's bytes, its text or its JSON value; `name` is that of the file.
+    """Read a preset from the bytes, the text or the JSON value of its file.
 
-    FormatError: it is no JSON, no preset, or over a limit.
+    Args:
+        name: the name of the preset, which files do not contain.
+
+    Raises:
+        FormatError: the file is not JSON, not a preset, or over a limit.
     """
-    source, told = _source(data, limits=limits)
-    notices = list(told)
+    source, repeated_members = _read_source(data, limits=limits)
+    notices = list(repeated_members)
     if not any(key in body_of(source) for key in _PRESET_KEYS):
         problem = told_of(source, wanted="preset") or (
             "has neither `prompts` nor `prompt_order` nor another member of a preset for"
             " chat completion; text completion has presets of its own, which are not read"
         )
         raise FormatError(KIND, f"preset: {problem}")
-    source, secrets = without_secrets(source)
+    source, secrets = drop_secrets(source)
     if secrets:
         notices.append(f"{SECRETS} and are not kept: {', '.join(limit_notices(secrets))}")
-    prompts = _prompts(source, notices, limits=limits)
-    texts = _texts(source, notices)
+    prompts = _read_prompts(source, notices, limits=limits)
+    texts = dict(TEXT_DEFAULTS)
+    for key in TEXT_DEFAULTS:
+        given = source.get(key)
+        if isinstance(given, str) and len(given) <= MAX_TEXT:
+            texts[key] = given
+        elif given is not None:
+            notices.append(f"{key}: must be text of at most {MAX_TEXT} characters; left alone")
     written = [(f"preset.prompts '{one_line(p.identifier)[:60]}'", p.content) for p in prompts]
-    check_macros([*written, *((f"preset.{name}", text) for name, text in texts.items())], kind=KIND)
+    check_macros([*written, *((f"preset.{key}", text) for key, text in texts.items())], kind=KIND)
     return Preset(
         name=name,
         prompts=prompts,
-        order=_order(source, prompts, notices, limits=limits),
+        order=_read_order(source, prompts, notices, limits=limits),
         texts=texts,
-        names=_names(source, notices),
-        squash=_flag(source, "squash_system_messages", notices),
-        quotes=_flag(source, "wrap_in_quotes", notices),
+        names=_read_names(source, notices),
+        squash=_read_flag(source, "squash_system_messages", notices),
+        quotes=_read_flag(source, "wrap_in_quotes", notices),
         source=source,
         secrets=secrets,
         notices=limit_notices(notices),
@@ -115,10 +125,10 @@ _PRESET_KEYS: Final = frozenset(
 )
 
 
-def _source(
+def _read_source(
     data: bytes | str | Mapping[str, Any], *, limits: PresetLimits
 ) -> tuple[Mapping[str, Any], tuple[str, ...]]:
-    """The file's JSON object, and notices of members written twice."""
+    """Return the file's JSON object, and a notice for each member that it has twice."""
     twice: tuple[str, ...] = ()
     value: Any = data
     if isinstance(data, bytes | str):
@@ -132,12 +142,13 @@ def _source(
     else:
         check_plain(data, kind=KIND, where="preset")
     if not isinstance(value, Mapping):
-        told = told_of(value, wanted="preset") or "must be a JSON object, as SillyTavern exports it"
-        raise FormatError(KIND, f"preset: {told}")
+        problem = told_of(value, wanted="preset")
+        problem = problem or "must be a JSON object, as SillyTavern exports it"
+        raise FormatError(KIND, f"preset: {problem}")
     return value, twice
 
 
-def _prompts(
+def _read_prompts(
     source: Mapping[str, Any], notices: list[str], *, limits: PresetLimits
 ) -> tuple[PresetPrompt, ...]:
     listed = body_of(source).get("prompts", [])
@@ -147,44 +158,42 @@ def _prompts(
         raise FormatError(
             KIND, f"preset.prompts: there are {len(listed)}, more than {limits.prompts}"
         )
-    keys = _Keys()
-    made = [
-        _Row(item, index, notices).prompt(keys, limits=limits) for index, item in enumerate(listed)
-    ]
-    prompts = [prompt for prompt in made if prompt is not None]
+    keys = _KeyMaker()
+    prompts = []
+    for index, item in enumerate(listed):
+        prompt = _PromptReader(item, index, notices).read_prompt(keys, limits=limits)
+        if prompt is not None:
+            prompts.append(prompt)
     times = Counter(prompt.identifier for prompt in prompts)
     notices += [
         f"{times[name]} prompts are called '{one_line(name)}'; the first counts"
         for name in times
         if times[name] > 1
     ]
-    prompts += [_own(name, source, keys) for name in OWN if name not in times]
+    for name, own in OWN.items():
+        if name not in times:
+            old = source.get(OLD_KEYS.get(name, ""))  # old files have the text there
+            prompt = PresetPrompt(
+                identifier=name,
+                key=keys.make_key(name),
+                name=own.name,
+                content=old if isinstance(old, str) else own.content,
+                is_marker=own.is_marker,
+                is_in_file=False,
+            )
+            prompts.append(prompt)
     return tuple(prompts)
 
 
-def _own(identifier: str, source: Mapping[str, Any], keys: "_Keys") -> PresetPrompt:
-    """One of the application's own prompts that the file does not list; old files have its text."""
-    own = OWN[identifier]
-    old = source.get(OLD_KEYS.get(identifier, ""))
-    return PresetPrompt(
-        identifier=identifier,
-        key=keys.of(identifier),
-        name=own.name,
-        content=old if isinstance(old, str) else own.content,
-        is_marker=own.is_marker,
-        is_in_file=False,
-    )
-
-
-class _Keys:
-    """Gives each prompt the key of its component: doubles get a number."""
+class _KeyMaker:
+    """A maker of unique keys for the components of prompts; repeated names get a number."""
 
     def __init__(self) -> None:
-        # What the own texts are called that stand where nobody vouches for them.
+        # Own texts without their grants have these keys (`mapping.contained_key`).
         self._taken = {f"st_{name}" for name in (MAIN, JAILBREAK)}
         self._own = set(OWN)
 
-    def of(self, identifier: str) -> str:
+    def make_key(self, identifier: str) -> str:
         if identifier in self._own:
             self._own.remove(identifier)
             self._taken.add(OWN[identifier].key)
@@ -201,8 +210,8 @@ class _Keys:
 _OWN_KEYS: Final = frozenset(own.key for own in OWN.values())
 
 
-class _Row:
-    """One item of `prompts`; what cannot be keeps its default, and `notices` say so."""
+class _PromptReader:
+    """A reader of one item of `prompts`; impossible values become defaults with a notice."""
 
     def __init__(self, item: Any, index: int, notices: list[str]) -> None:
         self._item = item
@@ -210,11 +219,14 @@ class _Row:
         self._index = index
         self._notices = notices
 
-    def prompt(self, keys: _Keys, *, limits: PresetLimits) -> PresetPrompt | None:
+    def read_prompt(self, keys: _KeyMaker, *, limits: PresetLimits) -> PresetPrompt | None:
         if not isinstance(self._item, Mapping):
-            self._notices.append(f"{self._where}: is no object and is left out")
+            self._notices.append(f"{self._where}: is not an object and is left out")
             return None
-        identifier = self._identifier()
+        identifier = self._item.get("identifier")
+        if not isinstance(identifier, str) or not identifier:
+            self._notices.append(f"{self._where}: has no identifier and gets one")
+            identifier = f"prompt-{self._index}"
         own = OWN.get(identifier)
         content = self._text("content", own.content if own else "")
         if len(content) > limits.content_characters:
@@ -225,7 +237,7 @@ class _Row:
             )
         return PresetPrompt(
             identifier=identifier,
-            key=keys.of(identifier),
+            key=keys.make_key(identifier),
             name=self._text("name", own.name if own else "")[:_LONGEST_NAME],
             content=content,
             role=self._role(),
@@ -237,38 +249,31 @@ class _Row:
             forbids_overrides=self._flag("forbid_overrides"),
         )
 
-    def _identifier(self) -> str:
-        given = self._item.get("identifier")
-        if isinstance(given, str) and given:
-            return given
-        self._notices.append(f"{self._where}: has no identifier and gets one")
-        return f"prompt-{self._index}"
-
     def _text(self, name: str, default: str) -> str:
         given = self._item.get(name)
         if isinstance(given, str):
             return given
         if given is not None:
-            self._odd(name, given, repr(default) if default else "empty")
+            self._note_default(name, given, repr(default) if default else "empty")
         return default
 
     def _flag(self, name: str) -> bool:
         given = self._item.get(name)
         if given is not None and not isinstance(given, bool):
-            self._odd(name, given, "false")
+            self._note_default(name, given, "false")
         return given is True
 
     def _role(self) -> Role:
         given = self._item.get("role")
         role = next((one for one in TEXT_ROLES if one == given), None)
         if role is None and given not in (None, ""):
-            self._odd("role", given, "system")
+            self._note_default("role", given, "system")
         return role or "system"
 
     def _position(self) -> PromptPosition:
         given = self._item.get("injection_position")
         if given not in (None, 0, 1) or isinstance(given, bool):
-            self._odd("injection_position", given, "relative")
+            self._note_default("injection_position", given, "relative")
             return "relative"
         return "in_chat" if given == 1 else "relative"
 
@@ -279,10 +284,10 @@ class _Row:
         if is_plain_int(given):
             number = min(max(int(given), low), high)
             if number != given:
-                self._odd(name, given, str(number))
+                self._note_default(name, given, str(number))
             return number
         if given is not None:
-            self._odd(name, given, str(default))
+            self._note_default(name, given, str(default))
         return default
 
     def _triggers(self) -> tuple[str, ...]:
@@ -290,15 +295,15 @@ class _Row:
         if isinstance(given, list) and all(isinstance(one, str) for one in given):
             return tuple(given)
         if given is not None:
-            self._odd("injection_trigger", given, "none")
+            self._note_default("injection_trigger", given, "none")
         return ()
 
-    def _odd(self, name: str, given: Any, taken: str) -> None:
+    def _note_default(self, name: str, given: Any, taken: str) -> None:
         shown = one_line(repr(given))[:60]
         self._notices.append(f"{self._where}.{name}: cannot be {shown}; {taken} is taken")
 
 
-def _order(
+def _read_order(
     source: Mapping[str, Any],
     prompts: Sequence[PresetPrompt],
     notices: list[str],
@@ -314,12 +319,23 @@ def _order(
         raise FormatError(
             KIND, f"preset.prompt_order: there are {len(written)}, more than {limits.prompts}"
         )
-    order = tuple(_items(written, {prompt.identifier for prompt in prompts}, notices))
-    _refuse_too_many_after(order, prompts)
+    order = tuple(_order_items(written, {prompt.identifier for prompt in prompts}, notices))
+    in_chat = {prompt.identifier for prompt in prompts if prompt.position == "in_chat"}
+    names = [item.identifier for item in order]
+    after = names[names.index(HISTORY) + 1 :] if HISTORY in names else []
+    number = sum(name not in in_chat for name in after)
+    if number > MOST_AFTER:
+        raise FormatError(
+            KIND,
+            f"preset.prompt_order: {number} prompts come after chatHistory, more than"
+            f" {MOST_AFTER}; move some before it",
+        )
     return order
 
 
-def _items(written: Sequence[Any], known: set[str], notices: list[str]) -> Iterator[OrderItem]:
+def _order_items(
+    written: Sequence[Any], known: set[str], notices: list[str]
+) -> Iterator[OrderItem]:
     seen: set[str] = set()
     for index, item in enumerate(written):
         name = item.get("identifier") if isinstance(item, Mapping) else None
@@ -334,32 +350,7 @@ def _items(written: Sequence[Any], known: set[str], notices: list[str]) -> Itera
             yield OrderItem(name, item.get("enabled") is True)
 
 
-def _refuse_too_many_after(order: Sequence[OrderItem], prompts: Sequence[PresetPrompt]) -> None:
-    in_chat = {prompt.identifier for prompt in prompts if prompt.position == "in_chat"}
-    names = [item.identifier for item in order]
-    after = names[names.index(HISTORY) + 1 :] if HISTORY in names else []
-    number = sum(name not in in_chat for name in after)
-    if number > MOST_AFTER:
-        raise FormatError(
-            KIND,
-            f"preset.prompt_order: {number} prompts stand after chatHistory, more than"
-            f" {MOST_AFTER}; move some before it",
-        )
-
-
-def _texts(source: Mapping[str, Any], notices: list[str]) -> Mapping[str, str]:
-    """The utility texts; one that cannot be keeps its default."""
-    texts = dict(TEXT_DEFAULTS)
-    for name in TEXT_DEFAULTS:
-        given = source.get(name)
-        if isinstance(given, str) and len(given) <= MAX_TEXT:
-            texts[name] = given
-        elif given is not None:
-            notices.append(f"{name}: must be text of at most {MAX_TEXT} characters; left alone")
-    return texts
-
-
-def _names(source: Mapping[str, Any], notices: list[str]) -> Names | None:
+def _read_names(source: Mapping[str, Any], notices: list[str]) -> Names | None:
     given = source.get("names_behavior")
     if given is None:
         return "field" if source.get("names_in_completion") is True else None
@@ -369,7 +360,7 @@ def _names(source: Mapping[str, Any], notices: list[str]) -> Names | None:
     return None
 
 
-def _flag(source: Mapping[str, Any], name: str, notices: list[str]) -> bool:
+def _read_flag(source: Mapping[str, Any], name: str, notices: list[str]) -> bool:
     given = source.get(name)
     if given is not None and not isinstance(given, bool):
         notices.append(f"{name}: must be true or false; false is taken")

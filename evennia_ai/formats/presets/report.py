@@ -1,8 +1,7 @@
-"""The report of a preset before anybody approves it: values, and those as JSON or as lines.
+"""The report of a preset, which a builder reads before approving it, as values, JSON or lines.
 
-It says what becomes which component and where it stands, what is switched off, which macros nobody
-here knows, what asks for the system role or a place after the history, which secrets were dropped,
-and what is kept for the export and has no effect. Nothing is stored.
+It lists the components and their places, unknown macros, everything that asks for the system role
+or for a place outside the history, dropped secrets, and data that has no effect. Nothing is stored.
 """
 
 from collections import Counter
@@ -10,6 +9,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass
 from typing import Any, Final
 
+from evennia_ai.engine.foreign.documents import one_line
 from evennia_ai.engine.prompt.components import (
     ALL_GRANTS,
     DEFAULT_ORDER,
@@ -33,19 +33,46 @@ from evennia_ai.formats.cards.report.import_report import (
     warning_lines,
 )
 from evennia_ai.formats.cards.report.parts import place_of
-from evennia_ai.formats.cards.suspicions import Suspicion, grouped, in_text
-from evennia_ai.formats.presets.keeping import kept_without_effect
+from evennia_ai.formats.cards.suspicions import Suspicion, find_in_text, group_sightings
 from evennia_ai.formats.presets.mapping import (
     contained_key,
     needed_grants,
-    numbered,
+    number_prompts,
     preset_assembly,
     preset_components,
 )
-from evennia_ai.formats.presets.preset import HISTORY, SENT_TEXTS, Preset, PresetPrompt
+from evennia_ai.formats.presets.preset import (
+    HISTORY,
+    OLD_KEYS,
+    SENT_TEXTS,
+    TEXT_DEFAULTS,
+    Preset,
+    PresetPrompt,
+    body_of,
+    is_list_of_items,
+    is_order_in_use,
+)
 
 _MOST_PARTS: Final = 40
-# What each grant gives a preset that has a use for it.
+_MOST_NAMES: Final = 12
+# Settings of a model, which an NPC takes from its model profile.
+_SAMPLING: Final = (
+    *("openai_max_context", "openai_max_tokens", "temperature", "top_p", "top_k", "top_a", "min_p"),
+    *("frequency_penalty", "presence_penalty", "repetition_penalty", "seed", "n"),
+)
+# Texts for situations that a game does not have: an NPC always answers an event.
+_UNUSED_TEXTS: Final = (
+    *("new_group_chat_prompt", "group_nudge_prompt", "continue_nudge_prompt"),
+    *("impersonation_prompt", "assistant_prefill", "assistant_impersonation"),
+    "human_sysprompt_message",
+)
+_READ: Final = frozenset(
+    {"prompts", "prompt_order", "names_behavior", "names_in_completion", "extensions", "data"}
+    | {"squash_system_messages", "wrap_in_quotes", "version", "type", *TEXT_DEFAULTS, *_SAMPLING}
+    | {*OLD_KEYS.values()}
+)
+_CONNECTION: Final = ("chat_completion_source", "_model", "openrouter_", "azure_", "custom_")
+# The effect of each grant on a preset.
 _GIVES: Final[Mapping[Grant, str]] = {
     "system_prompt": "its main prompt stands after the game's rules, where a card may replace it",
     "fields": "its prompts stand before the history",
@@ -57,46 +84,44 @@ _GIVES: Final[Mapping[Grant, str]] = {
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class PromptPart:
-    """A prompt that the order names: as which component, and where it stands.
-
-    `place` is where it stands with the grants given, "" for a text of others that it may not move;
-    `granted` where it would stand with `grants`, both empty where nothing is missing.
-    """
+    """A prompt in the order, and the component it becomes."""
 
     identifier: str
     name: str
     key: str
     id: int
-    """The ID of its component, that with all grants where it has none."""
+    """The ID of its component; without a component the ID that it would have with all grants."""
     enabled: bool
     is_marker: bool
     role: Role
-    """The role that it asks for."""
+    """The role that the prompt asks for."""
     depth: int | None
-    """Its depth in the chat, None for one that stands by its place in the list."""
+    """Its depth in the chat, None for a prompt whose place is its place in the order."""
     injection_order: int
     triggers: tuple[str, ...]
     tokens: int
     place: str
+    """Its place with the present grants; "" for a text of others that it may not move."""
     granted: str = ""
+    """Its place with `grants` added; "" if no grant is missing."""
     grants: tuple[Grant, ...] = ()
-    """Those that it lacks."""
+    """The grants that the prompt needs and lacks."""
     needed: tuple[Grant, ...] = ()
-    """Those that it asks for."""
+    """The grants that the prompt needs."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class MacroUse:
-    """A macro that nobody here knows: it is sent as it is written."""
+    """An unknown macro, which is sent as it is written."""
 
     macro: str
     texts: int
-    """In how many prompts of the order and formats it stands."""
+    """The number of prompts and formats that contain it."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class PresetReport:
-    """What a preset is, what becomes of everything in it, and what to look at first."""
+    """A description of a preset and of its effects on prompts."""
 
     name: str
     size_bytes: int | None
@@ -106,16 +131,16 @@ class PresetReport:
     """Tokens of the prompts that are switched on."""
     parts: tuple[PromptPart, ...]
     unnamed: tuple[str, ...]
-    """The names of prompts that no order names: they are kept, and not sent."""
+    """The names of prompts that the order lacks; they are kept and never sent."""
     rules: Mapping[str, Any]
     """The rules of assembly that it sets."""
     asks: tuple[str, ...]
-    """What asks for the system role, or a place outside the history, a sentence each."""
+    """A sentence for each wish for another role than user, or for a place outside the history."""
     unknown_macros: tuple[MacroUse, ...]
     secrets: tuple[str, ...]
     """The names of the secrets that were dropped."""
     kept: tuple[str, ...]
-    """What is kept for the export and has no effect, a sentence each."""
+    """A sentence for each kind of data that is kept for the export and has no effect."""
     uses: tuple[GrantUse, ...]
     suspicions: tuple[Suspicion, ...]
     notices: tuple[str, ...]
@@ -129,12 +154,15 @@ def preset_report(
     size_bytes: int | None = None,
     after_depth: int = DEFAULT_DEPTH,
 ) -> PresetReport:
-    """The report of a preset with these grants; `size_bytes` is the file's.
+    """Build the report of a preset.
 
-    `after_depth` is where what follows the history stands without the grant.
+    Args:
+        grants: the grants that the report assumes.
+        size_bytes: the size of the preset's file.
+        after_depth: the depth of prompts after the history if the grant for them is missing.
     """
     now = preset_components(preset, grants=grants, after_depth=after_depth)
-    parts = tuple(_parts(preset, now, grants, counter))
+    parts = tuple(_prompt_parts(preset, now, grants, counter))
     prompts = [preset.by_identifier[item.identifier] for item in preset.order]
     return PresetReport(
         name=preset.name,
@@ -143,26 +171,34 @@ def preset_report(
         counter=counter.name,
         tokens_on=sum(part.tokens for part in parts if part.enabled),
         parts=parts,
-        unnamed=tuple(_unnamed(preset)),
+        unnamed=tuple(
+            prompt.name or prompt.identifier
+            for prompt in preset.by_identifier.values()
+            if prompt.is_in_file
+            and prompt.identifier not in preset.switches
+            and not prompt.is_marker
+        ),
         rules=preset_assembly(preset).changed,
-        asks=tuple(_asks(parts)),
-        unknown_macros=_macros(
+        asks=tuple(_list_asks(parts)),
+        unknown_macros=_count_macros(
             [*(one.content for one in prompts), *map(preset.texts.__getitem__, SENT_TEXTS)]
         ),
         secrets=preset.secrets,
-        kept=tuple(kept_without_effect(preset)),
-        uses=tuple(_uses(parts, grants)),
-        suspicions=grouped(
+        kept=tuple(_list_kept(preset)),
+        uses=tuple(_grant_uses(parts, grants)),
+        suspicions=group_sightings(
             raised
             for prompt in prompts
-            for raised in in_text(prompt.content, f"prompt '{prompt.name or prompt.identifier}'")
+            for raised in find_in_text(
+                prompt.content, f"prompt '{prompt.name or prompt.identifier}'"
+            )
         ),
         notices=preset.notices,
     )
 
 
 def report_object(report: PresetReport) -> dict[str, Any]:
-    """The report as the object that `--json` prints; see docs/reference/cli.md."""
+    """Return the report as the JSON object that `--json` prints (docs/reference/cli.md)."""
     values = asdict(report)
     warnings = [{**asdict(one), "text": one.text} for one in report.suspicions]
     values.pop("suspicions")
@@ -170,12 +206,12 @@ def report_object(report: PresetReport) -> dict[str, Any]:
 
 
 def report_lines(report: PresetReport) -> list[str]:
-    """The report in lines of at most `WIDTH` columns; long lists are cut and say so."""
+    """Render the report in lines of at most `WIDTH` columns; cut lists end with "and N more"."""
     macros = [f"{one.macro} in {_count(one.texts, 'text')}" for one in report.unknown_macros]
     rules = [f"{name}: {value!r}" for name, value in report.rules.items()]
     secrets = [f"{name} was in the file and was dropped" for name in report.secrets]
     sections = (
-        _head(report),
+        _head_lines(report),
         _part_lines(report),
         titled_lines("How a prompt is put together", rules),
         titled_lines("Prompts that no order names, kept and not sent", report.unnamed),
@@ -190,16 +226,16 @@ def report_lines(report: PresetReport) -> list[str]:
     return [line for section in sections for line in section]
 
 
-def _parts(
+def _prompt_parts(
     preset: Preset, made: Iterable[PromptComponent], grants: Grants, counter: TokenCounter
 ) -> Iterator[PromptPart]:
     now = {one.key: one for one in made}
     full = {one.key: one for one in preset_components(preset, grants=ALL_GRANTS)}
-    for item, _, is_after in numbered(preset):
+    for item, _, is_after in number_prompts(preset):
         prompt = preset.by_identifier[item.identifier]
         if item.identifier == HISTORY or prompt.key not in full:
             continue
-        yield _part(
+        yield _prompt_part(
             prompt,
             now.get(prompt.key) or now.get(contained_key(prompt)),
             full[prompt.key],
@@ -209,7 +245,7 @@ def _parts(
         )
 
 
-def _part(
+def _prompt_part(
     prompt: PresetPrompt,
     made: PromptComponent | None,
     full: PromptComponent,
@@ -239,19 +275,13 @@ def _part(
     )
 
 
-def _unnamed(preset: Preset) -> Iterator[str]:
-    for prompt in preset.by_identifier.values():
-        if prompt.is_in_file and prompt.identifier not in preset.switches and not prompt.is_marker:
-            yield prompt.name or prompt.identifier
-
-
-def _macros(texts: Iterable[str]) -> tuple[MacroUse, ...]:
+def _count_macros(texts: Iterable[str]) -> tuple[MacroUse, ...]:
     times = Counter(macro for text in texts for macro in unknown_macros(text))
     return tuple(MacroUse(macro=macro, texts=number) for macro, number in times.most_common())
 
 
-def _asks(parts: Sequence[PromptPart]) -> Iterator[str]:
-    """What asks to be more than a user's text in the history."""
+def _list_asks(parts: Sequence[PromptPart]) -> Iterator[str]:
+    """Yield a sentence for each wish to be more than a user's text inside the history."""
     texts = [part for part in parts if not part.is_marker and part.tokens]
     asking = {
         "to speak as system": [part for part in texts if part.role == "system"],
@@ -268,15 +298,50 @@ def _asks(parts: Sequence[PromptPart]) -> Iterator[str]:
             yield f"{_count(len(found), 'prompt')} ({on} switched on): {what}"
 
 
-def _uses(parts: Sequence[PromptPart], grants: Grants) -> Iterator[GrantUse]:
-    asked = Counter(grant for part in parts for grant in part.needed)
+def _grant_uses(parts: Sequence[PromptPart], grants: Grants) -> Iterator[GrantUse]:
+    needed = Counter(grant for part in parts for grant in part.needed)
     for grant, gives in _GIVES.items():
-        if asked[grant]:
-            told = f"{gives} ({asked[grant]})"
-            yield GrantUse(grant=grant, gives=told, given=grant in grants)
+        if needed[grant]:
+            effect = f"{gives} ({needed[grant]})"
+            yield GrantUse(grant=grant, gives=effect, given=grant in grants)
 
 
-def _head(report: PresetReport) -> Iterator[str]:
+def _list_kept(preset: Preset) -> Iterator[str]:
+    """Yield a sentence for each kind of data that is kept for the export and has no effect."""
+    source = preset.source
+    if sampling := [
+        f"{name} {source[name]}"
+        for name in _SAMPLING
+        if isinstance(source.get(name), int | float) and not isinstance(source[name], bool)
+    ]:
+        yield f"numbers for a model, which the NPC's own profile says: {', '.join(sampling)}"
+    others = [name for name in source if name not in _READ]
+    models = [name for name in others if any(part in name for part in _CONNECTION)]
+    if models:
+        yield f"models and connections, never applied: {_few(models)}"
+    if texts := [name for name in _UNUSED_TEXTS if source.get(name)]:
+        yield f"texts for what does not happen in a game: {_few(texts)}"
+    if isinstance(extensions := source.get("extensions"), Mapping):
+        scripts = extensions.get("regex_scripts")
+        if isinstance(scripts, list) and scripts:
+            yield f"regex scripts, never run: {len(scripts)}"
+        if names := [name for name in extensions if name != "regex_scripts"]:
+            yield f"data of other extensions: {_few(names)}"
+    if rest := [name for name in others if name not in models]:
+        yield f"other members: {_few(rest)}"
+    lists = body_of(source).get("prompt_order")
+    if not isinstance(lists, list) or is_list_of_items(lists):
+        return
+    if idle := sum(not is_order_in_use(one) for one in lists):
+        yield f"{idle} {'list' if idle == 1 else 'lists'} of order that nothing reads"
+
+
+def _few(names: list[str]) -> str:
+    more = f" and {len(names) - _MOST_NAMES} more" if len(names) > _MOST_NAMES else ""
+    return ", ".join(one_line(name)[:40] for name in names[:_MOST_NAMES]) + more
+
+
+def _head_lines(report: PresetReport) -> Iterator[str]:
     yield clipped(visible(f"Preset: {report.name}"), WIDTH)
     on = sum(part.enabled for part in report.parts)
     size = "" if report.size_bytes is None else f", {report.size_bytes} bytes"
@@ -297,12 +362,12 @@ def _part_line(part: PromptPart) -> Iterator[str]:
     yield clipped(f"  {mark} {visible(part.name)} ({tokens})", WIDTH)
     order = f", order {part.injection_order}" if part.injection_order != DEFAULT_ORDER else ""
     yield from item_lines(f"{part.place or 'stays where it is'}{order}", 6)
-    told = f"component {part.key}"
+    component = f"component {part.key}"
     if part.granted:
-        told += f"; with {' and '.join(part.grants)}: {part.granted}"
+        component += f"; with {' and '.join(part.grants)}: {part.granted}"
     if part.triggers:
-        told += f"; only for {', '.join(part.triggers)}"
-    yield from item_lines(told, 6)
+        component += f"; only for {', '.join(part.triggers)}"
+    yield from item_lines(component, 6)
 
 
 def _count(number: int, one: str) -> str:

@@ -1,8 +1,8 @@
-"""Secrets in presets: passwords and private addresses, which the application saves beside prompts.
+"""Drop secrets from presets: SillyTavern saves passwords and private addresses with the prompts.
 
-They are dropped before anything is stored, shown or written, and who imports the file is told
-their names, never their values. An empty one is no secret and stays, so that a file without
-secrets comes out as it went in.
+They are dropped before anything is stored, shown or written. The builder who imports the file reads
+their names, never their values. An empty value stays, so a file without secrets is exported
+unchanged.
 """
 
 import re
@@ -17,7 +17,7 @@ _NAMES: Final = frozenset(
         *("custom_exclude_body", "custom_include_headers"),
     }
 )
-# Names under which extensions and older versions keep keys.
+# Names that extensions and older versions use for keys.
 _LIKELY: Final = re.compile(
     r"(?:^|[_-])(?:api_?key|secret(?:_?key)?|passwords?|passwd|access_?token|auth_?token|bearer"
     r"|authorization|credentials?)(?:$|[_-])",
@@ -27,53 +27,56 @@ _CAMEL: Final = re.compile(r"(?<=[a-z0-9])(?=[A-Z])")
 
 
 IsSecret = Callable[[str, Any], bool]
-"""Says of a member of an object, by its name and value, whether it is a secret."""
+"""True if a member of an object, given by its name and value, is a secret."""
 
 
-def _is_named_so(name: str, value: Any) -> bool:
-    is_named = name in _NAMES or _LIKELY.search(_CAMEL.sub("_", name)) is not None
-    return is_named and value not in ("", None, False, [], {})
-
-
-def without_secrets(
+def drop_secrets(
     value: Any, *, is_secret: IsSecret = lambda name, value: False
 ) -> tuple[Any, tuple[str, ...]]:
-    """Return a JSON value without its secrets, and the paths of those; the same value if none.
+    """Remove secrets from a JSON value.
 
-    Secrets are members of objects with the name of one, and those that `is_secret` names besides.
-    In a list, texts that `is_secret` names under the name "" are secrets as well.
+    Members of objects are secrets by their name.
+
+    Args:
+        is_secret: finds further secrets; it is called with the name "" for items of lists.
+
+    Returns:
+        The value without its secrets, and their paths. A value without secrets is returned as it
+        is, not copied.
     """
 
     def is_any(name: str, member: Any) -> bool:
-        return _is_named_so(name, member) or is_secret(name, member)
+        has_name = name in _NAMES or _LIKELY.search(_CAMEL.sub("_", name)) is not None
+        is_empty = member in ("", None, False, [], {})
+        return (has_name and not is_empty) or is_secret(name, member)
 
-    dropped = tuple(_paths(value, "", is_any))
-    return (_without(value, is_any), dropped) if dropped else (value, ())
+    dropped = tuple(_secret_paths(value, "", is_any))
+    return (_without_secrets(value, is_any), dropped) if dropped else (value, ())
 
 
-def _paths(value: Any, path: str, is_secret: IsSecret) -> Iterator[str]:
+def _secret_paths(value: Any, path: str, is_secret: IsSecret) -> Iterator[str]:
     if isinstance(value, list):
         for index, item in enumerate(value):
             at = f"{path}[{index}]"
             if is_secret("", item):
                 yield at
             else:
-                yield from _paths(item, at, is_secret)
+                yield from _secret_paths(item, at, is_secret)
     if isinstance(value, dict):
         for name, item in value.items():
             at = f"{path}.{one_line(name)[:60]}".lstrip(".")
             if is_secret(name, item):
                 yield at
             else:
-                yield from _paths(item, at, is_secret)
+                yield from _secret_paths(item, at, is_secret)
 
 
-def _without(value: Any, is_secret: IsSecret) -> Any:
+def _without_secrets(value: Any, is_secret: IsSecret) -> Any:
     if isinstance(value, list):
-        return [_without(item, is_secret) for item in value if not is_secret("", item)]
+        return [_without_secrets(item, is_secret) for item in value if not is_secret("", item)]
     if isinstance(value, dict):
         return {
-            name: _without(item, is_secret)
+            name: _without_secrets(item, is_secret)
             for name, item in value.items()
             if not is_secret(name, item)
         }

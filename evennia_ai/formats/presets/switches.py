@@ -1,6 +1,5 @@
-"""The switches of a preset: which of its prompts are sent. They are how authors use one."""
+"""The switches of a preset, by which its users choose the prompts that are sent."""
 
-from collections.abc import Mapping
 from operator import attrgetter
 from typing import Final, NamedTuple
 
@@ -13,12 +12,12 @@ from evennia_ai.engine.text.columns import WIDTH, clipped, visible
 from evennia_ai.formats.presets.preset import HISTORY, KIND, OrderItem, Preset, PresetPrompt
 
 _MOST_MEANT: Final = 5
-# What a prompt may be called by, in the order in which it is tried.
+# The names by which people may refer to a prompt, in the order in which they are tried.
 _CALLED: Final = (attrgetter("name"), attrgetter("key"), attrgetter("identifier"))
 
 
 class Switch(NamedTuple):
-    """One line of the application's list."""
+    """One line of the list of prompts in SillyTavern."""
 
     identifier: str
     name: str
@@ -27,17 +26,19 @@ class Switch(NamedTuple):
     is_marker: bool
     role: Role
     depth: int | None
-    """Its depth in the chat, None for one that stands by its place in the list."""
+    """Its depth in the chat, None for a prompt whose place is its place in the list."""
     tokens: int
 
 
-def switched(preset: Preset, wanted: str, on: bool) -> Preset:
-    """The preset with one prompt switched on or off, meant by its identifier or its name.
+def switch_prompt(preset: Preset, wanted: str, on: bool) -> Preset:
+    """Return the preset with a prompt, given by its identifier or name, switched on or off.
 
-    A prompt that the order does not name is added at its end, as the application does it.
-    FormatError: no prompt is called so, or several are.
+    A prompt that the order lacks is added at its end, as in SillyTavern.
+
+    Raises:
+        FormatError: no prompt has this name, or several have it.
     """
-    identifier = meant(preset, wanted).identifier
+    identifier = find_prompt(preset, wanted).identifier
     if identifier not in preset.switches:
         return preset.changed(order=(*preset.order, OrderItem(identifier, True))) if on else preset
     order = tuple(
@@ -47,16 +48,12 @@ def switched(preset: Preset, wanted: str, on: bool) -> Preset:
     return preset.changed(order=order)
 
 
-def with_switches(preset: Preset, switched_on: Mapping[str, bool]) -> Preset:
-    """The preset with prompts switched by their identifiers, as far as it has them."""
-    for identifier, on in switched_on.items():
-        if identifier in preset.by_identifier:
-            preset = switched(preset, identifier, on)
-    return preset
+def find_prompt(preset: Preset, wanted: str) -> PresetPrompt:
+    """Return the prompt with this identifier, else the one with this name in any letter case.
 
-
-def meant(preset: Preset, wanted: str) -> PresetPrompt:
-    """The prompt of this identifier, else of this name, in any case; FormatError where none is."""
+    Raises:
+        FormatError: no prompt has this name, or several have it.
+    """
     by_identifier = preset.by_identifier
     if wanted in by_identifier:
         return by_identifier[wanted]
@@ -77,8 +74,8 @@ def meant(preset: Preset, wanted: str) -> PresetPrompt:
     raise FormatError(KIND, f"preset {preset.name}: there is no prompt '{one_line(wanted)}'{hint}")
 
 
-def switches(preset: Preset, *, counter: TokenCounter = ESTIMATE) -> tuple[Switch, ...]:
-    """The list as the application shows it: the prompts of the order, on or off."""
+def list_switches(preset: Preset, *, counter: TokenCounter = ESTIMATE) -> tuple[Switch, ...]:
+    """Return the prompts of the order, as SillyTavern lists them."""
     prompts = (preset.by_identifier[item.identifier] for item in preset.order)
     return tuple(
         Switch(
@@ -96,17 +93,12 @@ def switches(preset: Preset, *, counter: TokenCounter = ESTIMATE) -> tuple[Switc
 
 
 def switch_lines(preset: Preset, *, counter: TokenCounter = ESTIMATE) -> list[str]:
-    """The list in lines, numbered from 1."""
-    return [
-        clipped(visible(_line(number, one)), WIDTH)
-        for number, one in enumerate(switches(preset, counter=counter), 1)
-    ]
-
-
-def _line(number: int, one: Switch) -> str:
-    mark = "[x]" if one.is_on else "[ ]"
-    if one.identifier == HISTORY:
-        return f"{number:4} {mark} {one.name} (the conversation)"
-    where = "" if one.depth is None else f" @{one.depth}"
-    told = "a place" if one.is_marker else f"{one.tokens} tokens"
-    return f"{number:4} {mark} {one.name} ({one.role}{where}, {told})"
+    """Render the list of switches in lines, numbered from 1."""
+    lines = []
+    for number, one in enumerate(list_switches(preset, counter=counter), 1):
+        depth = "" if one.depth is None else f" @{one.depth}"
+        size = "a place" if one.is_marker else f"{one.tokens} tokens"
+        about = "the conversation" if one.identifier == HISTORY else f"{one.role}{depth}, {size}"
+        line = f"{number:4} {'[x]' if one.is_on else '[ ]'} {one.name} ({about})"
+        lines.append(clipped(visible(line), WIDTH))
+    return lines

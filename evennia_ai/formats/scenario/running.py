@@ -45,7 +45,7 @@ from evennia_ai.engine.prompt.templates.template import Template, compile_templa
 from evennia_ai.engine.prompt.templates.work import SCANNED_WORK, Meter
 from evennia_ai.formats.cards.card import Card, macro_values, opening_message
 from evennia_ai.formats.cards.components import card_components
-from evennia_ai.formats.presets.mapping import default_texts, off_in, with_texts
+from evennia_ai.formats.presets.mapping import keys_left_out, place_texts, replaceable_texts
 from evennia_ai.formats.scenario.parts import component_set
 from evennia_ai.formats.scenario.reading import Scenario, TurnText
 
@@ -239,11 +239,11 @@ def _plugged(scenario: Scenario) -> Sequence[PromptComponent]:
     preset = scenario.preset
     if preset is None:
         return _texts(scenario, {})
-    texts = _texts(scenario, default_texts(preset, grants=ALL_GRANTS))
-    off = off_in(preset, "normal")
+    texts = _texts(scenario, replaceable_texts(preset, grants=ALL_GRANTS))
+    off = keys_left_out(preset, "normal")
     return [
         one.changed(enabled=False) if one.key in off else one
-        for one in with_texts(preset, texts, grants=ALL_GRANTS)
+        for one in place_texts(preset, texts, grants=ALL_GRANTS)
     ]
 
 

@@ -19,10 +19,15 @@ from evennia_ai.engine.prompt.components import (
 from evennia_ai.engine.prompt.contexts import AUTONOMOUS, BUILT_IN
 from evennia_ai.formats.cards.card import Card
 from evennia_ai.formats.cards.components import CARD_KEYS, card_components
-from evennia_ai.formats.presets.mapping import default_texts, off_in, preset_assembly, with_texts
+from evennia_ai.formats.presets.mapping import (
+    keys_left_out,
+    place_texts,
+    preset_assembly,
+    replaceable_texts,
+)
 from evennia_ai.formats.presets.preset import JAILBREAK, MAIN, OWN, Generation, Preset
 from evennia_ai.formats.presets.reading import read_preset
-from evennia_ai.formats.presets.switches import switched
+from evennia_ai.formats.presets.switches import switch_prompt
 from evennia_ai.npc.views.parse_cache import MOST_PARSED, Parsed, compile_ahead
 from evennia_ai.store.authored.presets import StoredPreset
 
@@ -61,7 +66,7 @@ def parsed_preset(stored: StoredPreset) -> Preset:
 def _parsed(stored: StoredPreset) -> Preset:
     preset = _texts(_PresetText(stored.name, stored.sha256, stored.source))
     for identifier, on in stored.switches:
-        preset = switched(preset, identifier, on)
+        preset = switch_prompt(preset, identifier, on)
     compile_ahead((*(prompt.content for prompt in preset.prompts), *preset.texts.values()))
     return preset
 
@@ -101,7 +106,7 @@ def plugged(
     post_history_depth: int,
 ) -> tuple[PromptComponent, ...]:
     """The components of a preset and of a card, whose texts stand where the preset has them."""
-    defaults = default_texts(preset, grants=preset_grants) if preset else {}
+    defaults = replaceable_texts(preset, grants=preset_grants) if preset else {}
     main, after = (defaults.get(key, "") for key in _REPLACED_BY)
     of_card: Iterable[PromptComponent] = ()
     if card is not None:
@@ -112,7 +117,7 @@ def plugged(
             default_post_history=after,
             post_history_depth=post_history_depth,
         )
-    return with_texts(preset, of_card, grants=preset_grants) if preset else tuple(of_card)
+    return place_texts(preset, of_card, grants=preset_grants) if preset else tuple(of_card)
 
 
 def around(
@@ -157,6 +162,6 @@ def assembly_with(rules: AssemblyRules, preset: Preset, *, grants: Grants) -> As
 def triggered_off(preset: Preset) -> Mapping[str, frozenset[str]]:
     """By the name of each context the keys of the prompts that are not sent in it."""
     return {
-        context.name: off_in(preset, _GENERATIONS.get(context.name, "normal"))
+        context.name: keys_left_out(preset, _GENERATIONS.get(context.name, "normal"))
         for context in BUILT_IN
     }

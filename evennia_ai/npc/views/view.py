@@ -29,7 +29,7 @@ from evennia_ai.engine.prompt.notes import AuthorsNote, Notes
 from evennia_ai.engine.prompt.registry import ComponentRegistry
 from evennia_ai.engine.prompt.templates.template import Template, compile_template, fill_each
 from evennia_ai.engine.prompt.templates.work import SCANNED_WORK, Meter
-from evennia_ai.formats.cards.card import Card, notes_in
+from evennia_ai.formats.cards.card import Card, creator_notes_for
 from evennia_ai.formats.presets.preset import Preset
 from evennia_ai.npc.views.greeting import NOT_CHOSEN, Chosen, chosen
 from evennia_ai.npc.views.parse_cache import own_book, parsed_card, players_books, read_books
@@ -271,7 +271,7 @@ def card_texts(card: Card | None) -> dict[SourceName, Template]:
         "char_personality": card.personality,
         "char_depth_prompt": _depth_prompt(card),
         "scenario": card.scenario,
-        "creator_notes": notes_in(card),
+        "creator_notes": creator_notes_for(card),
     }
     return {
         name: compile_template(text, trust="imported")

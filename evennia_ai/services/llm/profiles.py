@@ -21,7 +21,7 @@ from pydantic_core import ErrorDetails
 
 from evennia_ai.engine.errors import EndpointError, FormatError
 from evennia_ai.engine.foreign.fields import error_words, strict_model, suggest_name
-from evennia_ai.formats.presets.secrets import without_secrets
+from evennia_ai.formats.presets.secrets import drop_secrets
 from evennia_ai.services.llm.learned import NEEDED_FIELDS
 from evennia_ai.services.net.http import is_address
 from evennia_ai.services.net.secrets import SecretText
@@ -124,7 +124,7 @@ def recorded_extra(
         texts = [name, *([value] if isinstance(value, str) else [])]
         return any(key.hidden_in(text) != text for key in masks for text in texts)
 
-    safe, paths = without_secrets(json.loads(json.dumps(dict(extra))), is_secret=is_secret)
+    safe, paths = drop_secrets(json.loads(json.dumps(dict(extra))), is_secret=is_secret)
     for key in masks:
         paths = tuple(map(key.hidden_in, paths))
     return safe, paths

@@ -16,7 +16,7 @@ from evennia_ai import models
 from evennia_ai.engine.actors import Actor
 from evennia_ai.engine.errors import StoreError
 from evennia_ai.engine.prompt.components import Grant, Grants
-from evennia_ai.formats.cards.limits import as_text
+from evennia_ai.formats.cards.limits import decode_utf8
 from evennia_ai.formats.cards.loading import CardImport
 from evennia_ai.services.settings.conf import conf
 from evennia_ai.store.core import importing
@@ -53,7 +53,7 @@ def file_of(content: bytes, found: CardImport) -> CardFile:
     """The file of these bytes, from which `found` was read; a JSON file is its own text."""
     is_text = found.carrier == "json"
     source = (
-        as_text(content, where="card")
+        decode_utf8(content, where="card")
         if is_text
         else json.dumps(found.raw, ensure_ascii=False, allow_nan=False)
     )

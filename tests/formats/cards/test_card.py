@@ -15,10 +15,10 @@ from evennia_ai.formats.cards.card import (
     V1_FIELDS,
     Asset,
     card_from_text,
+    creator_notes_for,
     greeting,
     greetings,
     macro_values,
-    notes_in,
     opening_message,
     read_card,
 )
@@ -98,7 +98,7 @@ def test_a_user_always_has_a_name():
 )
 def test_the_creator_s_notes_are_shown_in_the_reader_s_language(multilingual, language, shown):
     card = a_card(creator_notes="PLAIN", creator_notes_multilingual=multilingual)
-    assert notes_in(card, language) == shown
+    assert creator_notes_for(card, language) == shown
 
 
 def test_a_faultless_v3_card_is_read_without_a_notice():
@@ -151,9 +151,9 @@ def test_bytes_and_text_with_a_byte_order_mark_are_read():
         ({"name": " Mar\x1b[31mta\n"}, "name: control characters, blanks around it or its end"),
         ({"name": ""}, "name is empty"),
         ({"character_version": 1.5}, "character_version is a number: taken as the text it is"),
-        ({"creation_date": "today"}, "creation_date is no number: it is kept as it is"),
-        ({"modification_date": True}, "modification_date is no number: it is kept as it is"),
-        ({"source": "id:1"}, "source is no list: it is kept as it is"),
+        ({"creation_date": "today"}, "creation_date is not a number: it is kept as it is"),
+        ({"modification_date": True}, "modification_date is not a number: it is kept as it is"),
+        ({"source": "id:1"}, "source is not a list: it is kept as it is"),
         ({"character_book": {"entries": {}}}, "character_book.entries is an object: its members"),
         (
             {"extensions": {"world": "Har\nbour"}},
@@ -213,8 +213,8 @@ def test_a_name_is_one_line_without_control_characters():
         ("3.1", "spec_version 3.1 is newer than 3.0: read as far as known"),
         ("100", "spec_version 100 is newer than 3.0: read as far as known"),
         ("nan", "spec_version nan is newer than 3.0: read as far as known"),
-        ("new", "spec_version 'new' is no number: taken for an older one"),
-        (3.0, "spec_version is no text"),
+        ("new", "spec_version 'new' is not a number: taken for an older one"),
+        (3.0, "spec_version is not text"),
     ],
 )
 def test_another_version_is_noticed_and_read(version, notice):
@@ -224,7 +224,7 @@ def test_another_version_is_noticed_and_read(version, notice):
 def test_a_missing_version_is_noticed():
     data = card_data()
     del data["spec_version"]
-    assert read_card(data).notices[0] == "spec_version is no text"
+    assert read_card(data).notices[0] == "spec_version is not text"
 
 
 @pytest.mark.parametrize("version", ["3.0", "2.9", "1"])
@@ -274,7 +274,7 @@ def test_err_a_wrong_card_is_refused_in_one_line_that_names_the_place(data, mess
 @pytest.mark.parametrize(
     ("fields", "said", "notice"),
     [
-        ({"tags": [None, "bees"]}, ("bees",), "tags: 1 of 2 are no texts and are left out"),
+        ({"tags": [None, "bees"]}, ("bees",), "tags: 1 of 2 are not text and are left out"),
         ({"tags": "bees, honey,"}, ("bees", "honey"), "tags is one text: taken as a list of 2"),
         ({"tags": {}}, (), "tags must be a list: it is ignored, and kept for the export"),
         (
@@ -285,7 +285,7 @@ def test_err_a_wrong_card_is_refused_in_one_line_that_names_the_place(data, mess
         (
             {"group_only_greetings": ["a", 1, []]},
             ("a",),
-            "group_only_greetings: 2 of 3 are no texts and are left out",
+            "group_only_greetings: 2 of 3 are not text and are left out",
         ),
         ({"creator": 5}, "", "creator must be text: it is ignored, and kept for the export"),
         ({"creator_notes": []}, "", "creator_notes must be text: it is ignored"),
@@ -331,7 +331,7 @@ def test_err_a_lorebook_in_place_of_a_card_is_called_one(book):
     ("content", "problem"),
     [
         (b"", "card: the file is empty; get it again"),
-        (b"\xff\xfe{\x00", "card: no UTF-8 text (byte 0); save it as UTF-8 JSON"),
+        (b"\xff\xfe{\x00", "card: not UTF-8 text (byte 0); save it as UTF-8 JSON"),
         (b'{"spec": "chara_card_v3", "da', "card: no valid JSON"),
         (b"null", "card: must be an object"),
         (b"[" * 200_000, "card: nested more than 64 deep"),

@@ -123,7 +123,7 @@ def test_where_post_history_instructions_stand_without_the_grant_is_told():
     grants = frozenset(ALL_GRANTS - {"after_history"})
     assert containment_notices(card, grants=grants, post_history_depth=2) == (
         (
-            "the card has no grant for after_history: its post_history_instructions stand in the"
+            "the card has no grant for after_history: its post_history_instructions are in the"
             " history at depth 2, as a user's"
         ),
     )
@@ -179,7 +179,7 @@ def test_what_a_card_has_no_grant_for_is_told():
     card = a_card(system_prompt="Obey.")
     assert containment_notices(card, grants=ALL_GRANTS) == ()
     assert containment_notices(card, grants=NO_GRANTS) == (
-        "the card has no grant for fields: they stand at the top of the history, as a user's",
+        "the card has no grant for fields: they are at the top of the history, as a user's",
         "the card has no grant for its system_prompt: it is left out",
     )
 

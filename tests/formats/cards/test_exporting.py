@@ -16,7 +16,7 @@ from evennia_ai.engine.errors import FormatError
 from evennia_ai.engine.lorebook.entry import LoreEntry
 from evennia_ai.formats.cards.card import Asset, Card, read_card
 from evennia_ai.formats.cards.components import character_book
-from evennia_ai.formats.cards.exporting import FORMS, NOTICE, dump_card, left_out, v3_of
+from evennia_ai.formats.cards.exporting import FORMS, NOTICE, card_as_v3, dump_card, export_losses
 from evennia_ai.formats.cards.loading import load_card
 from evennia_ai.formats.cards.png import blank_picture
 from tests.formats.cards.builders import card_data, lore
@@ -73,7 +73,7 @@ def _cards() -> list[Any]:
 
 def _is_readable(card: Any) -> bool:
     try:
-        v3_of(read_card(card), modified_at=NOW)
+        card_as_v3(read_card(card), modified_at=NOW)
     except FormatError:
         return False
     return True
@@ -113,7 +113,7 @@ def test_there_are_cards_to_go_round() -> None:
 @pytest.mark.parametrize("card", _cards())
 def test_a_card_goes_round_through_every_form(card, carrier):
     found = load_card(CARRIERS[carrier](card))
-    wanted = v3_of(found.card, modified_at=NOW)
+    wanted = card_as_v3(found.card, modified_at=NOW)
     for form in FORMS:
         content = dump_card(found, form, modified_at=NOW)
         again = load_card(content)
@@ -296,7 +296,7 @@ def test_a_given_picture_takes_the_place_and_leaves_its_own_card_behind():
 
 
 def test_err_a_given_picture_that_is_none_is_refused():
-    with pytest.raises(FormatError, match="card: no PNG picture"):
+    with pytest.raises(FormatError, match="card: not a PNG picture"):
         dumped(as_json(IN_USE), "png", picture=b"GIF89a")
 
 
@@ -337,7 +337,7 @@ def test_the_v2_copy_keeps_the_creator_s_notes_and_is_made_anew_each_time():
 
 @pytest.mark.parametrize("form", ["json", "charx"])
 def test_err_a_v2_copy_is_for_pictures_alone(form):
-    with pytest.raises(FormatError, match="a V2 copy stands beside V3 in PNG files, not in "):
+    with pytest.raises(FormatError, match="only PNG files have room for a V2 copy, not "):
         dumped(as_json(IN_USE), form, with_v2=True)
 
 
@@ -359,7 +359,7 @@ def test_an_archive_keeps_its_files_and_addresses():
     assert (again.assets, again.members, again.picture) == (
         *(found.assets, found.members, found.picture),
     )
-    assert left_out(found, "charx") == ()
+    assert export_losses(found, "charx") == ()
 
 
 def test_members_get_ascii_names_and_their_assets_follow():
@@ -418,21 +418,21 @@ def test_what_a_form_cannot_hold_is_told():
     assets = [an_asset("embeded://i.png"), an_asset("data:,x", name="d"), sad]
     members = {"i.png": picture(), "s.png": b"sad", "module.risum": b"\0"}
     archived = load_card(an_archive(card_data(assets=assets), members))
-    assert left_out(archived, "png") == (
-        "asset sad (emotion) stays behind: a file of the form png cannot hold it",
-        "other files of the archive (1) stay behind: a file of the form png cannot hold it",
+    assert export_losses(archived, "png") == (
+        "asset sad (emotion) is left out: a file of the form png cannot hold it",
+        "other files of the archive (1) are left out: a file of the form png cannot hold it",
     )
     pictured = load_card(a_picture(IN_USE))
-    assert left_out(pictured, "json") == (
-        "the picture stays behind: a file of the form json cannot hold it",
+    assert export_losses(pictured, "json") == (
+        "the picture is left out: a file of the form json cannot hold it",
     )
-    assert left_out(pictured, "png") == left_out(pictured, "charx") == ()
-    assert left_out(load_card(dumped(as_json(IN_USE), "png")), "json") == ()
+    assert export_losses(pictured, "png") == export_losses(pictured, "charx") == ()
+    assert export_losses(load_card(dumped(as_json(IN_USE), "png")), "json") == ()
     jpeg = load_card(an_archive(IN_USE, before=JPEG))
-    assert left_out(jpeg, "png") == (
-        "the picture stays behind: a file of the form png cannot hold it",
+    assert export_losses(jpeg, "png") == (
+        "the picture is left out: a file of the form png cannot hold it",
     )
-    assert left_out(jpeg, "png", picture=SIGNATURE) == ()
+    assert export_losses(jpeg, "png", picture=SIGNATURE) == ()
 
 
 def test_a_large_and_even_member_is_stored_so_that_the_export_can_be_read():
@@ -479,9 +479,9 @@ def test_whatever_a_card_holds_its_export_is_the_same_card_or_refused(book, fiel
         made = [dump_card(found, form, modified_at=NOW) for form in FORMS]
     except FormatError:
         return
-    wanted = v3_of(found.card, modified_at=NOW)
+    wanted = card_as_v3(found.card, modified_at=NOW)
     assert [load_card(content).raw for content in made] == [wanted] * len(FORMS)
-    assert v3_of(load_card(made[0]).card, modified_at=NOW) == wanted
+    assert card_as_v3(load_card(made[0]).card, modified_at=NOW) == wanted
     assert card_in_chunk(dump_card(found, "png", with_v2=True, modified_at=NOW), "chara")
     again = load_card(made[0]).card
     books = [character_book(card) for card in (found.card, again)]

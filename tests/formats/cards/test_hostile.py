@@ -67,11 +67,11 @@ REFUSED = {
         changed(an_archive(CARD, [(a_member(), b"sixteen bytes...")]), b"sixteen", b"SIXTEEN"),
         "Bad CRC-32",
     ),
-    "wrong base64": (picture(part(b"tEXt", b"ccv3\0e30*")), "no base64"),
-    "not UTF-8": (JSON.replace(b"Marta", b"Mart\xe9"), "no UTF-8 text"),
-    "not UTF-8 in a chunk": (picture(text("ccv3", b"\xff\xfe{}")), "no UTF-8 text"),
-    "not UTF-8 in an archive": (an_archive(False, {"card.json": b"\x80"}), "no UTF-8 text"),
-    "UTF-16": (JSON.decode().encode("utf-16"), "no UTF-8 text"),
+    "wrong base64": (picture(part(b"tEXt", b"ccv3\0e30*")), "not base64"),
+    "not UTF-8": (JSON.replace(b"Marta", b"Mart\xe9"), "not UTF-8 text"),
+    "not UTF-8 in a chunk": (picture(text("ccv3", b"\xff\xfe{}")), "not UTF-8 text"),
+    "not UTF-8 in an archive": (an_archive(False, {"card.json": b"\x80"}), "not UTF-8 text"),
+    "UTF-16": (JSON.decode().encode("utf-16"), "not UTF-8 text"),
     "half a character": (JSON.replace(b"Marta", rb"\ud800"), "half a character"),
     "NaN": (JSON.replace(b'"tags": ["sea"]', b'"tags": NaN'), "NaN is no number of JSON"),
     "Infinity": (JSON.replace(b'["sea"]', b"-Infinity"), "-Infinity is no number of JSON"),
@@ -102,8 +102,8 @@ REFUSED = {
         "Bad CRC-32",
     ),
     "a card below the root": (an_archive(False, {"sub/card.json": JSON}), "no card.json"),
-    "an archive for a card": (an_archive(False, {"card.json": an_archive(CARD)}), "no UTF-8 text"),
-    "a picture for a card": (an_archive(False, {"card.json": a_picture(CARD)}), "no UTF-8 text"),
+    "an archive for a card": (an_archive(False, {"card.json": an_archive(CARD)}), "not UTF-8 text"),
+    "a picture for a card": (an_archive(False, {"card.json": a_picture(CARD)}), "not UTF-8 text"),
     "null for a card": (b"null", "must be an object"),
     "null for its data": (as_json({**CARD, "data": None}), "card.data: must be an object"),
     "a number where text belongs": (as_json(card_data(description=7)), "description: must be text"),
@@ -163,7 +163,7 @@ READ = {
     "V3 inside chara": (a_picture(CARD, keyword="chara"), "the chunk chara holds a card of"),
     "V2 inside an archive": (an_archive(V2), "card.json holds a card of chara_card_v2"),
     "null where text belongs": (as_json(card_data(personality=None)), "personality is null"),
-    "a number as text": (as_json({**CARD, "spec_version": 3}), "spec_version is no text"),
+    "a number as text": (as_json({**CARD, "spec_version": 3}), "spec_version is not text"),
     "a member that is there twice": (
         JSON.replace(b'"tags"', b'"tags": [], "tags"'),
         "member 'tags' is there twice",
@@ -258,7 +258,7 @@ def test_of_a_million_wrong_values_the_number_is_told():
     found = load_card(as_json(card_data(tags=["a", *[0] * 700_000])))
     assert (found.card.tags, found.notices) == (
         ("a",),
-        ("tags: 700000 of 700001 are no texts and are left out",),
+        ("tags: 700000 of 700001 are not text and are left out",),
     )
 
 

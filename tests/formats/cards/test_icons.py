@@ -6,7 +6,7 @@ from typing import Any
 import pytest
 
 from evennia_ai.formats.cards.card import Asset
-from evennia_ai.formats.cards.exporting import dump_card, left_out
+from evennia_ai.formats.cards.exporting import dump_card, export_losses
 from evennia_ai.formats.cards.loading import load_card
 from tests.formats.cards.builders import card_data
 from tests.formats.cards.carriers import a_picture, an_archive, an_asset, as_json, picture
@@ -48,7 +48,7 @@ def test_the_picture_of_a_card_is_the_main_icon_of_its_archive_and_the_file_agai
     assert (made.raw["data"]["assets"], made.picture) == (after, picture())
     back = load_card(dump_card(made, "png", modified_at=NOW))
     assert back.card.assets == tuple(map(_in_a_picture, made.card.assets))
-    assert (back.notices, left_out(made, "png")) == ((), ())
+    assert (back.notices, export_losses(made, "png")) == ((), ())
 
 
 def test_a_picture_that_is_no_png_file_is_the_main_icon_of_its_archive_too():

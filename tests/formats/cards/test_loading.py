@@ -176,22 +176,22 @@ def test_an_older_card_in_the_v3_chunk_is_read_with_a_notice():
         ),
         (
             picture(part(b"tEXt", b"ccv3\0e30*")),
-            "card: the chunk ccv3 is no base64: it has a character it cannot have (b'*')",
+            "card: the chunk ccv3 is not base64: it has a character it cannot have (b'*')",
         ),
         (
             picture(part(b"tEXt", b"ccv3\0e30-_w==")),
-            "card: the chunk ccv3 is no base64: it has a character it cannot have (b'-')",
+            "card: the chunk ccv3 is not base64: it has a character it cannot have (b'-')",
         ),
-        (picture(part(b"tEXt", b"ccv3\0A")), "card: the chunk ccv3 is no base64: it has a wrong l"),
-        (picture(part(b"tEXt", b"ccv3\0e3==0=")), "card: the chunk ccv3 is no base64"),
+        (picture(part(b"tEXt", b"ccv3\0A")), "card: the chunk ccv3 is not base64: it has a wrong "),
+        (picture(part(b"tEXt", b"ccv3\0e3==0=")), "card: the chunk ccv3 is not base64"),
         (picture(part(b"tEXt", b"ccv3\0")), "card: no valid JSON"),
-        (picture(part(b"zTXt", b"ccv3\0\0rubbish")), "card: the chunk ccv3 is no zlib data"),
+        (picture(part(b"zTXt", b"ccv3\0\0rubbish")), "card: the chunk ccv3 is not zlib data"),
         (
             picture(part(b"zTXt", b"ccv3\0\0" + zlib.compress(b"e30=")[:-5])),
             "card: the chunk ccv3 is cut off",
         ),
         (a_picture(CARD, keyword="x"), "card: no card in the picture"),
-        (picture(text("ccv3", b"\xff\xfe")), "card: the chunk ccv3: no UTF-8 text (byte 0)"),
+        (picture(text("ccv3", b"\xff\xfe")), "card: the chunk ccv3: not UTF-8 text (byte 0)"),
         (picture(text("ccv3", b'{"a": NaN}')), "card: no valid JSON (NaN is no number of JSON)"),
         (picture(text("ccv3", b"[]")), "card: must be an object"),
     ],
@@ -249,8 +249,8 @@ def test_err_members_of_one_name_are_refused():
         warnings.simplefilter("ignore")
         twice = an_archive(CARD, [("card.json", as_json(V2))])
         other = an_archive(CARD, [("a.png", b"1"), ("a.png", b"2")])
-    assert refusal(twice) == "card: member 'card.json' is there 2 times; leave one"
-    assert refusal(other) == "card: member 'a.png' is there 2 times; leave one"
+    assert refusal(twice) == "card: member 'card.json' is there 2 times; keep only one"
+    assert refusal(other) == "card: member 'a.png' is there 2 times; keep only one"
 
 
 def test_err_a_name_that_ends_at_a_zero_byte_is_no_card():

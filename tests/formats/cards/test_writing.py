@@ -6,7 +6,7 @@ from hypothesis import strategies as st
 
 from evennia_ai.engine.errors import FormatError
 from evennia_ai.formats.cards.card import Card, greetings, read_card
-from evennia_ai.formats.cards.exporting import v3_of
+from evennia_ai.formats.cards.exporting import card_as_v3
 from evennia_ai.formats.cards.writing import (
     WORDS,
     CardField,
@@ -38,9 +38,9 @@ NAMED = {
     "depth_prompt/role": CardField("depth_prompt", "role"),
 }
 REFUSED = {
-    "": "is no field of a card: name, nickname",
-    "colour": "'colour' is no field of a card",
-    "description/2": "'2' is no part of description",
+    "": "is not a field of a card: name, nickname",
+    "colour": "'colour' is not a field of a card",
+    "description/2": "'2' is not a part of description",
     "depth_prompt/size": "it has depth and role",
     "greeting": "name a greeting by its number: greeting/1",
     "greeting/-1": "by its number",
@@ -142,7 +142,7 @@ def test_what_is_written_is_what_a_file_of_it_says_and_nothing_else_is_another(f
         return
     new = with_text(OREN, named, text)
     assert text_of(new, named) == text
-    back = read_card(v3_of(new, modified_at=1))
+    back = read_card(card_as_v3(new, modified_at=1))
     others = [one for one in fields_of(OREN) if str(one) != field]
     assert [text_of(back, one) for one in others] == [text_of(OREN, one) for one in others]
     assert text_of(back, named) == text

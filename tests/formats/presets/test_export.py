@@ -2,12 +2,12 @@ import json
 from typing import Any
 
 from evennia_ai.engine.prompt.components import ALL_GRANTS, NO_GRANTS, Grants, PromptComponent
-from evennia_ai.formats.presets.changes import not_written
-from evennia_ai.formats.presets.export import exported
+from evennia_ai.formats.presets.changes import list_unwritable
+from evennia_ai.formats.presets.export import dump_preset
 from evennia_ai.formats.presets.mapping import preset_components
 from evennia_ai.formats.presets.preset import Preset
 from evennia_ai.formats.presets.reading import read_preset
-from evennia_ai.formats.presets.switches import switched
+from evennia_ai.formats.presets.switches import switch_prompt
 from tests.formats.presets.builders import a_file, a_prompt
 from tests.formats.presets.differing import differences
 
@@ -37,13 +37,13 @@ def component(preset: Preset, key: str, *, grants: Grants = ALL_GRANTS) -> Promp
 
 def test_an_untouched_preset_is_exported_with_equal_values() -> None:
     file = a_full_file()
-    text = exported(read(file))
+    text = dump_preset(read(file))
     assert json.dumps(json.loads(text)) == json.dumps(file)
 
 
 def test_a_switch_changes_one_value_of_the_order_in_use() -> None:
     file = a_full_file()
-    made = json.loads(exported(switched(read(file), "mine", False)))
+    made = json.loads(dump_preset(switch_prompt(read(file), "mine", False)))
     assert differences(file, made) == [".prompt_order[1].order[1].enabled"]
 
 
@@ -51,7 +51,7 @@ def test_a_changed_text_changes_one_value() -> None:
     file = a_full_file()
     preset = read(file)
     edited = component(preset, "st_mine").changed(content="Other.")
-    made = json.loads(exported(preset, [edited]))
+    made = json.loads(dump_preset(preset, [edited]))
     at = next(n for n, one in enumerate(file["prompts"]) if one["identifier"] == "mine")
     assert differences(file, made) == [f".prompts[{at}].content"]
 
@@ -60,7 +60,7 @@ def test_a_prompt_that_stands_in_the_history_for_want_of_a_grant_is_not_written_
     file = a_full_file()
     preset = read(file)
     edited = component(preset, "st_main", grants=NO_GRANTS).changed(content="Other.")
-    made = json.loads(exported(preset, [edited], grants=NO_GRANTS))
+    made = json.loads(dump_preset(preset, [edited], grants=NO_GRANTS))
     at = next(n for n, one in enumerate(file["prompts"]) if one["identifier"] == "main")
     assert differences(file, made) == [f".prompts[{at}].content"]
 
@@ -69,7 +69,7 @@ def test_a_component_put_into_the_chat_changes_position_depth_and_order() -> Non
     file = a_full_file()
     preset = read(file)
     edited = component(preset, "st_mine").changed(injection_depth=2, injection_order=50)
-    made = json.loads(exported(preset, [edited]))
+    made = json.loads(dump_preset(preset, [edited]))
     [prompt] = [one for one in made["prompts"] if one.get("colour")]
     assert (prompt["injection_position"], prompt["injection_depth"]) == (1, 2)
     assert prompt["injection_order"] == 50
@@ -79,13 +79,13 @@ def test_a_changed_line_above_the_history_changes_its_member() -> None:
     file = a_full_file() | {"new_chat_prompt": "[Start]"}
     preset = read(file)
     edited = component(preset, "new_chat").changed(content="[Begin]")
-    assert differences(file, json.loads(exported(preset, [edited]))) == [".new_chat_prompt"]
+    assert differences(file, json.loads(dump_preset(preset, [edited]))) == [".new_chat_prompt"]
 
 
 def test_a_moved_component_moves_in_the_order_and_dangling_lines_stay_behind_theirs() -> None:
     preset = read(a_full_file())
     moved = component(preset, "card_system_prompt").changed(id=1099)
-    made = json.loads(exported(preset, [moved]))
+    made = json.loads(dump_preset(preset, [moved]))
     order = [one["identifier"] for one in made["prompt_order"][1]["order"]]
     assert order == ["mine", "gone", "charDescription", "main", "chatHistory", "jailbreak"]
 
@@ -93,8 +93,8 @@ def test_a_moved_component_moves_in_the_order_and_dangling_lines_stay_behind_the
 def test_a_new_component_becomes_a_prompt_at_its_place() -> None:
     preset = read(a_full_file())
     new = PromptComponent(id=12, key="weather", name="Weather", content="It rains.", role="user")
-    text = exported(preset, [new])
-    assert text == exported(preset, [new])
+    text = dump_preset(preset, [new])
+    assert text == dump_preset(preset, [new])
     made = json.loads(text)
     prompt = made["prompts"][-1]
     assert (prompt["name"], prompt["content"], prompt["role"]) == ("Weather", "It rains.", "user")
@@ -105,7 +105,7 @@ def test_a_new_component_becomes_a_prompt_at_its_place() -> None:
 
 def test_a_removed_component_leaves_prompts_and_order_and_an_own_one_is_switched_off() -> None:
     preset = read(a_full_file())
-    made = json.loads(exported(preset, removed=["st_mine", "post_history_instructions"]))
+    made = json.loads(dump_preset(preset, removed=["st_mine", "post_history_instructions"]))
     order = {one["identifier"]: one["enabled"] for one in made["prompt_order"][1]["order"]}
     assert "mine" not in order
     assert order["jailbreak"] is False
@@ -116,11 +116,11 @@ def test_a_changed_text_of_an_old_file_stays_in_its_old_member() -> None:
     file = {"main_prompt": "M", "prompts": []}
     preset = read(file)
     edited = component(preset, "card_system_prompt").changed(content="N")
-    assert differences(file, json.loads(exported(preset, [edited]))) == [".main_prompt"]
+    assert differences(file, json.loads(dump_preset(preset, [edited]))) == [".main_prompt"]
 
 
 def test_a_file_without_an_order_gets_the_one_in_use() -> None:
-    made = json.loads(exported(switched(read({"prompts": []}), "nsfw", False)))
+    made = json.loads(dump_preset(switch_prompt(read({"prompts": []}), "nsfw", False)))
     [written] = made["prompt_order"]
     assert written["character_id"] == 100001
     assert {"identifier": "nsfw", "enabled": False} in written["order"]
@@ -132,19 +132,19 @@ def test_an_export_of_the_prompt_manager_is_one_again() -> None:
         "prompt_order": [{"identifier": "mine", "enabled": True}],
     }
     file = {"version": 1, "type": "full", "data": data}
-    made = json.loads(exported(switched(read(file), "mine", False)))
+    made = json.loads(dump_preset(switch_prompt(read(file), "mine", False)))
     assert differences(file, made) == [".data.prompt_order[0].enabled"]
 
 
 def test_secrets_are_not_exported() -> None:
-    text = exported(read(a_file(proxy_password="hunter2", temperature=0.5)))
+    text = dump_preset(read(a_file(proxy_password="hunter2", temperature=0.5)))
     assert "hunter2" not in text
     assert json.loads(text) == a_file(temperature=0.5)
 
 
 def test_what_a_preset_has_no_word_for_is_told() -> None:
     edited = component(read(a_full_file()), "st_mine")
-    assert not_written([edited]) == ()
-    assert not_written([edited.changed(volatile=True, priority=5)]) == (
-        "'st_mine': volatile, priority cannot be said in a preset and stay behind",
+    assert list_unwritable([edited]) == ()
+    assert list_unwritable([edited.changed(volatile=True, priority=5)]) == (
+        "'st_mine': volatile, priority cannot be written in a preset and are left out",
     )

@@ -13,8 +13,8 @@ from evennia_ai.engine.prompt.components import (
     NO_GRANTS,
     PromptComponent,
 )
-from evennia_ai.formats.presets.export import exported
-from evennia_ai.formats.presets.mapping import preset_components, with_texts
+from evennia_ai.formats.presets.export import dump_preset
+from evennia_ai.formats.presets.mapping import place_texts, preset_components
 from evennia_ai.formats.presets.reading import PresetLimits, read_preset
 from evennia_ai.formats.presets.switches import switch_lines
 from evennia_ai.formats.scenario import run_scenario
@@ -123,7 +123,7 @@ def test_a_text_cannot_open_a_template_of_builders() -> None:
     """Logic stays as it is written, whoever vouches for the preset."""
     evil = "{% for a in range(10**9) %}x{% endfor %}{{ ''.__class__ }}"
     preset = a_preset(a_prompt("evil", evil), before=("evil",))
-    contents = [one["content"] for one in composed(with_texts(preset, (), grants=ALL_GRANTS))]
+    contents = [one["content"] for one in composed(place_texts(preset, (), grants=ALL_GRANTS))]
     assert any("{% for a in range" in content for content in contents)
     assert not any("<class" in content for content in contents)
 
@@ -141,7 +141,7 @@ def test_a_text_cannot_open_a_template_of_builders() -> None:
 def test_macros_without_end_cost_no_time_worth_telling(text: str) -> None:
     preset = a_preset(a_prompt("evil", text), before=("evil",))
     with little_work(5):
-        composed(with_texts(preset, (), grants=ALL_GRANTS), context_tokens=1_000_000)
+        composed(place_texts(preset, (), grants=ALL_GRANTS), context_tokens=1_000_000)
 
 
 def test_a_variable_that_grows_with_every_prompt_does_not_fill_the_memory() -> None:
@@ -152,7 +152,7 @@ def test_a_variable_that_grows_with_every_prompt_does_not_fill_the_memory() -> N
     names = [str(one["identifier"]) for one in doubling]
     told = a_prompt("told", "{{getvar::a}}")
     preset = a_preset(*doubling, told, before=(*names, "told"))
-    messages = composed(with_texts(preset, (), grants=ALL_GRANTS), context_tokens=10_000_000)
+    messages = composed(place_texts(preset, (), grants=ALL_GRANTS), context_tokens=10_000_000)
     assert sum(len(one["content"]) for one in messages) < 2_000_000
 
 
@@ -168,7 +168,7 @@ def test_an_identifier_can_be_anything_and_is_exported_as_it_was() -> None:
     preset = read_preset(file, name="Odd")
     made = preset_components(preset, grants=NO_GRANTS)
     assert all(one.is_contained for one in made)
-    assert json.loads(exported(preset)) == file
+    assert json.loads(dump_preset(preset)) == file
 
 
 @pytest.mark.parametrize(

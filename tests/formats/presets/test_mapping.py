@@ -10,13 +10,13 @@ from evennia_ai.engine.prompt.components import (
     Grants,
     PromptComponent,
 )
-from evennia_ai.formats.presets.lints import lints
+from evennia_ai.formats.presets.lints import lint_preset
 from evennia_ai.formats.presets.mapping import (
-    default_texts,
-    off_in,
+    keys_left_out,
+    place_texts,
     preset_assembly,
     preset_components,
-    with_texts,
+    replaceable_texts,
 )
 from evennia_ai.formats.presets.preset import Preset
 from tests.formats.presets.builders import a_preset, a_prompt
@@ -138,8 +138,8 @@ def test_what_a_card_may_replace_needs_its_own_grant_wherever_it_stands(
 
 def test_a_main_prompt_in_the_chat_that_may_not_speak_there_is_no_default_of_a_cards() -> None:
     preset = a_preset(a_prompt("main", "Write.", injection_position=1, injection_depth=2))
-    assert default_texts(preset, grants=frozenset({"system_prompt"})) == {}
-    assert default_texts(preset, grants=ALL_GRANTS)["card_system_prompt"] == "Write."
+    assert replaceable_texts(preset, grants=frozenset({"system_prompt"})) == {}
+    assert replaceable_texts(preset, grants=ALL_GRANTS)["card_system_prompt"] == "Write."
 
 
 def test_a_place_that_the_order_does_not_name_is_at_the_very_end() -> None:
@@ -150,7 +150,7 @@ def test_a_place_that_the_order_does_not_name_is_at_the_very_end() -> None:
 def test_texts_of_the_card_stand_where_the_order_has_them() -> None:
     preset = a_preset(before=("scenario", "charDescription"), off=("scenario",))
     texts = [a_text("char_description", "A smith."), a_text("scenario", "A forge.")]
-    made = {one.key: one for one in with_texts(preset, texts, grants=ALL_GRANTS)}
+    made = {one.key: one for one in place_texts(preset, texts, grants=ALL_GRANTS)}
     assert made["char_description"].content == "A smith."
     assert made["char_description"].id > made["scenario"].id
     assert not made["scenario"].enabled
@@ -166,7 +166,7 @@ def test_a_text_of_a_card_without_a_grant_stays_in_the_history() -> None:
         priority=50,
     )
     preset = a_preset(before=("charDescription",))
-    made = {one.key: one for one in with_texts(preset, [text], grants=ALL_GRANTS)}
+    made = {one.key: one for one in place_texts(preset, [text], grants=ALL_GRANTS)}
     assert made["char_description"] == text
 
 
@@ -179,14 +179,14 @@ def test_a_text_of_the_card_has_the_presets_role_with_the_grant_for_roles(
     place = a_prompt("charDescription", role="assistant", marker=True)
     preset = a_preset(place, before=("charDescription",))
     text = a_text("char_description", "A smith.")
-    made = {one.key: one for one in with_texts(preset, [text], grants=frozenset(grants))}
+    made = {one.key: one for one in place_texts(preset, [text], grants=frozenset(grants))}
     assert (made["char_description"].role, made["char_description"].id) == (role, 1061)
 
 
 def test_a_preset_without_a_grant_for_positions_leaves_the_cards_texts_alone() -> None:
     text = a_text("char_description", "A smith.")
     preset = a_preset(before=("charDescription",), off=("charDescription",))
-    made = {one.key: one for one in with_texts(preset, [text], grants=frozenset({"fields"}))}
+    made = {one.key: one for one in place_texts(preset, [text], grants=frozenset({"fields"}))}
     assert made["char_description"] == text
 
 
@@ -196,15 +196,15 @@ def test_a_cards_system_prompt_replaces_the_presets_unless_that_is_forbidden(
 ) -> None:
     preset = a_preset(a_prompt("main", "The preset's.", forbid_overrides=forbids))
     text = a_text("card_system_prompt", "The card's.")
-    made = {one.key: one for one in with_texts(preset, [text], grants=ALL_GRANTS)}
+    made = {one.key: one for one in place_texts(preset, [text], grants=ALL_GRANTS)}
     assert made["card_system_prompt"].content == content
 
 
 def test_the_texts_that_a_card_replaces_are_its_defaults() -> None:
     preset = a_preset()
-    texts = default_texts(preset, grants=ALL_GRANTS)
+    texts = replaceable_texts(preset, grants=ALL_GRANTS)
     assert texts["card_system_prompt"] == preset.by_identifier["main"].content
-    assert default_texts(preset, grants=NO_GRANTS) == {}
+    assert replaceable_texts(preset, grants=NO_GRANTS) == {}
 
 
 def test_a_prompt_is_off_in_generations_that_do_not_trigger_it() -> None:
@@ -213,8 +213,8 @@ def test_a_prompt_is_off_in_generations_that_do_not_trigger_it() -> None:
         a_prompt("never", injection_trigger=["swipe"]),
         a_prompt("always", injection_trigger=[]),
     )
-    assert off_in(preset, "normal") == {"st_quiet", "st_never"}
-    assert off_in(preset, "quiet") == {"st_never"}
+    assert keys_left_out(preset, "normal") == {"st_quiet", "st_never"}
+    assert keys_left_out(preset, "quiet") == {"st_never"}
 
 
 def test_formats_and_behaviour_become_rules_of_assembly() -> None:
@@ -244,9 +244,9 @@ def test_an_empty_format_leaves_the_field_bare_in_files_of_1_13() -> None:
 @pytest.mark.parametrize("name", ["{{speaker}}", "{{lastMessage}}"])
 def test_lint_reports_a_prompt_before_the_history_that_names_what_is_said(name: str) -> None:
     preset = a_preset(a_prompt("mine", f"Hello {name}"), before=("mine",))
-    assert [one for one in lints(preset) if f"prompt 'mine': names {name}" in str(one)]
+    assert [one for one in lint_preset(preset) if f"prompt 'mine': names {name}" in str(one)]
     behind = a_preset(a_prompt("mine", f"Hello {name}"), after=("mine",))
-    assert not [one for one in lints(behind) if "names {{" in str(one)]
+    assert not [one for one in lint_preset(behind) if "names {{" in str(one)]
 
 
 @pytest.mark.parametrize("given", [None, 0, "x", 7])

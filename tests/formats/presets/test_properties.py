@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 
 from evennia_ai.engine.errors import FormatError
 from evennia_ai.engine.prompt.components import ALL_GRANTS
-from evennia_ai.formats.presets.export import exported
+from evennia_ai.formats.presets.export import dump_preset
 from evennia_ai.formats.presets.mapping import preset_components
 from evennia_ai.formats.presets.preset import OWN
 from evennia_ai.formats.presets.reading import read_preset
@@ -60,7 +60,7 @@ def files(draw: st.DrawFn) -> dict[str, Any]:
 @given(file=files())
 def test_an_untouched_preset_is_written_with_equal_values(file: dict[str, Any]) -> None:
     text = json.dumps(file)
-    made = exported(read_preset(text, name="Drawn"))
+    made = dump_preset(read_preset(text, name="Drawn"))
     assert json.dumps(json.loads(made)) == json.dumps(json.loads(text))
 
 
@@ -74,7 +74,7 @@ def test_one_changed_field_is_one_changed_value(
     components = preset_components(preset, grants=ALL_GRANTS)
     before = data.draw(st.sampled_from([one for one in components if one.key in own]))
     now = before.changed(**{field: not before.enabled if field == "enabled" else value})
-    paths = differences(file, json.loads(exported(preset, [now])))
+    paths = differences(file, json.loads(dump_preset(preset, [now])))
     assert len(paths) == 1
     assert paths[0].endswith(f".{member}")
 
@@ -86,4 +86,4 @@ def test_whatever_is_no_preset_is_refused_or_read(data: Any) -> None:
             preset = read_preset(json.dumps(value), name="Any")
         except FormatError:
             continue
-        assert json.loads(exported(preset)) == json.loads(json.dumps(value))
+        assert json.loads(dump_preset(preset)) == json.loads(json.dumps(value))

@@ -167,7 +167,7 @@ def test_what_is_over_a_limit_is_refused() -> None:
 
 def test_more_prompts_after_the_history_than_there_are_places_are_refused() -> None:
     many = [f"p{n}" for n in range(441)]
-    with pytest.raises(FormatError, match="441 prompts stand after chatHistory"):
+    with pytest.raises(FormatError, match="441 prompts come after chatHistory"):
         a_preset(*map(a_prompt, many), after=many)
     in_chat = [a_prompt(name, injection_position=1) for name in many]
     assert len(a_preset(*in_chat, after=many).order) == 443

@@ -5,9 +5,9 @@ from typing import Any
 
 import pytest
 
-from evennia_ai.formats.presets.export import exported
+from evennia_ai.formats.presets.export import dump_preset
 from evennia_ai.formats.presets.reading import read_preset
-from evennia_ai.formats.presets.secrets import without_secrets
+from evennia_ai.formats.presets.secrets import drop_secrets
 from tests.formats.presets.builders import a_file
 
 
@@ -27,7 +27,7 @@ def test_a_secret_goes_from_wherever_it_stands(file: dict[str, Any], where: str)
     preset = read_preset(a_file(**file), name="Test")
     assert preset.secrets == (where,)
     assert "hush" not in json.dumps(dict(preset.source))
-    assert "hush" not in exported(preset)
+    assert "hush" not in dump_preset(preset)
     assert not any("hush" in notice for notice in preset.notices)
 
 
@@ -43,13 +43,13 @@ def test_a_secret_goes_from_wherever_it_stands(file: dict[str, Any], where: str)
 def test_what_is_no_secret_comes_out_as_it_went_in(file: dict[str, Any]) -> None:
     """Most files have the names of secrets, empty: they are exported with them."""
     whole = a_file(**file)
-    assert json.loads(exported(read_preset(whole, name="Test"))) == whole
+    assert json.loads(dump_preset(read_preset(whole, name="Test"))) == whole
 
 
 def test_a_file_without_secrets_is_not_copied() -> None:
     whole = a_file(extensions={"x": [1, 2]})
-    assert without_secrets(whole) == (whole, ())
-    assert without_secrets(whole)[0] is whole
+    assert drop_secrets(whole) == (whole, ())
+    assert drop_secrets(whole)[0] is whole
 
 
 def test_a_prompt_may_speak_of_secrets() -> None:

@@ -6,13 +6,13 @@ import pytest
 
 from evennia_ai.engine.prompt.components import ALL_GRANTS, NO_GRANTS, Grants
 from evennia_ai.engine.text.columns import WIDTH, columns
-from evennia_ai.formats.presets.export import exported
+from evennia_ai.formats.presets.export import dump_preset
 from evennia_ai.formats.presets.mapping import preset_components
 from evennia_ai.formats.presets.preset import Preset
 from evennia_ai.formats.presets.reading import read_preset
 from evennia_ai.formats.presets.report import preset_report, report_lines, report_object
-from evennia_ai.formats.presets.secrets import without_secrets
-from evennia_ai.formats.presets.switches import switched
+from evennia_ai.formats.presets.secrets import drop_secrets
+from evennia_ai.formats.presets.switches import switch_prompt
 from evennia_ai.formats.scenario import run_scenario
 from tests.effort import little_work
 from tests.formats.presets.differing import differences
@@ -33,22 +33,22 @@ def test_there_are_at_least_40() -> None:
 
 @EACH
 def test_an_untouched_preset_is_written_as_it_was(name: str) -> None:
-    made = json.loads(exported(read(name)))
-    assert json.dumps(made) == json.dumps(without_secrets(SHAPES[name])[0])
+    made = json.loads(dump_preset(read(name)))
+    assert json.dumps(made) == json.dumps(drop_secrets(SHAPES[name])[0])
 
 
 @EACH
 def test_what_was_written_reads_as_the_same_preset(name: str) -> None:
     preset = read(name)
-    again = read_preset(exported(preset), name=name)
+    again = read_preset(dump_preset(preset), name=name)
     assert (again.prompts, again.order) == (preset.prompts, preset.order)
 
 
 @EACH
 def test_one_switch_is_one_value_that_differs(name: str) -> None:
-    preset, file = read(name), without_secrets(SHAPES[name])[0]
+    preset, file = read(name), drop_secrets(SHAPES[name])[0]
     first = preset.order[0]
-    made = json.loads(exported(switched(preset, first.identifier, not first.enabled)))
+    made = json.loads(dump_preset(switch_prompt(preset, first.identifier, not first.enabled)))
     paths = differences(file, made)
     assert len(paths) == 1
     assert "prompt_order" in paths[0]
@@ -57,12 +57,12 @@ def test_one_switch_is_one_value_that_differs(name: str) -> None:
 @pytest.mark.parametrize("grants", [ALL_GRANTS, NO_GRANTS], ids=["granted", "not granted"])
 @EACH
 def test_one_text_is_one_value_that_differs(name: str, grants: Grants) -> None:
-    preset, file = read(name), without_secrets(SHAPES[name])[0]
+    preset, file = read(name), drop_secrets(SHAPES[name])[0]
     texts = {one.key for one in preset.by_identifier.values() if not one.is_marker}
     texts |= {"st_main", "st_jailbreak"}
     component = next(one for one in preset_components(preset, grants=grants) if one.key in texts)
     edited = component.changed(content="Something else.")
-    paths = differences(file, json.loads(exported(preset, [edited], grants=grants)))
+    paths = differences(file, json.loads(dump_preset(preset, [edited], grants=grants)))
     assert len(paths) == 1
     assert paths[0].endswith((".content", "_prompt", ".prompts"))
 

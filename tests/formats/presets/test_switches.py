@@ -1,38 +1,37 @@
 import pytest
 
 from evennia_ai.engine.errors import FormatError
-from evennia_ai.formats.presets.switches import switch_lines, switched, switches, with_switches
+from evennia_ai.formats.presets.switches import (
+    list_switches,
+    switch_lines,
+    switch_prompt,
+)
 from tests.formats.presets.builders import a_preset, a_prompt
 
 
 def test_a_prompt_is_switched_by_identifier_name_or_key() -> None:
     preset = a_preset(a_prompt("id-1", name="No Poetry"), before=("id-1",))
     for called in ("id-1", "no poetry", "st_id_1"):
-        off = switched(preset, called, False)
+        off = switch_prompt(preset, called, False)
         assert not off.is_on("id-1")
-        assert switched(off, called, True) == preset
+        assert switch_prompt(off, called, True) == preset
 
 
 def test_a_prompt_outside_the_order_is_added_at_its_end() -> None:
     preset = a_preset(a_prompt("loose"))
-    assert switched(preset, "loose", False) is preset
-    assert switched(preset, "loose", True).order[-1] == ("loose", True)
+    assert switch_prompt(preset, "loose", False) is preset
+    assert switch_prompt(preset, "loose", True).order[-1] == ("loose", True)
 
 
 def test_a_name_of_two_prompts_is_refused_with_their_identifiers() -> None:
     preset = a_preset(a_prompt("a", name="Same"), a_prompt("b", name="Same"))
     with pytest.raises(FormatError, match=r"2 prompts are called 'same'.*: a, b"):
-        switched(preset, "same", True)
+        switch_prompt(preset, "same", True)
 
 
 def test_a_name_that_no_prompt_has_is_refused_with_the_nearest() -> None:
     with pytest.raises(FormatError, match="did you mean Main Prompt"):
-        switched(a_preset(), "Main Promt", True)
-
-
-def test_switches_of_prompts_that_are_gone_do_not_count() -> None:
-    preset = a_preset()
-    assert with_switches(preset, {"gone": True, "main": False}) == switched(preset, "main", False)
+        switch_prompt(a_preset(), "Main Promt", True)
 
 
 def test_the_list_is_that_of_the_order_with_its_marks() -> None:
@@ -41,7 +40,7 @@ def test_the_list_is_that_of_the_order_with_its_marks() -> None:
         before=("main", "charDescription", "deep"),
         off=("deep",),
     )
-    assert [one.identifier for one in switches(preset)] == [
+    assert [one.identifier for one in list_switches(preset)] == [
         *("main", "charDescription", "deep", "chatHistory", "jailbreak")
     ]
     lines = switch_lines(preset)

@@ -10,7 +10,7 @@ from evennia_ai.cli.game.folder.judged import Judged
 from evennia_ai.cli.game.folder.places import FolderFile
 from evennia_ai.engine.errors import ComponentValueError, FormatError
 from evennia_ai.engine.foreign.documents import read_bytes
-from evennia_ai.formats.presets.export import exported
+from evennia_ai.formats.presets.export import dump_preset
 from evennia_ai.formats.presets.reading import read_preset
 from evennia_ai.npc.views.presets import parsed_preset
 from evennia_ai.store.authored import preset_revisions, presets
@@ -45,7 +45,7 @@ def preset_text(name: str) -> str | None:
     """
     stored = presets.preset_or_none(name)
     if stored is not None:
-        return exported(parsed_preset(stored), grants=stored.grants)
+        return dump_preset(parsed_preset(stored), grants=stored.grants)
     waiting = preset_revisions.waiting(name)
     if not waiting:
         return None

@@ -16,7 +16,7 @@ from evennia_ai.engine.foreign.documents import Progress
 from evennia_ai.engine.prompt.components import NO_GRANTS, Grants
 from evennia_ai.engine.text.columns import clipped, visible
 from evennia_ai.formats.cards.comparing import changed_fields
-from evennia_ai.formats.cards.exporting import Form, dump_card, left_out
+from evennia_ai.formats.cards.exporting import Form, dump_card, export_losses
 from evennia_ai.formats.cards.limits import CardLimits
 from evennia_ai.formats.cards.loading import CardImport, load_card
 from evennia_ai.formats.cards.report.import_report import ImportReport
@@ -96,4 +96,4 @@ def written(
     content = dump_card(found, form, with_v2=with_v2, modified_at=modified_at, limits=limits)
     progress("the file", 0, 1)
     path = new_file(folder, name, content, suffix=f".{form}")
-    return path, len(content), left_out(found, form)
+    return path, len(content), export_losses(found, form)

@@ -22,7 +22,7 @@ from evennia_ai.commands.setup.preset.shown import PRESETS, preset_named
 from evennia_ai.engine.errors import FormatError
 from evennia_ai.engine.prompt.components import GAME
 from evennia_ai.formats.presets.preset import Preset, PresetPrompt
-from evennia_ai.formats.presets.switches import meant, switch_lines, switched
+from evennia_ai.formats.presets.switches import find_prompt, switch_lines, switch_prompt
 from evennia_ai.npc.views.presets import parsed_preset
 from evennia_ai.services.settings.conf import conf
 from evennia_ai.store.authored import presets as store
@@ -180,7 +180,7 @@ class CmdPreset(PresetRevisions, PresetImports):
             f"Reading preset {stored.name}", lambda _progress: parsed_preset(stored)
         )
         prompt, on = _typed(preset, self.rhs)
-        if switched(preset, prompt.identifier, on) == preset:
+        if switch_prompt(preset, prompt.identifier, on) == preset:
             self.say(
                 f"'{_called(prompt)}' of preset {stored.name} is {_word(on)} already; nothing was"
                 " changed."
@@ -230,7 +230,7 @@ def _typed(preset: Preset, text: str) -> tuple[PresetPrompt, bool]:
 def _prompt(preset: Preset, text: str) -> PresetPrompt:
     """The prompt of this identifier or name, else of this number in the list."""
     try:
-        return meant(preset, text)
+        return find_prompt(preset, text)
     except FormatError:
         number = int(text) if re.fullmatch(r"[0-9]{1,6}", text) else 0
         if not 1 <= number <= len(preset.order):

@@ -15,7 +15,7 @@ from evennia_ai.engine.errors import FormatError
 from evennia_ai.engine.foreign.documents import Progress
 from evennia_ai.engine.prompt.components import NO_GRANTS, Grants, PromptComponent
 from evennia_ai.engine.text.differences import diff_members
-from evennia_ai.formats.presets.export import exported, kept_text
+from evennia_ai.formats.presets.export import dump_preset, stored_text
 from evennia_ai.formats.presets.mapping import preset_components
 from evennia_ai.formats.presets.preset import Preset
 from evennia_ai.formats.presets.reading import DEFAULT_LIMITS, read_preset
@@ -48,7 +48,7 @@ def read_path(path: Path, name: str, progress: Progress) -> ReadPreset:
         problem = f"{path.name} is refused: {error.message}. Nothing was imported."
         raise CommandError(problem) from error
     progress("the report", 0, 1)
-    return _reported(kept_text(preset), preset, NO_GRANTS)
+    return _reported(stored_text(preset), preset, NO_GRANTS)
 
 
 def read_stored(stored: StoredPreset, progress: Progress) -> ReadPreset:
@@ -83,7 +83,7 @@ def written(
     preset = parsed_preset(stored)
     keys = {one.key for one in preset_components(preset, grants=stored.grants)}
     changes = [one for one in own if one.key in keys]
-    text = exported(preset, changes, grants=stored.grants)
+    text = dump_preset(preset, changes, grants=stored.grants)
     progress("the file", 0, 1)
     content = text.encode()
     path = new_file(folder, stored.name, content, kind=PRESETS)

@@ -1,5 +1,5 @@
-"""The import report: what a card is, what becomes of it, and what to look at before it is approved.
+"""The import report, which a builder reads before approving a card.
 
-Made without storing anything (`making`), and shown as lines or JSON values (`import_report`), the
-same for the game and the command line.
+`making` builds the report without storing anything. `import_report` renders it as lines or JSON,
+the same for the game and the command line.
 """

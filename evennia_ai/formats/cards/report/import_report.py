@@ -1,7 +1,6 @@
-"""An import report: what it says, as values, and those as plain JSON or as lines of plain text.
+"""The import report as values, and its rendering as JSON or as lines of text.
 
-Nothing in the values is text of ours but short sentences; the lines are safe for a terminal and for
-a game's client.
+The lines are safe to print in a terminal and in a game client, whatever the card's texts contain.
 """
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
@@ -15,7 +14,7 @@ from evennia_ai.formats.cards.suspicions import Suspicion
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Identity:
-    """What a card is; nothing of it but its names ever reaches a prompt."""
+    """Facts about a card; only its names ever reach a prompt."""
 
     name: str
     nickname: str
@@ -36,24 +35,22 @@ class Identity:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class TextPart:
-    """A text of the card that goes into prompts: from which field, as what, and where it stands.
-
-    `place` is where it stands with the grants given, "" where it is left out; `granted` where it
-    would stand with `grant` too, both empty where nothing is missing.
-    """
+    """A text of the card that becomes a component."""
 
     field: str
     key: str
     id: int
     tokens: int
     place: str
+    """Its place in the prompt with the present grants, "" if it is left out."""
     granted: str = ""
+    """Its place with `grant` added; "" if no grant is missing."""
     grant: Grant | None = None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class GreetingPart:
-    """A greeting: the character's first message, where an NPC is told to open with it."""
+    """A greeting, which a builder may choose as the NPC's first message."""
 
     index: int
     tokens: int
@@ -63,7 +60,7 @@ class GreetingPart:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class LorePlace:
-    """A place that lore asks for: how many entries and tokens, and where they stand instead."""
+    """The lore entries that ask for one place (`wanted`) and get another or the same (`place`)."""
 
     wanted: str
     entries: int
@@ -73,7 +70,7 @@ class LorePlace:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class EntryRow:
-    """An entry that stands out, and why; `text` is how it begins."""
+    """A lore entry that a builder should look at; `text` is its beginning."""
 
     uid: str
     name: str
@@ -85,32 +82,33 @@ class EntryRow:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class BookAccount:
-    """The card's lorebook in numbers.
-
-    `usable` entries are neither disabled nor refused, and the other numbers are of those alone;
-    `always` are the tokens of the entries that are active in every turn. `rows` are the
-    entries that stand out, of `standing_out` ones.
-    """
+    """The card's lorebook in numbers, which count only usable entries unless stated otherwise."""
 
     label: str
     entries: int
+    """All entries."""
     disabled: int
     refused: int
     usable: int
+    """Entries that are neither disabled nor refused."""
     tokens: int
     constants: int
+    """Entries that are active in every turn."""
     always: int
+    """Tokens of the entries that are active in every turn."""
     by_depth: int
     pattern_keys: int
     asked_budget: int | None
     places: tuple[LorePlace, ...]
     rows: tuple[EntryRow, ...]
+    """The first of the entries that a builder should look at."""
     standing_out: int
+    """The number of entries that a builder should look at."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class GrantUse:
-    """A grant that the card has a use for: what it gives, and whether it is given."""
+    """A grant that would change something for this card."""
 
     grant: Grant
     gives: str
@@ -119,18 +117,15 @@ class GrantUse:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ImportReport:
-    """What a card is, what becomes of everything in it, and what to look at before approving it.
-
-    `clamped`, `neutralised` and `ignored` are a sentence each; `notices` are those of whoever read
-    the file. `prompt_tokens` are those of the texts in every prompt, lore that is always on among
-    them.
-    """
+    """A description of a card, of its effects on prompts, and of everything suspicious in it."""
 
     identity: Identity
     grants: Grants
     counter: str
+    """The name of the token counter."""
     limit_tokens: int | None
     prompt_tokens: int
+    """Tokens of the texts that are in every prompt, including lore that is always active."""
     parts: tuple[TextPart, ...]
     greetings: tuple[GreetingPart, ...]
     book: BookAccount | None
@@ -140,10 +135,11 @@ class ImportReport:
     uses: tuple[GrantUse, ...]
     suspicions: tuple[Suspicion, ...]
     notices: tuple[str, ...]
+    """Notices of the parsers."""
 
 
 def report_object(report: ImportReport) -> dict[str, Any]:
-    """The report as the object that `--json` prints; see docs/reference/cli.md."""
+    """Return the report as the JSON object that `--json` prints (docs/reference/cli.md)."""
     values = asdict(report)
     warnings = [{**asdict(suspicion), "text": suspicion.text} for suspicion in report.suspicions]
     values.pop("suspicions")
@@ -164,19 +160,19 @@ _SPECS: Final = {
 _MOST_LINES: Final = 12
 _MOST_PLACES: Final = 5
 _NOTE_LINES: Final = 6
-_TEXT: Final = 25  # columns of a field's name
-_NAME: Final = 100  # characters of who made the card, and of its version
+_FIELD_COLUMNS: Final = 25
+_NAME: Final = 100  # characters of the creator's name and of the version
 
 Item = TypeVar("Item")
 
 
 def report_lines(report: ImportReport) -> list[str]:
-    """The report in lines of at most `WIDTH` columns; long lists are cut and say so."""
+    """Render the report in lines of at most `WIDTH` columns; cut lists end with "and N more"."""
     sections = (
-        _identity(report.identity),
-        _texts(report),
-        _greetings(report.greetings),
-        _lore(report.book),
+        _identity_lines(report.identity),
+        _text_lines(report),
+        _greeting_lines(report.greetings),
+        _lore_lines(report.book),
         titled_lines("Not as it was written (clamped)", report.clamped),
         titled_lines("Neutralised", report.neutralised),
         titled_lines("Ignored", report.ignored),
@@ -187,7 +183,7 @@ def report_lines(report: ImportReport) -> list[str]:
     return [line for section in sections for line in section]
 
 
-def _identity(card: Identity) -> Iterator[str]:
+def _identity_lines(card: Identity) -> Iterator[str]:
     nickname = f" (nickname {card.nickname})" if card.nickname else ""
     yield clipped(visible(f"Card: {card.name}{nickname}"), WIDTH)
     spec = _SPECS.get(card.spec, card.spec)
@@ -197,7 +193,9 @@ def _identity(card: Identity) -> Iterator[str]:
         by = f"by {card.creator[:_NAME]}" if card.creator else "by nobody named"
         yield from item_lines(f"{by}{', version ' + card.version[:_NAME] if card.version else ''}")
     if card.tags:
-        yield from item_lines("tags: " + _few(card.tags))
+        more = f" and {len(card.tags) - _MOST_LINES} more" if len(card.tags) > _MOST_LINES else ""
+        tags = ", ".join(tag[:40] for tag in card.tags[:_MOST_LINES])
+        yield from item_lines(f"tags: {tags}{more}")
     group = f" and {card.group_greetings} for groups" if card.group_greetings else ""
     yield from item_lines(f"greetings: {card.greetings}{group}; lore entries: {card.lore_entries}")
     if card.assets_held or card.assets_missing:
@@ -209,41 +207,36 @@ def _identity(card: Identity) -> Iterator[str]:
         )
 
 
-def _texts(report: ImportReport) -> Iterator[str]:
+def _text_lines(report: ImportReport) -> Iterator[str]:
     limit = report.limit_tokens
     share = f" of {limit} ({100 * report.prompt_tokens // limit} %)" if limit else ""
     yield f"In every prompt: {report.prompt_tokens} tokens{share}, counted by {report.counter}"
     for part in report.parts:
-        yield from _text(part)
+        place = part.place or "left out"
+        head = f"  {padded(part.field, _FIELD_COLUMNS)} {part.tokens:6} tokens  {place}"
+        yield clipped(visible(head), WIDTH)
+        granted = f"; with grant {part.grant}: {part.granted}" if part.grant is not None else ""
+        yield from item_lines(f"component {part.key}{granted}", 6)
 
 
-def _text(part: TextPart) -> Iterator[str]:
-    place = part.place or "left out"
-    head = f"  {padded(part.field, _TEXT)} {part.tokens:6} tokens  {place}"
-    yield clipped(visible(head), WIDTH)
-    if part.grant is not None:
-        yield from item_lines(f"component {part.key}; with grant {part.grant}: {part.granted}", 6)
-    else:
-        yield from item_lines(f"component {part.key}", 6)
-
-
-def _greetings(parts: Sequence[GreetingPart]) -> Iterator[str]:
+def _greeting_lines(parts: Sequence[GreetingPart]) -> Iterator[str]:
     if not parts:
         return
     yield "Greetings, each the character's first message where an NPC opens with it:"
-    yield from cut_lines(parts, _MOST_LINES, _greeting)
+    for part in parts[:_MOST_LINES]:
+        group = " (groups)" if part.group_only else ""
+        line = f"  {part.index:3} {part.tokens:6} tokens{group}  {first_line(part.text)}"
+        yield clipped(line, WIDTH)
+    yield from more_lines(len(parts) - _MOST_LINES)
 
 
-def _greeting(part: GreetingPart) -> Iterable[str]:
-    group = " (groups)" if part.group_only else ""
-    line = f"  {part.index:3} {part.tokens:6} tokens{group}  {first_line(part.text)}"
-    return [clipped(line, WIDTH)]
-
-
-def _lore(book: BookAccount | None) -> Iterator[str]:
+def _lore_lines(book: BookAccount | None) -> Iterator[str]:
     if book is None:
         return
-    yield clipped(visible(f"Lorebook {book.label}: {_counts(book)}"), WIDTH)
+    counts = [f"{book.entries} {'entry' if book.entries == 1 else 'entries'}"]
+    counts += [f"{book.disabled} disabled"] if book.disabled else []
+    counts += [f"{book.refused} never active"] if book.refused else []
+    yield clipped(visible(f"Lorebook {book.label}: {', '.join(counts)}"), WIDTH)
     always = f"always on: {book.constants} with {book.always} tokens"
     yield f"  {book.tokens} tokens in all; {always}; by depth: {book.by_depth}"
     if book.pattern_keys or book.asked_budget is not None:
@@ -262,15 +255,8 @@ def _lore(book: BookAccount | None) -> Iterator[str]:
     yield from more_lines(book.standing_out - len(book.rows), 4)
 
 
-def _counts(book: BookAccount) -> str:
-    told = [f"{book.entries} {'entry' if book.entries == 1 else 'entries'}"]
-    told += [f"{book.disabled} disabled"] if book.disabled else []
-    told += [f"{book.refused} never active"] if book.refused else []
-    return ", ".join(told)
-
-
 def warning_lines(suspicions: Sequence[Suspicion], *, kind: str = "card") -> Iterator[str]:
-    """What to look at in a `kind` of file; that there is nothing is said as well."""
+    """Yield lines about what is suspicious in this kind of file, or that nothing is."""
     if not suspicions:
         yield f"Warnings: none. That is no promise: read the {kind}."
         return
@@ -284,7 +270,7 @@ def warning_lines(suspicions: Sequence[Suspicion], *, kind: str = "card") -> Ite
 
 
 def grant_lines(uses: Sequence[GrantUse]) -> Iterator[str]:
-    """What each grant would give that there is a use for."""
+    """Yield lines about what each useful grant would give."""
     if not uses:
         yield "Grants: it has no use for any."
         return
@@ -295,7 +281,7 @@ def grant_lines(uses: Sequence[GrantUse]) -> Iterator[str]:
 
 
 def titled_lines(title: str, sentences: Sequence[str]) -> Iterator[str]:
-    """Sentences under their title; without any there is none."""
+    """Yield sentences as a list with a title, or nothing if there are none."""
     if sentences:
         yield f"{title}:"
         yield from cut_lines(sentences, _MOST_LINES, item_lines)
@@ -304,25 +290,20 @@ def titled_lines(title: str, sentences: Sequence[str]) -> Iterator[str]:
 def cut_lines(
     items: Sequence[Item], most: int, lines_of: Callable[[Item], Iterable[str]]
 ) -> Iterator[str]:
-    """The lines of the first items, and how many more there are."""
+    """Yield the lines of the first items and the number of the others."""
     for item in items[:most]:
         yield from lines_of(item)
     yield from more_lines(len(items) - most)
 
 
 def more_lines(number: int, indent: int = 2) -> Iterator[str]:
-    """How many more there are, where there are more."""
+    """Yield the line "and N more" if the number is positive."""
     if number > 0:
         yield f"{' ' * indent}and {number} more"
 
 
 def item_lines(text: str, indent: int = 2) -> Iterator[str]:
-    """A text under a title, made visible and wrapped."""
+    """Yield a text as wrapped lines below a title, with control characters made visible."""
     first, *others = wrapped(text, WIDTH - indent - 2)
     yield f"{' ' * indent}{first}"
     yield from (f"{' ' * (indent + 2)}{line}" for line in others)
-
-
-def _few(names: Sequence[str]) -> str:
-    more = f" and {len(names) - _MOST_LINES} more" if len(names) > _MOST_LINES else ""
-    return ", ".join(name[:40] for name in names[:_MOST_LINES]) + more

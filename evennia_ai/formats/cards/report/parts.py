@@ -1,8 +1,4 @@
-"""Parts of a card in its report: its texts, its lorebook in numbers, the grants it has use for.
-
-Of each text it says what it becomes and where it stands, of lore where its entries stand and which
-of them stand out, of each grant what it would give.
-"""
+"""Parts of the import report: the card's texts, its lorebook in numbers, and useful grants."""
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Final
@@ -33,7 +29,7 @@ from evennia_ai.formats.cards.report.import_report import (
     TextPart,
 )
 
-# From here on a depth is told to be the top of the history: few histories are so long.
+# Reports call this depth and deeper ones the top of the history, as few histories are longer.
 TOP_FROM: Final = 1_000
 MOST_GREETINGS: Final = 1_000
 _TEXTS: Final = (
@@ -41,7 +37,7 @@ _TEXTS: Final = (
     *("system_prompt", "post_history_instructions"),
 )
 _POST_HISTORY: Final = "post_history_instructions"
-# The component of each field, and the grant that its place depends on.
+# By the key of a component: the field of the card, and the grant that its place depends on.
 _FIELDS: Final[Mapping[str, tuple[str, Grant]]] = {
     "card_system_prompt": ("system_prompt", "system_prompt"),
     **{key: (field, "fields") for key, field in FIELDS.items()},
@@ -53,7 +49,7 @@ _FIELDS: Final[Mapping[str, tuple[str, Grant]]] = {
 def text_parts(
     card: Card, *, grants: Grants, counter: TokenCounter, post_history_depth: int = DEFAULT_DEPTH
 ) -> tuple[TextPart, ...]:
-    """The card's texts in the order of the prompt they ask for; empty ones are left out."""
+    """Return the card's texts in the order in which it wants them, without empty ones."""
     granted_now = card_components(card, grants=grants, post_history_depth=post_history_depth)
     now = {one.key: one for one in granted_now}
     made = []
@@ -77,7 +73,7 @@ def text_parts(
 
 
 def greeting_parts(card: Card, *, counter: TokenCounter) -> tuple[GreetingPart, ...]:
-    """The greetings that say something, by their index; of very many the first ones."""
+    """Return the greetings that are not empty, up to `MOST_GREETINGS`."""
     first_for_groups = len(greetings(card))
     return tuple(
         GreetingPart(
@@ -92,9 +88,9 @@ def greeting_parts(card: Card, *, counter: TokenCounter) -> tuple[GreetingPart, 
 
 
 def card_texts(card: Card) -> Iterator[tuple[str, str]]:
-    """The path and the text of every field that can reach a prompt, lore excepted.
+    """Yield the path and text of every field that can reach a prompt, without lore.
 
-    Of very many greetings these are the first ones.
+    Of each list of greetings these are the first `MOST_GREETINGS`.
     """
     yield from ((field, getattr(card, field)) for field in _TEXTS)
     for field in ("alternate_greetings", "group_only_greetings"):
@@ -106,35 +102,34 @@ def card_texts(card: Card) -> Iterator[tuple[str, str]]:
 
 
 def note_role(card: Card) -> str:
-    """The role that the card's note by depth asks for, "" where it has no note."""
+    """Return the role that the card wants for its note at a depth, "" without a note."""
     made = card_components(card, grants=ALL_GRANTS)
     return next((one.role for one in made if one.key == "card_depth_prompt"), "")
 
 
 def place_of(component: PromptComponent) -> str:
-    """Where a component stands, in words."""
-    role = as_role(component.role)
+    """Describe the place of a component in the prompt."""
+    role = _role_words(component.role)
     if component.placement != "history":
         return f"ID {component.id}, {role}"
-    return f"{depth_words(component.injection_depth)}, {role}"
+    return f"{_depth_words(component.injection_depth)}, {role}"
 
 
-def as_role(role: str) -> str:
-    """A role in words: who the model takes the text to be from."""
+def _role_words(role: str) -> str:
     return "as a user's" if role == "user" else role
 
 
-def depth_words(depth: int) -> str:
-    """A depth from the newest message, by the words that commands take."""
+def _depth_words(depth: int) -> str:
+    """Describe a depth from the newest message in the words that commands accept."""
     if depth >= TOP_FROM:
         return "top of the history"
     return "bottom of the history" if depth <= 0 else f"depth {depth} in the history"
 
 
 MOST_ROWS: Final = 12
-_STEP: Final = 500  # entries between two words about the progress
-_LARGE: Final = 400
-_SHOWN: Final = 40
+_STEP: Final = 500  # entries between two reports of progress
+_LARGE: Final = 400  # an entry of more tokens is called long
+_SHOWN: Final = 40  # characters of an entry's text
 _PLACES: Final[dict[Position, str]] = {
     "before": f"before the character (ID {PLUGGABLE_IDS['world_info_before']})",
     "after": f"after the character (ID {PLUGGABLE_IDS['world_info_after']})",
@@ -149,10 +144,10 @@ _PLACES: Final[dict[Position, str]] = {
 def book_account(
     book: Lorebook, *, grants: Grants, counter: TokenCounter, progress: Progress
 ) -> BookAccount:
-    """The book in numbers; one walk over its entries."""
-    tokens = list(_counted(book, counter, progress))
+    """Count what is in a book and where its entries go."""
+    tokens = list(_count_entries(book, counter, progress))
     usable = [entry for entry in book.entries if entry.is_usable]
-    always = [entry for entry in usable if is_always_on(entry)]
+    always = [entry for entry in usable if entry.constant or entry.gates.forced]
     rows = [row for entry in usable if (row := _row(entry, tokens[entry.index], grants)).why]
     rows.sort(key=lambda row: (-len(row.why), -row.tokens))  # stable: then as in the file
     return BookAccount(
@@ -173,13 +168,8 @@ def book_account(
     )
 
 
-def is_always_on(entry: LoreEntry) -> bool:
-    """Whether the entry waits for no key."""
-    return entry.constant or entry.gates.forced
-
-
 def pattern_keys(entry: LoreEntry) -> list[str]:
-    """The keys that are regular expressions, as written."""
+    """Return the keys of an entry that are regular expressions, as written."""
     if entry.patterns == "none":
         return []
     written = [key.strip() for keys in entry.key_lists for key in keys if key.strip()]
@@ -187,12 +177,15 @@ def pattern_keys(entry: LoreEntry) -> list[str]:
 
 
 def speaks_as(entry: LoreEntry) -> bool:
-    """Whether the entry itself asks to speak as somebody else; system is what files say anyway."""
+    """True if an entry asks to speak as the assistant, or as the system by a decorator.
+
+    Without a decorator the role system means nothing: programs write it into every entry.
+    """
     by_decorator = any(name == "role" for name, _ in entry.decorators)
     return entry.role == "assistant" or (by_decorator and entry.role != "user")
 
 
-def _counted(book: Lorebook, counter: TokenCounter, progress: Progress) -> Iterator[int]:
+def _count_entries(book: Lorebook, counter: TokenCounter, progress: Progress) -> Iterator[int]:
     total = len(book.entries)
     for entry in book.entries:
         if entry.index % _STEP == 0:
@@ -202,10 +195,11 @@ def _counted(book: Lorebook, counter: TokenCounter, progress: Progress) -> Itera
 
 
 def _places(entries: Iterable[LoreEntry], tokens: list[int], grants: Grants) -> Iterator[LorePlace]:
-    """The places that are asked for, those of most tokens first."""
+    """Yield the places that entries ask for, those with most tokens first."""
     found: dict[tuple[str, str], list[int]] = {}
     for entry in entries:
-        found.setdefault((_wanted(entry), _stands(entry, grants)), []).append(tokens[entry.index])
+        wanted = f"{_position_words(entry)}, {_role_words(entry.role)}"
+        found.setdefault((wanted, _entry_place(entry, grants)), []).append(tokens[entry.index])
     made = [
         LorePlace(wanted=wanted, entries=len(counts), tokens=sum(counts), place=place)
         for (wanted, place), counts in found.items()
@@ -213,24 +207,19 @@ def _places(entries: Iterable[LoreEntry], tokens: list[int], grants: Grants) -> 
     yield from sorted(made, key=lambda one: (-one.tokens, one.wanted))
 
 
-def _wanted(entry: LoreEntry) -> str:
-    """Where an entry asks to stand."""
-    return f"{_position(entry)}, {as_role(entry.role)}"
-
-
-def _stands(entry: LoreEntry, grants: Grants) -> str:
-    """Where an entry stands; depths are told as they count."""
+def _entry_place(entry: LoreEntry, grants: Grants) -> str:
+    """Describe the place of an entry in the prompt, with these grants."""
     lacks = missing(entry, grants)
-    place = "top of the history" if is_moved(entry.position, grants) else _position(entry)
-    return f"{place}, {as_role('user' if 'roles' in lacks else entry.role)}"
+    place = "top of the history" if is_moved(entry.position, grants) else _position_words(entry)
+    return f"{place}, {_role_words('user' if 'roles' in lacks else entry.role)}"
 
 
-def _position(entry: LoreEntry) -> str:
+def _position_words(entry: LoreEntry) -> str:
     if entry.position == "depth":
         depth = entry.depth or 0
         if entry.from_oldest:
             return f"depth {depth} from the oldest message"
-        return "top of the history, by a huge depth" if depth >= TOP_FROM else depth_words(depth)
+        return "top of the history, by a huge depth" if depth >= TOP_FROM else _depth_words(depth)
     if entry.anchor is not None:
         return f"{entry.anchor.side} the component {entry.anchor.component}"
     if entry.mention is not None:
@@ -243,14 +232,13 @@ def _row(entry: LoreEntry, tokens: int, grants: Grants) -> EntryRow:
         uid=entry.uid,
         name=entry.name,
         text=first_line(entry.template.source)[:_SHOWN],
-        place=_stands(entry, grants),
+        place=_entry_place(entry, grants),
         tokens=tokens,
-        why=tuple(_why(entry, tokens)),
+        why=tuple(_reasons_to_look(entry, tokens)),
     )
 
 
-def _why(entry: LoreEntry, tokens: int) -> Iterator[str]:
-    """What makes an entry worth a look."""
+def _reasons_to_look(entry: LoreEntry, tokens: int) -> Iterator[str]:
     if entry.gates.forced:
         yield "active whatever its keys say"
     elif entry.constant:
@@ -268,58 +256,41 @@ def _why(entry: LoreEntry, tokens: int) -> Iterator[str]:
 
 
 def grant_uses(card: Card, book: Lorebook | None, *, grants: Grants) -> tuple[GrantUse, ...]:
-    """The grants that would change something, in the order in which they are told."""
+    """Return the grants that would change something for the card, in the order of `ALLOWS`."""
+    gives: dict[Grant, str] = {}
+    if texts := [field for field in FIELDS.values() if getattr(card, field).strip()]:
+        *most, last = texts
+        names = f"{', '.join(most)} and {last} stand" if most else f"{last} stands"
+        gives["fields"] = f"{names} before the history"
+    if card.system_prompt.strip():
+        gives["system_prompt"] = ALLOWS["system_prompt"]
+    if card.post_history_instructions.strip():
+        gives["after_history"] = ALLOWS["after_history"]
     entries = [entry for entry in book.entries if entry.is_usable] if book else []
-    would_give: dict[Grant, str] = {
-        "fields": _fields(card),
-        "system_prompt": ALLOWS["system_prompt"] if card.system_prompt.strip() else "",
-        "after_history": ALLOWS["after_history"] if card.post_history_instructions.strip() else "",
-        "positions": _positions(entries),
-        "roles": _roles(card, entries),
-        "lore_budget": _lore_budget(entries, book.token_budget if book else None),
-        "regex": _regex(entries),
-    }
+    if moved := sum(entry.position not in IN_HISTORY for entry in entries):
+        gives["positions"] = f"{_entries_stand(moved)} where they ask to, outside the history"
+    roles = []
+    if others := sum("roles" in missing(entry, NO_GRANTS) for entry in entries):
+        roles.append(f"{_entries_stand(others)} as system or assistant")
+    if note_role(card) not in ("", "user"):
+        roles.append("its note by depth in the role it asks for")
+    gives["roles"] = "; ".join(roles)
+    gives["lore_budget"] = _budget_use(entries, book.token_budget if book else None)
+    if keys := sum(len(pattern_keys(entry)) for entry in entries):
+        gives["regex"] = f"{ALLOWS['regex']} ({keys} of them)"
     return tuple(
-        GrantUse(grant=grant, gives=gives, given=grant in grants)
+        GrantUse(grant=grant, gives=gives[grant], given=grant in grants)
         for grant in ALLOWS
-        if (gives := would_give[grant])
+        if gives.get(grant)
     )
 
 
-def _fields(card: Card) -> str:
-    texts = [field for field in FIELDS.values() if getattr(card, field).strip()]
-    stand = "stands" if len(texts) == 1 else "stand"
-    return f"{_listed(texts)} {stand} before the history" if texts else ""
-
-
-def _positions(entries: Sequence[LoreEntry]) -> str:
-    moved = sum(entry.position not in IN_HISTORY for entry in entries)
-    return f"{_entries_stand(moved)} where they ask to, outside the history" if moved else ""
-
-
-def _roles(card: Card, entries: Sequence[LoreEntry]) -> str:
-    others = sum("roles" in missing(entry, NO_GRANTS) for entry in entries)
-    told = [f"{_entries_stand(others)} as system or assistant"] if others else []
-    if note_role(card) not in ("", "user"):
-        told.append("its note by depth in the role it asks for")
-    return "; ".join(told)
-
-
-def _lore_budget(entries: Sequence[LoreEntry], asked: int | None) -> str:
-    told = [] if asked is None else [f"its lore has a budget of {asked} tokens of its own"]
+def _budget_use(entries: Sequence[LoreEntry], asked: int | None) -> str:
+    uses = [] if asked is None else [f"its lore has a budget of {asked} tokens of its own"]
     if ignoring := sum(entry.ignore_budget for entry in entries):
-        told.append(f"{_entries_stand(ignoring)} outside any budget")
-    return "; ".join(told)
-
-
-def _regex(entries: Sequence[LoreEntry]) -> str:
-    keys = sum(len(pattern_keys(entry)) for entry in entries)
-    return f"{ALLOWS['regex']} ({keys} of them)" if keys else ""
+        uses.append(f"{_entries_stand(ignoring)} outside any budget")
+    return "; ".join(uses)
 
 
 def _entries_stand(number: int) -> str:
     return "1 lore entry stands" if number == 1 else f"{number} lore entries stand"
-
-
-def _listed(names: list[str]) -> str:
-    return names[0] if len(names) == 1 else f"{', '.join(names[:-1])} and {names[-1]}"
