@@ -8,7 +8,7 @@ from typing import Any, Final
 from evennia_ai.cli.output import FINDING, said_of, write_file, write_json, write_lines
 from evennia_ai.cli.terminal import shown_progress
 from evennia_ai.engine.errors import FormatError
-from evennia_ai.engine.foreign.documents import Finding
+from evennia_ai.engine.foreign.documents import Finding, is_loss
 from evennia_ai.engine.lorebook.rules import ActivationRules
 from evennia_ai.engine.prompt.components import NO_GRANTS, Grants
 from evennia_ai.engine.text.columns import WIDTH, visible, wrapped
