@@ -23,7 +23,7 @@ from counters import COUNTERS
 from lore_drivers import DRIVERS, Ours
 from lore_workload import Shape, Workload
 
-from evennia_ai.formats.lorebooks.editing.in_place import changed_in_place
+from evennia_ai.formats.lorebooks.editing.in_place import change_in_place
 
 SIZES = (100, 1_000, 10_000)
 LARGEST = 50_000
@@ -162,7 +162,7 @@ def edit(shape):
     book, times = driver.book, []
     for number in range(EDITS):
         at = (number * 97 + 1) % shape.entries
-        seconds, change = timed(changed_in_place, book, text, at, {"keys": [f"another {number}"]})
+        seconds, change = timed(change_in_place, book, text, at, {"keys": [f"another {number}"]})
         times.append(seconds)
         book, text = change.book, change.text
     return times[0], statistics.median(times[1:])

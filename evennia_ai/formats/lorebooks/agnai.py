@@ -1,9 +1,9 @@
-"""Memory books of Agnai in the shape of Card V3.
+"""Translate memory books of Agnai to Card V3.
 
-A keyword is a whole word in any case. `*` in it is any run of letters, `?` one letter: such a
-keyword becomes a pattern that takes no longer on one text than on another. A keyword of stars
-alone keeps the entry active. `weight` is the order (the highest at the bottom), `priority` the
-survival under the budget.
+A keyword matches a whole word in any letter case. In it `*` stands for any run of letters and `?`
+for one letter; such a keyword becomes a regular expression with bounded cost. A keyword that is
+only stars keeps the entry always active. `weight` is the order (the highest at the bottom) and
+`priority` decides which entries survive the budget.
 """
 
 import re
@@ -26,17 +26,17 @@ from evennia_ai.formats.lorebooks.values import (
     TranslatedEntry,
     Translation,
     WholeCount,
-    gathered,
+    translate_entries,
     without_nulls,
 )
 
 NAMESPACE: Final = "agnai"
-# A run of letters may be this long, so that no search takes for ever.
+# `*` matches at most so many letters, so that the cost of a search is bounded.
 LONGEST_RUN: Final = 30
 _LETTER: Final = r"[\p{L}\p{M}\p{N}_]"
 _WILDCARDS: Final = re.compile(r"[*?]")
 _PIECES: Final = re.compile(r"\*+|\?|[^*?]+")
-# What means something in a regular expression, and the slash around one.
+# Characters with a meaning in regular expressions, and the slash that delimits them.
 _SYNTAX: Final = re.compile(r"[\\^$.|+()\[\]{}/]")
 
 
@@ -68,16 +68,16 @@ class _Book(ForeignData):
 
 
 def is_agnai(data: Mapping[str, Any]) -> bool:
-    """Whether a file's JSON value is a memory book of Agnai."""
+    """True if a file's JSON value is a memory book of Agnai."""
     return data.get("kind") == "memory"
 
 
 def from_agnai(data: Mapping[str, Any]) -> Translation:
-    """The book as V3 has it; a text that is none goes on as it is and is refused there."""
+    """Translate the book to V3; the V3 reader refuses entries whose text is not text."""
     book, doubts = _Book.read(data)
     head = book.model_dump(exclude_none=True)
     kept = {name: value for name, value in data.items() if name != "entries"}
-    return gathered(
+    return translate_entries(
         {**head, "extensions": {NAMESPACE: kept}}, data["entries"], _v3_entry, notices=doubts
     )
 
@@ -114,7 +114,7 @@ def _v3_entry(raw: Mapping[str, Any]) -> TranslatedEntry:
 
 
 def _app(entry: _Entry) -> Object:
-    """What the entry says in the words of SillyTavern's extension data."""
+    """Return the entry's settings as members of SillyTavern's extension data."""
     app: Object = {
         "selectiveLogic": entry.selective_logic,
         "exclude_recursion": entry.exclude_recursion,
@@ -128,7 +128,10 @@ def _app(entry: _Entry) -> Object:
 
 
 def _as_key(word: str) -> str:
-    """The keyword beside others that are patterns: as one itself where it must be."""
+    """Return a keyword as a key whose form decides whether it is a regular expression.
+
+    It becomes one if it has wildcards, or if it would be mistaken for one.
+    """
     has_meaning = _WILDCARDS.search(word) or is_delimited(word)
     if not has_meaning or len(word) > MAX_KEY:
         return word
@@ -146,5 +149,5 @@ def _as_pattern(piece: str) -> str:
 
 
 def _has_edge(char: str) -> bool:
-    """Whether a word may end at the character: not where a script puts no blanks between words."""
+    """True if words can end at this character: false for scripts without spaces between words."""
     return char == "?" or in_word(char)

@@ -1,11 +1,11 @@
-"""How a file becomes a book.
+"""Read a lorebook from the JSON of its file.
 
-Read here: the book of Card V3 and V2 (also inside a `lorebook_v3` file), SillyTavern's world files,
-and books of other programs, which are told apart by their marks and brought into the shape of V3
-first. A book is what can be read of it: entries are read one by one and field by field, what cannot
-be read is a notice on the book, and an entry that cannot be read is refused alone. Only what is no
-book at all, is over a limit or is wrong in our own data raises, and changes nothing. The file's own
-JSON is not kept here: whoever stores it keeps it whole.
+The formats are Card V3 and V2 (also inside a `lorebook_v3` file), SillyTavern's world files, and
+books of other programs, which are recognised by their members and translated to V3 first.
+
+Reading is lenient: fields that cannot be read become notices on the book, and only the entries that
+cannot be read are refused. `FormatError` is raised for a file that is not a book, or over a limit.
+The book does not keep the JSON of its file; the store does.
 """
 
 from bisect import bisect_right
@@ -32,7 +32,7 @@ from evennia_ai.engine.lorebook.entry import NO_GATES, LoreEntry
 from evennia_ai.engine.prompt.components import ALL_GRANTS, Grants
 from evennia_ai.engine.prompt.memo import Memo, Slot
 from evennia_ai.engine.prompt.templates.macros import MAX_MACROS_OF_BOOK, check_macros
-from evennia_ai.formats.file_kinds import told_of
+from evennia_ai.formats.file_kinds import describe_value
 from evennia_ai.formats.lorebooks.agnai import from_agnai, is_agnai
 from evennia_ai.formats.lorebooks.entries_alike import (
     EntryReader,
@@ -41,7 +41,7 @@ from evennia_ai.formats.lorebooks.entries_alike import (
     own_words,
 )
 from evennia_ai.formats.lorebooks.novelai import from_novelai, is_novelai
-from evennia_ai.formats.lorebooks.reading import entry_of
+from evennia_ai.formats.lorebooks.reading import build_entry
 from evennia_ai.formats.lorebooks.risu import from_risu, is_risu
 from evennia_ai.formats.lorebooks.values import Flag, Translation, WholeCount
 from evennia_ai.formats.lorebooks.written import read_fields
@@ -53,7 +53,7 @@ class _Program(NamedTuple):
     translate: Callable[[Mapping[str, Any]], Translation]
 
 
-# In the order they are asked; `lorebook_v3` says what it is and goes before them.
+# The first match wins. `lorebook_v3` identifies itself, so it is tested before them.
 _PROGRAMS: Final = (
     _Program(is_novelai, "entries", from_novelai),
     _Program(is_agnai, "entries", from_agnai),
@@ -62,14 +62,18 @@ _PROGRAMS: Final = (
 
 
 def is_of_another_program(data: Any) -> bool:
-    """Whether a file's JSON value bears the marks of another program's book."""
+    """True if a file's JSON value is a book of another program."""
     return _program_of(data) is not None
 
 
-def translated(data: Any, *, limit_entries: int, where: str = "book") -> Translation | None:
-    """The book of another program as V3 has it; None: it bears no such marks.
+def translate_book(data: Any, *, limit_entries: int, where: str = "book") -> Translation | None:
+    """Translate a book of another program to V3; return None for other files.
 
-    `data` are plain JSON values. FormatError: it has no list of entries, or too many.
+    Args:
+        data: plain JSON values.
+
+    Raises:
+        FormatError: the book has no list of entries, or too many of them.
     """
     program = _program_of(data)
     if program is None:
@@ -93,7 +97,7 @@ _MOST_NAMED: Final = 4
 
 
 class _Book(BaseModel):
-    """What is read of a book beside its entries; other fields are left alone."""
+    """The settings of a book that are read; other members are ignored."""
 
     model_config = ConfigDict(strict=True, frozen=True)
 
@@ -110,9 +114,9 @@ def is_world_file(data: Any) -> bool:
 
 
 def book_of_card(raw: Mapping[str, Any]) -> Mapping[str, Any]:
-    """The book inside a card as a file of Card V3, so that it is read in the card's spelling.
+    """Return the book inside a card as a file of Card V3, so its entries are read as the card's.
 
-    One without a list of entries has none: tools write null, or nothing, for an empty book.
+    A book without a list of entries becomes empty: tools write null or nothing for no entries.
     """
     if raw.get("spec") == "lorebook_v3" and isinstance(raw.get("data"), dict):
         raw = raw["data"]
@@ -133,25 +137,37 @@ def read_book(
     revision: int = 0,
     absent: Absent = NO_ICONS,
 ) -> Lorebook:
-    """The book that a file's JSON value holds; `label` wins over its own name, `mode` over its own.
+    """Read a book from the JSON value of its file.
 
-    `absent` are decorators that count for nothing where the book is used, with the reason.
+    Args:
+        label: the name of the book; by default its own name.
+        attach: the scope of the book.
+        mode: the activation mode; by default the book's own.
+        absent: decorators that have no effect where the book is used, with the reason.
 
-    FormatError: it is no book, is over a limit, or our own data about it is wrong.
+    Raises:
+        FormatError: this is not a book, it is over a limit, or our own data in it is wrong.
     """
     where = f"book {one_line(label)}" if label else "book"
     if attach not in ATTACH_RANK:
         known = ", ".join(ATTACH_RANK)
         raise FormatError("book", f"{where}: unknown attach {one_line(attach)!r}; known: {known}")
-    looked_at = _looked_at(data, where)
+    scanned = _scan_entries(data, where)
     read = _read(data, where)
     raw = read.book
-    book, doubts = _checked(raw, where)
+    if not isinstance(raw["entries"], list | dict):
+        raise FormatError("book", f"{where}.entries: must be a list or an object")
+    if len(raw["entries"]) > MAX_ENTRIES:
+        raise FormatError("book", f"{where}: has more than {MAX_ENTRIES} entries; split it")
+    book, problems = read_leniently(_Book, raw)
+    book_notices = [*problems.values()]
+    if book.token_budget == 0:
+        book_notices.append("token_budget is 0: nothing of this book will ever fit")
     own_mode = mode_in(raw, where=where)
     label = label or one_line(book.name or "") or "book"
     in_world = is_world_file(data)
-    entries, notices = _entries(
-        read, looked_at, label=label, where=where, in_world=in_world, absent=absent
+    entries, notices = _read_entries(
+        read, scanned, label=label, where=where, in_world=in_world, absent=absent
     )
     return Lorebook(
         label=label,
@@ -163,19 +179,19 @@ def read_book(
         mode=own_mode if mode is None else mode,
         revision=revision,
         grants=grants,
-        notices=few([*doubts, *_book_notices(book), *read.notices, *notices]),
+        notices=few([*book_notices, *read.notices, *notices]),
     )
 
 
-def faults_in_own_data(data: Any, *, label: str) -> tuple[FormatError, ...]:
-    """Return what is wrong in our own data about the entries of a book that can be read.
+def own_data_faults(data: Any, *, label: str) -> tuple[FormatError, ...]:
+    """Return the errors in our own data of the entries of a readable book.
 
-    Such an entry is refused alone where the book is imported; whoever writes it here is told.
+    An import refuses only these entries. An edit refuses the whole change.
     """
     where = f"book {one_line(label)}"
     found = (
         fault
-        for name, raw in in_order(_read(data, where).book["entries"])
+        for name, raw in entries_in_order(_read(data, where).book["entries"])
         for fault in read_fields(
             raw,
             in_world=is_world_file(data),
@@ -186,14 +202,21 @@ def faults_in_own_data(data: Any, *, label: str) -> tuple[FormatError, ...]:
     return tuple(fault for fault in found if ".evennia_ai" in fault.message)
 
 
-def with_entry(book: Lorebook, at: int, *, was: Any, now: Any, in_world: bool) -> Lorebook | None:
-    """The book whose entry at `at` says `now` in place of `was`, as if it were read anew.
+def replace_entry(
+    book: Lorebook, at: int, *, was: Any, now: Any, in_world: bool
+) -> Lorebook | None:
+    """Return the book with one changed entry, equal to reading the whole book again.
 
-    None where that concerns more than this entry.
+    Args:
+        was: the raw entry at the index `at`.
+        now: the raw entry that replaces it.
+
+    Returns:
+        The book, or None if the change affects more than this entry.
     """
     old, where = book.entries[at], f"book {one_line(book.label)}.entries[{at}]"
     (_, doubts), (entry, found) = (
-        entry_of(
+        build_entry(
             read_fields(raw, in_world=in_world, default_uid=old.uid, where=where),
             label=book.label,
             index=at,
@@ -214,7 +237,7 @@ _KEY_COUNT: Final = Slot[int]("number of keys")
 
 
 def _key_count(book: Lorebook) -> int:
-    """How many keys the entries have; more than there may be where some were taken away."""
+    """Count the keys of all entries; over the limit if entries have lost their keys for it."""
     known = book.of_entries.get(_KEY_COUNT)
     if known is None:
         is_over = any(entry.refused == _TOO_MANY_KEYS for entry in book.entries)
@@ -230,22 +253,25 @@ def _keys_of(entry: LoreEntry) -> int:
     return keys + sum(map(len, (*entry.gates.additional, entry.gates.excluded)))
 
 
-class _LookedAt(NamedTuple):
-    """The entries of a file, which are plain values, and what each says for itself."""
+class _Scanned(NamedTuple):
+    """The raw entries of a file, checked for plain JSON values, with the own words of each."""
 
     listed: Any
     owns: Sequence[OwnWords | None] = ()
 
 
-def _looked_at(data: Any, where: str) -> _LookedAt:
-    """What the entries say for themselves; FormatError where a value is no plain one of JSON."""
+def _scan_entries(data: Any, where: str) -> _Scanned:
+    """Check that all values are plain JSON, and take the entries apart if there are any.
+
+    Repeated parts of entries are checked only once, which makes large books much faster.
+    """
     inner: Any = (
         data.get("data") if type(data) is dict and data.get("spec") == "lorebook_v3" else data
     )
     listed = inner.get("entries") if type(inner) is dict else None
     if (type(listed) is not list and type(listed) is not dict) or len(listed) > MAX_ENTRIES:
         check_plain(data, kind="book", where=where)
-        return _LookedAt(None)
+        return _Scanned(None)
     raws = listed if isinstance(listed, list) else list(listed.values())
     owns = own_words(raws, in_world=is_world_file(data))
     if are_plain(raws, owns):
@@ -254,25 +280,24 @@ def _looked_at(data: Any, where: str) -> _LookedAt:
         check_plain(frame if inner is data else {**data, "data": frame}, kind="book", where=where)
     else:
         check_plain(data, kind="book", where=where)
-    return _LookedAt(listed, owns)
+    return _Scanned(listed, owns)
 
 
-def _entries(
+def _read_entries(
     read: Translation,
-    looked_at: _LookedAt,
+    scanned: _Scanned,
     *,
     label: str,
     where: str,
     in_world: bool,
     absent: Absent,
 ) -> tuple[tuple[LoreEntry, ...], list[str]]:
-    """The entries in the file's order, and the notices about them."""
+    """Return the entries in the order of the file, and the notices about them."""
     raws = read.book["entries"]
-    listed = in_order(raws)
+    listed = entries_in_order(raws)
     of_names = listed if isinstance(raws, list) else [*raws.items()]
-    is_as_it_was = raws is looked_at.listed  # else another program wrote it
-    owns = looked_at.owns
-    if not is_as_it_was:
+    owns = scanned.owns
+    if raws is not scanned.listed:  # translated from another program, so not scanned yet
         owns = own_words([raw for _, raw in of_names], in_world=in_world)
     if listed != of_names:
         by_name = dict(zip(raws, owns, strict=True))
@@ -290,7 +315,7 @@ def _entries(
     times: Counter[str] = Counter()
     for index, ((name, raw), own) in enumerate(zip(listed, owns, strict=True)):
         made, found = reader.read(raw, own, index=index, name=name, where=where)
-        uid = told_apart(made.uid, times)
+        uid = make_unique(made.uid, times)  # Card V3 does not promise that ids are unique
         if uid != made.uid:
             made = replace(made, uid=uid, origin=f"lore:{label}#{uid}")
         entries.append(made)
@@ -307,29 +332,33 @@ def _entries(
 
 
 def _entries_named(uids: list[str]) -> str:
-    """Those a notice is about, in one line: programs write the same oddity into every entry."""
+    """Name the entries of a notice in one line; programs repeat an oddity in every entry."""
     if len(uids) == 1:
         return f"entry {uids[0]}"
     more = len(uids) - _MOST_NAMED
     return f"entries {', '.join(uids[:_MOST_NAMED])}" + (f" and {more} more" if more > 0 else "")
 
 
-def in_order(listed: list[Any] | dict[str, Any]) -> list[tuple[str, Any]]:
-    """The entries by name, or by position in a list, in the order JavaScript walks them."""
+def entries_in_order(listed: list[Any] | dict[str, Any]) -> list[tuple[str, Any]]:
+    """Return entries with their names or positions, in the order in which JavaScript walks them.
+
+    SillyTavern is written in JavaScript, which walks whole numbers first, ascending.
+    """
     if isinstance(listed, list):
         return [(str(index), entry) for index, entry in enumerate(listed)]
     return [(name, listed[name]) for name in as_javascript_walks(listed, below=2**32 - 1)]
 
 
 def _without_keys(entry: LoreEntry) -> LoreEntry:
-    """The entry of a book that has too many keys: known by name, never active."""
+    """Return an entry of a book with too many keys: it keeps its name and is never active."""
     return replace(entry, keys=(), secondary_keys=(), gates=NO_GATES, refused=_TOO_MANY_KEYS)
 
 
-def told_apart(uid: str, times: Counter[str]) -> str:
-    """The id, or one that no other entry has (Card V3 does not promise that ids are unique).
+def make_unique(uid: str, times: Counter[str]) -> str:
+    """Return the id, with a number if it is taken.
 
-    `times` counts the ids that are taken and is brought up to date.
+    Args:
+        times: counts the ids that are taken; it is updated.
     """
     if uid not in times:
         times[uid] = 1
@@ -343,42 +372,27 @@ def told_apart(uid: str, times: Counter[str]) -> str:
     return free
 
 
-def unwrapped(data: Any, where: str = "book") -> dict[str, Any]:
-    """The book itself, out of the frame a file may put around it; another program's as V3."""
+def unwrap_book(data: Any, where: str = "book") -> dict[str, Any]:
+    """Return the book without the frame of a `lorebook_v3` file; other programs' books as V3."""
     return _read(data, where).book
 
 
 def _read(data: Any, where: str) -> Translation:
-    """The book itself in a shape of which there is a reader here."""
+    """Return the book without its frame, translated to V3 if another program wrote it."""
     if not isinstance(data, dict):
-        told = told_of(data, wanted="book") or "must be an object with `entries`"
-        raise FormatError("book", f"{where}: {told}")
-    found = translated(data, where=where, limit_entries=MAX_ENTRIES)
+        problem = describe_value(data, wanted="book") or "must be an object with `entries`"
+        raise FormatError("book", f"{where}: {problem}")
+    found = translate_book(data, where=where, limit_entries=MAX_ENTRIES)
     if found is not None:
         return found
     if data.get("spec") == "lorebook_v3":
         data = data.get("data")
     if not isinstance(data, dict) or "entries" not in data:
-        told = told_of(data, wanted="book") or "has no `entries`; a book is an object with them"
-        raise FormatError("book", f"{where}: {told}")
+        problem = (
+            describe_value(data, wanted="book") or "has no `entries`; a book is an object with them"
+        )
+        raise FormatError("book", f"{where}: {problem}")
     return Translation(book=data)
-
-
-def _checked(raw: Mapping[str, Any], where: str) -> tuple[_Book, tuple[str, ...]]:
-    entries = raw["entries"]
-    if not isinstance(entries, list | dict):
-        raise FormatError("book", f"{where}.entries: must be a list or an object")
-    if len(entries) > MAX_ENTRIES:
-        raise FormatError("book", f"{where}: has more than {MAX_ENTRIES} entries; split it")
-    book, problems = read_leniently(_Book, raw)
-    return book, tuple(problems.values())
-
-
-def _book_notices(book: _Book) -> list[str]:
-    notices: list[str] = []
-    if book.token_budget == 0:
-        notices.append("token_budget is 0: nothing of this book will ever fit")
-    return notices
 
 
 _TOO_MANY_KEYS: Final = f"the book has more than {MAX_BOOK_KEYS} keys: split it"

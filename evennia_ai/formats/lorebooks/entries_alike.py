@@ -1,9 +1,9 @@
-"""The entries of one book: what many of them say alike is read once.
+"""Read the entries of one book fast, by reading repeated settings only once.
 
-Programs write every setting into every entry, and nearly all entries of a book have the same. So
-an entry is taken apart into its own words (id, name, keys, content, order) and the rest, which is
-known by its bytes. Where the rest was read before and its own words are as every program writes
-them, an entry is the one that was read then, with other words. All others are read whole.
+Programs write every setting into every entry, and nearly all entries of a book have the same ones.
+So an entry is taken apart into its own words (id, name, keys, content, order) and the rest, which
+is identified by its bytes. If an equal rest was read before, the new entry is a copy of that one
+with other words. Entries with unusual words are read as a whole.
 """
 
 import marshal
@@ -20,20 +20,20 @@ from evennia_ai.engine.lorebook.decorators import MAX_KEYS, Absent, has_decorato
 from evennia_ai.engine.lorebook.entry import MAX_KEY, LoreEntry
 from evennia_ai.engine.prompt.components import MAX_CONTENT
 from evennia_ai.engine.prompt.templates.template import compile_template
-from evennia_ai.formats.lorebooks.reading import entry_of
+from evennia_ai.formats.lorebooks.reading import build_entry
 from evennia_ai.formats.lorebooks.written import (
     is_in_both_spellings,
     is_world_entry,
     read_fields,
 )
 
-# What the rest of an entry is told by among those with the same members: their values as bytes,
-# and whether it has secondary keys.
+# Identifies the rest of an entry among entries with the same members: its values as bytes, and True
+# if the entry has secondary keys.
 _Rest = tuple[bytes | None, bool]
 
 
 class OwnWords(NamedTuple):
-    """What an entry says for itself, and the number of the rest of it."""
+    """The own words of an entry, and a number for the rest of it."""
 
     uid: str | None
     name: str
@@ -42,11 +42,11 @@ class OwnWords(NamedTuple):
     content: str
     order: int
     rest: int
-    """The same for all that say the rest alike, among those that were taken apart together."""
+    """Equal for entries with an equal rest, if they were taken apart in one call."""
 
 
 class _Members(NamedTuple):
-    """What the members with an entry's own words are called."""
+    """The names of the members with an entry's own words."""
 
     uid: str
     names: tuple[str, ...]
@@ -54,14 +54,14 @@ class _Members(NamedTuple):
     secondary_keys: str
     order: str
     numbering: str
-    """One that numbers the entries for a screen; nobody reads it."""
+    """A member with a number for display, which has no effect."""
 
 
 _WORLD: Final = _Members("uid", ("comment",), "key", "keysecondary", "order", "displayIndex")
 _V3: Final = _Members(
     "id", ("comment", "name"), "keys", "secondary_keys", "insertion_order", "display_index"
 )
-# Whether an entry's own words are there at all makes no difference to what is left of it.
+# The members with own words, which are not part of the rest.
 _OWN: Final[Mapping[_Members, frozenset[str]]] = {
     each: frozenset((each.uid, *each.names, each.keys, each.secondary_keys, each.order, "content"))
     for each in (_WORLD, _V3)
@@ -74,12 +74,13 @@ _NUMBERS: Final = frozenset({int})
 
 
 def own_words(raws: Sequence[Any], *, in_world: bool) -> list[OwnWords | None]:
-    """Entries taken apart, None for one whose own words are not as every program writes them.
+    """Take entries apart; entries with unusual own words give None.
 
-    `in_world` says whether they stand in a world file.
+    Entries with the same members are handled together, one member at a time, because Python does
+    whole lists much faster than single items.
 
-    Those with the same members are looked at together, member by member: ten thousand cost little
-    more than ten thousand times what the interpreter takes for a step.
+    Args:
+        in_world: True for entries of a world file.
     """
     alike: dict[tuple[str, ...], list[int]] = {}
     for at, raw in enumerate(raws):
@@ -89,23 +90,23 @@ def own_words(raws: Sequence[Any], *, in_world: bool) -> list[OwnWords | None]:
     numbers = count()
     for shape, places in alike.items():
         if is_in_both_spellings(shape):
-            continue  # its own words may stand under either name
+            continue  # its own words may be under either name
         together = [raws[at] for at in places]
         members = _WORLD if is_world_entry(together[0], in_world=in_world) else _V3
-        for at, own in zip(places, _of_one_shape(together, members, numbers), strict=True):
+        for at, own in zip(places, _take_apart(together, members, numbers), strict=True):
             owns[at] = own
     return owns
 
 
-def _of_one_shape(
+def _take_apart(
     raws: list[dict[Any, Any]], members: _Members, numbers: Iterator[int]
 ) -> list[OwnWords | None]:
-    """Entries with the same members, taken apart."""
-    rests = _rests(raws, members)
+    """Take entries with the same members apart."""
+    rests = _rests_as_bytes(raws, members)
     odd = _odd_ones(raws, members) | {at for at, rest in enumerate(rests) if rest is None}
     if odd:
         usual = [raw for at, raw in enumerate(raws) if at not in odd]
-        taken_apart = iter(_of_one_shape(usual, members, numbers) if usual else ())
+        taken_apart = iter(_take_apart(usual, members, numbers) if usual else ())
         return [None if at in odd else next(taken_apart) for at in range(len(raws))]
     uids = [one if one is None else one_line(str(one)) for one in _column(raws, members.uid)]
     names = [_column(raws, name) for name in members.names]
@@ -119,7 +120,7 @@ def _of_one_shape(
 
 
 def _odd_ones(raws: list[dict[Any, Any]], members: _Members) -> set[int]:
-    """Which of these do not write their own words as every program does."""
+    """Return the indices of entries with unusual own words."""
     second = [[] if one is None else one for one in _column(raws, members.secondary_keys)]
     return {
         *_odd_contents(_column(raws, "content")),
@@ -132,12 +133,15 @@ def _odd_ones(raws: list[dict[Any, Any]], members: _Members) -> set[int]:
 
 
 def _column(raws: list[dict[Any, Any]], name: str) -> list[Any]:
-    """What entries with the same members say under this name."""
+    """Return the values of a member of entries with the same members."""
     return list(map(itemgetter(name), raws)) if name in raws[0] else [None] * len(raws)
 
 
 def _odd_contents(contents: list[Any]) -> list[int]:
-    """Which of these may not stand as they are."""
+    """Return the indices of contents that cannot be used unchanged.
+
+    The common case, in which all can, is decided by checks of the whole list.
+    """
     if {*map(type, contents)} <= _TEXTS and max(map(len, contents)) <= MAX_CONTENT:
         together = "\n".join(contents)
         if "@@" not in together and _is_whole(together):
@@ -146,7 +150,7 @@ def _odd_contents(contents: list[Any]) -> list[int]:
 
 
 def _is_content(value: Any) -> bool:
-    """Whether a content may stand as it is: decorators are read."""
+    """True if a content can be used unchanged; one with decorators must be read."""
     return (
         type(value) is str
         and len(value) <= MAX_CONTENT
@@ -156,7 +160,7 @@ def _is_content(value: Any) -> bool:
 
 
 def _odd_numbers(values: list[Any], is_usual: Callable[[Any], bool]) -> list[int]:
-    """Which of these are not as usual; whole numbers within the limit are."""
+    """Return the indices of unusual values; whole numbers within the limit are usual."""
     if _are_numbers(values):
         return []
     return [at for at, one in enumerate(values) if not is_usual(one)]
@@ -176,7 +180,7 @@ def _is_id(value: Any) -> bool:
 
 
 def _odd_names(names: list[Any]) -> list[int]:
-    """Which of these are neither a text nor nothing."""
+    """Return the indices of names that are neither text nor None."""
     if {*map(type, names)} <= _TEXT_OR_NONE and _is_whole("".join(filter(None, names))):
         return []
     return [
@@ -187,7 +191,7 @@ def _odd_names(names: list[Any]) -> list[int]:
 
 
 def _odd_keys(listed: list[Any]) -> list[int]:
-    """Which of these are no lists of keys of which none is over a limit."""
+    """Return the indices of values that are not lists of keys within the limits."""
     if {*map(type, listed)} <= _LISTS:
         keys = list(chain.from_iterable(listed))
         if {*map(type, keys)} <= _TEXTS and _is_whole("".join(keys)):
@@ -210,7 +214,7 @@ def _are_keys(listed: Any) -> bool:
 
 
 def _is_whole(text: str) -> bool:
-    """Whether a text has no half of a character, which no encoding takes."""
+    """True if a text has no lone surrogate (half a character), which cannot be encoded."""
     if text.isascii():
         return True
     try:
@@ -220,8 +224,8 @@ def _is_whole(text: str) -> bool:
     return True
 
 
-def _rests(raws: list[dict[Any, Any]], members: _Members) -> list[bytes | None]:
-    """What entries with the same members have beside their own words, as bytes."""
+def _rests_as_bytes(raws: list[dict[Any, Any]], members: _Members) -> list[bytes | None]:
+    """Return the rest of each entry as bytes; None if it is not JSON or nests too deep."""
     names = [name for name in raws[0] if name not in _OWN[members]]
     more: list[Any] | None = None
     if members is _V3 and _EXTENSIONS in names:
@@ -234,12 +238,12 @@ def _rests(raws: list[dict[Any, Any]], members: _Members) -> list[bytes | None]:
         rows = list(zip(rows, more, strict=True))
     try:
         return list(map(marshal.dumps, rows))
-    except ValueError:  # nested too deeply, or no value of JSON
+    except ValueError:  # some entry nests too deep, or has a value that is not JSON
         return [*map(_bytes_of, rows)]
 
 
 def _unnumbered(extensions: Any, members: _Members) -> Any:
-    """The extensions of an entry without what numbers it for a screen."""
+    """Return the extensions of an entry without its number for display."""
     if type(extensions) is dict and _is_number(extensions.get(members.numbering)):
         return {**extensions, members.numbering: 0}
     return extensions
@@ -253,9 +257,10 @@ def _bytes_of(row: Any) -> bytes | None:
 
 
 def are_plain(raws: Iterable[Any], owns: Iterable[OwnWords | None]) -> bool:
-    """Whether these entries of a book are plain values, wherever in a file they stand.
+    """True if the entries are plain JSON values.
 
-    What many say alike is looked at once; False says that the whole file is to be looked at.
+    Equal rests are checked only once. After False, the caller must check the whole file, because
+    the error has to name the right place.
     """
     seen: set[int] = set()
     for raw, own in zip(raws, owns, strict=True):
@@ -270,26 +275,26 @@ def are_plain(raws: Iterable[Any], owns: Iterable[OwnWords | None]) -> bool:
     return True
 
 
-# What an entry has of its own; all else follows from what it says like others.
+# The attributes that depend on own words; entries with an equal rest share all others.
 _NOT_SHARED: Final = frozenset(
     {"uid", "index", "origin", "name", "keys", "secondary_keys", "template", "order", "priority"}
 )
-# With what an entry has that says nothing of it.
+# The shared attributes, with their defaults.
 _SHARED: Final = {one.name: one.default for one in fields(LoreEntry) if one.name not in _NOT_SHARED}
 
 
 class _Alike(NamedTuple):
-    """What follows from the rest of an entry."""
+    """The results of reading the rest of an entry."""
 
     attributes: dict[str, Any]
-    """Those that are not as usual."""
+    """The shared attributes that differ from their defaults."""
     priority: float | None
-    """None where it is the order."""
+    """None if the order is the priority."""
     notices: tuple[str, ...]
 
 
 class EntryReader:
-    """Reads the entries of one book; `absent` decorators count for nothing."""
+    """A reader of the entries of one book, which remembers every rest that it has read."""
 
     def __init__(self, *, label: str, in_world: bool, absent: Absent) -> None:
         self._label = label
@@ -300,13 +305,15 @@ class EntryReader:
     def read(
         self, raw: Any, own: OwnWords | None, *, index: int, name: str, where: str
     ) -> tuple[LoreEntry, tuple[str, ...]]:
-        """The entry of this name or number in the file, and the notices about it.
+        """Return an entry and the notices about it.
 
-        `own` is what `own_words` makes of it.
+        Args:
+            own: the entry's own words, from `own_words`.
+            name: the entry's name or number in the file.
         """
         alike = None if own is None else self._alike.get(own.rest)
         if own is None or alike is None:
-            return self._read(raw, own, index=index, name=one_line(name), where=where)
+            return self._read_whole(raw, own, index=index, name=one_line(name), where=where)
         uid = one_line(name) if own.uid is None else own.uid
         entry = LoreEntry(
             uid=uid,
@@ -322,17 +329,17 @@ class EntryReader:
         )
         return entry, alike.notices
 
-    def _read(
+    def _read_whole(
         self, raw: Any, own: OwnWords | None, *, index: int, name: str, where: str
     ) -> tuple[LoreEntry, tuple[str, ...]]:
-        """The same for one that is read whole, and remembered for those that say alike."""
+        """Read a whole entry, and remember its rest for entries with an equal one."""
         said = read_fields(
             raw,
             in_world=self._in_world,
             default_uid=name,
             where=f"{where}.entries[{name}]",
         )
-        entry, notices = entry_of(said, label=self._label, index=index, absent=self._absent)
+        entry, notices = build_entry(said, label=self._label, index=index, absent=self._absent)
         if own is not None:
             shared = {
                 name: getattr(entry, name)

@@ -1,8 +1,8 @@
-"""Lorebooks of NovelAI in the shape of Card V3.
+"""Translate lorebooks of NovelAI to Card V3.
 
-Its keys are whole words in any case, or `/patterns/` by their form. One number is order and
-priority (`contextConfig.budgetPriority`). It counts in characters and trims texts: that is kept
-raw and told.
+Keys match whole words in any letter case, or are regular expressions if they look like `/this/`.
+One number (`contextConfig.budgetPriority`) is both order and priority. NovelAI counts in characters
+and trims texts; those settings are kept unread, with a notice.
 """
 
 from collections.abc import Iterator, Mapping
@@ -20,7 +20,7 @@ from evennia_ai.formats.lorebooks.values import (
     Texts,
     TranslatedEntry,
     Translation,
-    gathered,
+    translate_entries,
     without_nulls,
 )
 
@@ -61,17 +61,17 @@ class _Book(ForeignData):
 
 
 def is_novelai(data: Mapping[str, Any]) -> bool:
-    """Whether a file's JSON value is a lorebook of NovelAI."""
+    """True if a file's JSON value is a lorebook of NovelAI."""
     return "lorebookVersion" in data and isinstance(data.get("entries"), list)
 
 
 def from_novelai(data: Mapping[str, Any]) -> Translation:
-    """The book as V3 has it; a text that is none goes on as it is and is refused there."""
+    """Translate the book to V3; the V3 reader refuses entries whose text is not text."""
     book, doubts = _Book.read(data)
     off = _switched_off(book)
     head = without_nulls({"name": book.name})
     kept = {name: value for name, value in data.items() if name != "entries"}
-    return gathered(
+    return translate_entries(
         {**head, "extensions": {NAMESPACE: kept}},
         data["entries"],
         partial(_v3_entry, off=off),
@@ -86,7 +86,7 @@ def from_novelai(data: Mapping[str, Any]) -> Translation:
 
 
 def _switched_off(book: _Book) -> dict[str, str]:
-    """The categories that are off: id -> name."""
+    """Return the names of the categories that are switched off, by id."""
     read = (_Category.read(raw)[0] for raw in book.categories or () if isinstance(raw, dict))
     return {
         category.id: category.name or category.id
@@ -123,13 +123,13 @@ def _v3_entry(raw: Mapping[str, Any], *, off: Mapping[str, str]) -> TranslatedEn
 
 
 def _doubts(entry: _Entry, placing: _Placing) -> Iterator[str]:
-    """What NovelAI would do with the entry and we do not."""
+    """Yield a notice for each setting of NovelAI that has no effect here."""
     if entry.search_range not in (None, USUAL_RANGE):
         yield f"searchRange {entry.search_range} counts characters: here the rules' scan depth does"
     if entry.key_relative:
-        yield "keyRelative is not done: the text stands at its place, not beside its key"
+        yield "keyRelative is not done: the text is at its place, not next to its key"
     if entry.advanced_conditions:
-        yield "advancedConditions are not read: the keys alone decide"
+        yield "advancedConditions are not read: only the keys decide"
     if (placing.prefix or "").strip() or (placing.suffix or "").strip():
         yield "prefix and suffix of contextConfig are not added: write them into the text"
     if any(" & " in key and not is_delimited(key.strip()) for key in entry.keys or ()):

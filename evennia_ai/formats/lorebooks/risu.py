@@ -1,12 +1,13 @@
-"""Lore exports of RisuAI in the shape of Card V3.
+"""Translate lore exports of RisuAI to Card V3, and read RisuAI's own decorators.
 
-Keys are one text with commas; with `useRegex` they are all patterns. `insertorder` is order and
-priority. Contents have the decorators of Card V3 and RisuAI's own. Folders are no entries: their
-rows are kept with the book. How depths are counted is the standard's, not that program's.
+Keys are one text with commas; with `useRegex` all of them are regular expressions. `insertorder` is
+both order and priority. Folders are not entries: their rows are kept with the book. Depths are
+counted as in Card V3, not as in RisuAI.
 
-RisuAI's own `@@` lines at the head of an entry, also of one in a card, are taken off the content
-where a field says the same, and told as fields; they and their fallbacks count as in Card V3. Every
-other line stays, known or not: whoever reads the content tells what is ignored.
+Contents may begin with decorators of Card V3 and of RisuAI, also in cards. A decorator of RisuAI
+that a field can express is removed from the content and becomes that field. It and its fallbacks
+count as in Card V3. All other lines stay; the reader of Card V3's decorators reports the unknown
+ones.
 """
 
 import re
@@ -32,7 +33,7 @@ from evennia_ai.formats.lorebooks.values import (
     Object,
     TranslatedEntry,
     Translation,
-    gathered,
+    translate_entries,
     without_nulls,
 )
 
@@ -42,7 +43,7 @@ _NUMBER: Final = re.compile(r"[+-]?[0-9]{1,15}", re.ASCII)
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class OwnHead:
-    """The content without the lines that were understood, and what they say by field."""
+    """Content without the decorators that became fields, and the values of those fields."""
 
     content: str
     said: Mapping[str, Any]
@@ -50,7 +51,7 @@ class OwnHead:
 
 
 def read_own_decorators(content: str) -> OwnHead:
-    """`content` taken apart. Never raises: what is not understood stays in it."""
+    """Take RisuAI's own decorators from the head of a content; never raises."""
     if not has_decorators(content):
         return OwnHead(content=content, said={})
     lines, text = head_lines(content)
@@ -72,7 +73,7 @@ def read_own_decorators(content: str) -> OwnHead:
 
 
 def _chains(lines: Sequence[str]) -> Iterator[list[str]]:
-    """Each line with its fallbacks and the blank lines under it."""
+    """Yield each decorator line with its fallbacks (`@@@`) and blank lines."""
     chain: list[str] = []
     for line in lines:
         stripped = line.strip(BLANKS)
@@ -85,10 +86,10 @@ def _chains(lines: Sequence[str]) -> Iterator[list[str]]:
 
 
 def _counting(chain: Sequence[str]) -> tuple[str, str, Any] | None:
-    """Name, field and value of the line that counts, None where it is none of RisuAI's own."""
+    """Return name, field and value of the line that counts, None if it is not one of RisuAI's."""
     lines = [stripped for line in chain if (stripped := line.strip(BLANKS))]
     if lines and lines[0].startswith("@@@"):
-        lines = lines[1:]  # a fallback of nothing
+        lines = lines[1:]  # a fallback without a decorator before it
     for line in lines:
         found = _OWN.fullmatch(line)
         if found and found[1] in _FIELDS:
@@ -115,7 +116,7 @@ def _always(value: Any) -> Callable[[str], Any]:
     return lambda text: value
 
 
-# Decorator -> the field it speaks of, and what its value says; None is nothing.
+# By decorator: its field, and a reader of its value, which returns None for a wrong value.
 _FIELDS: Final[Mapping[str, tuple[str, Callable[[str], Any]]]] = {
     "end": ("at_the_end", _always(True)),
     "exclude_keys_all": ("not_all", _keys_said),
@@ -133,7 +134,7 @@ NAMESPACE: Final = "risuai"
 _FOLDER_KEY: Final = "\uf000folder:"
 _NOT_ALL: Final = 1
 _AT_DEPTH: Final = 4
-# A pattern with its slashes, or a text; a comma inside a pattern parts nothing.
+# A regular expression with its slashes, which may contain commas, or a text up to a comma.
 _PATTERN_OR_TEXT: Final = re.compile(
     r"\s*(?:(/(?:[^/\\]|\\.)+/[a-z]*)\s*(?=,|\Z)|[^,]+)", re.DOTALL
 )
@@ -159,15 +160,15 @@ class _Book(ForeignData):
 
 
 def is_risu(data: Mapping[str, Any]) -> bool:
-    """Whether a file's JSON value is a lore export of RisuAI."""
+    """True if a file's JSON value is a lore export of RisuAI."""
     return data.get("type") == "risu" and isinstance(data.get("data"), list)
 
 
 def from_risu(data: Mapping[str, Any]) -> Translation:
-    """The book as V3 has it; a text that is none goes on as it is and is refused there."""
+    """Translate the book to V3; the V3 reader refuses entries whose text is not text."""
     book, doubts = _Book.read(data)
     kept = {**data, "data": [row for row in data["data"] if _is_folder(row)]}
-    return gathered(
+    return translate_entries(
         {**without_nulls({"name": book.name}), "extensions": {NAMESPACE: kept}},
         (row for row in data["data"] if not _is_folder(row)),
         _v3_entry,
@@ -214,9 +215,10 @@ def _v3_entry(raw: Mapping[str, Any]) -> TranslatedEntry:
 
 
 def _secondary(entry: _Entry, head: OwnHead) -> tuple[list[str], int | None]:
-    """The secondary keys, and the logic where it is not the usual one.
+    """Return the secondary keys of an entry, and their logic if it is not the usual one.
 
-    That one of some keys must be missing is a logic of secondary keys, where there are no others.
+    `@@exclude_keys_all` becomes secondary keys with the logic "not all", unless the entry has
+    secondary keys already.
     """
     patterned = bool(entry.use_regex)
     second = _keys(entry.secondkey, uses_patterns=patterned) if entry.selective else []
@@ -227,14 +229,14 @@ def _secondary(entry: _Entry, head: OwnHead) -> tuple[list[str], int | None]:
 
 
 def _app(entry: _Entry, head: OwnHead, *, logic: int | None) -> Object:
-    """What the entry says in the words of SillyTavern's extension data."""
+    """Return the entry's settings as members of SillyTavern's extension data."""
     chance = entry.activation_percent
     usual = {} if chance is None else {"probability": chance, "useProbability": True}
-    return {**without_nulls({"selectiveLogic": logic}), **usual, **app_said(head)}
+    return {**without_nulls({"selectiveLogic": logic}), **usual, **app_members(head)}
 
 
-def app_said(head: OwnHead) -> Object:
-    """What lines of RisuAI's own say in the words of SillyTavern's extension data."""
+def app_members(head: OwnHead) -> Object:
+    """Return the values of RisuAI's decorators as members of SillyTavern's extension data."""
     chance = head.said.get("chance")
     ends = head.said.get("at_the_end")
     return without_nulls(
@@ -250,21 +252,21 @@ def app_said(head: OwnHead) -> Object:
     )
 
 
-def with_own_lines_said(raw: Mapping[str, Any]) -> tuple[Mapping[str, Any], tuple[str, ...]]:
-    """An entry of Card V3 that says in fields what its lines of RisuAI's own say, and notices."""
+def apply_own_decorators(raw: Mapping[str, Any]) -> tuple[Mapping[str, Any], tuple[str, ...]]:
+    """Return an entry of Card V3 with RisuAI's decorators turned into fields, and notices."""
     content = raw.get("content")
     head = read_own_decorators(content) if isinstance(content, str) else None
     if head is None or not head.said:
         return raw, ()
     given = raw.get("extensions")
-    extensions = {**(given if isinstance(given, dict) else {}), **app_said(head)}
+    extensions = {**(given if isinstance(given, dict) else {}), **app_members(head)}
     more: Object = {"content": head.content}
     notices = head.notices
     if "priority" in head.said:
         more["priority"] = head.said["priority"]
     if (unwanted := head.said.get("not_all")) is not None:
         if raw.get("secondary_keys"):
-            notices += ("@@exclude_keys_all is ignored beside secondary keys",)
+            notices += ("@@exclude_keys_all is ignored next to secondary keys",)
         else:
             more |= {"secondary_keys": unwanted, "selective": True}
             extensions["selectiveLogic"] = _NOT_ALL
@@ -280,8 +282,8 @@ def _keys(written: str | None, *, uses_patterns: bool) -> list[str]:
 
 
 def _doubts(entry: _Entry, head: OwnHead) -> Iterator[str]:
-    """What RisuAI would do with the entry and we do not."""
+    """Yield a notice for each setting of RisuAI that has no effect here."""
     if entry.mode == "child":
         yield "mode child is not done: the entry has its own text, not that of its parent"
     if "not_all" in head.said and entry.selective and (entry.secondkey or "").strip(" ,"):
-        yield "@@exclude_keys_all is ignored beside secondary keys"
+        yield "@@exclude_keys_all is ignored next to secondary keys"

@@ -32,8 +32,8 @@ from evennia_ai.engine.prompt.settled import check_settled
 from evennia_ai.formats.cards.card import Card, read_card
 from evennia_ai.formats.cards.components import DEFAULT_DEPTH, containment_notices
 from evennia_ai.formats.cards.loading import load_card
-from evennia_ai.formats.file_kinds import json_of_file, told_of
-from evennia_ai.formats.lorebooks.books import book_of_card, faults_in_own_data, read_book
+from evennia_ai.formats.file_kinds import describe_value, json_of_file
+from evennia_ai.formats.lorebooks.books import book_of_card, own_data_faults, read_book
 from evennia_ai.formats.presets.preset import Preset
 from evennia_ai.formats.presets.reading import read_preset
 from evennia_ai.formats.scenario.tables import (
@@ -289,7 +289,7 @@ class Files:
         for found in self._once(listed, rules):
             book = self._book(found, label=self._free(found.label or "book"))
             if any(entry.refused for entry in book.entries):
-                for fault in faults_in_own_data(found.data, label=book.label):
+                for fault in own_data_faults(found.data, label=book.label):
                     raise fault
             books.append(book)
         if card is not None and card.character_book is not None:
@@ -414,7 +414,7 @@ def book_file(path: Path) -> tuple[dict[str, Any], tuple[str, ...]]:
     content = read_bytes(path, kind="book")
     value, twice = json_of_file(content, wanted="book", where=str(path))
     if not isinstance(value, dict):
-        told = told_of(value, wanted="book") or "must be an object with `entries`"
+        told = describe_value(value, wanted="book") or "must be an object with `entries`"
         raise FormatError("book", f"{path}: {told}")
     return value, twice
 

@@ -8,7 +8,7 @@ import pytest
 
 from evennia_ai.engine.errors import FormatError
 from evennia_ai.formats.cards.loading import load_card
-from evennia_ai.formats.file_kinds import json_of_file, kind_of, kind_of_file
+from evennia_ai.formats.file_kinds import json_of_file, kind_of_file, kind_of_value
 from evennia_ai.formats.lorebooks.books import read_book
 from evennia_ai.formats.presets.reading import read_preset
 from tests.formats.cards.builders import card_data
@@ -66,7 +66,7 @@ READERS = {
 
 @pytest.mark.parametrize(("value", "name"), KINDS)
 def test_a_file_is_called_what_it_is_by_every_reader_that_refuses_it(value, name):
-    kind = kind_of(value)
+    kind = kind_of_value(value)
     assert kind is not None
     assert kind.name == name
     content = json.dumps(value).encode()

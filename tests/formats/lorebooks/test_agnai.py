@@ -8,7 +8,7 @@ from evennia_ai.engine.errors import FormatError
 from evennia_ai.engine.foreign.documents import MAX_ENTRIES
 from evennia_ai.engine.lorebook.entry import Recursion
 from evennia_ai.engine.lorebook.scan.regex.pattern import Pattern, read_pattern, search_patterns
-from evennia_ai.formats.lorebooks.books import read_book, translated
+from evennia_ai.formats.lorebooks.books import read_book, translate_book
 from evennia_ai.formats.lorebooks.conversion import as_v3, as_world
 from tests.effort import little_work
 from tests.engine.lorebook.builders import a_scan, awake, texts
@@ -238,4 +238,4 @@ def test_no_keyword_makes_a_pattern_that_is_none(keywords, line):
 def test_ten_thousand_entries_are_translated_in_under_two_seconds():
     book = a_memory_book(*[a_memory(keywords=[f"key{n}*", "*"]) for n in range(10_000)])
     with little_work():
-        assert len(translated(book, limit_entries=MAX_ENTRIES).book["entries"]) == 10_000
+        assert len(translate_book(book, limit_entries=MAX_ENTRIES).book["entries"]) == 10_000

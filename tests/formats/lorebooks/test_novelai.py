@@ -6,7 +6,7 @@ from hypothesis import strategies as st
 
 from evennia_ai.engine.errors import FormatError
 from evennia_ai.engine.foreign.documents import MAX_ENTRIES
-from evennia_ai.formats.lorebooks.books import read_book, translated
+from evennia_ai.formats.lorebooks.books import read_book, translate_book
 from evennia_ai.formats.lorebooks.conversion import as_v3, as_world
 from tests.effort import little_work
 from tests.engine.lorebook.builders import a_scan, awake, texts
@@ -49,7 +49,7 @@ def read(**fields):
 
 
 def doubts(**fields):
-    found = translated(a_novel_book(a_novel_entry(**fields)), limit_entries=9)
+    found = translate_book(a_novel_book(a_novel_entry(**fields)), limit_entries=9)
     return found.doubts.get(0, ())
 
 
@@ -122,7 +122,7 @@ def test_a_category_that_is_off_takes_its_entries_with_it():
         ],
     )
     assert [entry.enabled for entry in read_book(as_v3(book)).entries] == [False, True]
-    told = translated(book, limit_entries=9).notices
+    told = translate_book(book, limit_entries=9).notices
     assert told == ("category 'The sea' is switched off, and its entries with it",)
 
 
@@ -188,9 +188,9 @@ def test_what_cannot_be_read_of_a_book_is_told_and_the_rest_counts(book, notice)
 
 
 def test_a_book_of_another_shape_with_that_member_is_none_of_novelai_s():
-    assert translated({"lorebookVersion": 5, "entries": {}}, limit_entries=9) is None
+    assert translate_book({"lorebookVersion": 5, "entries": {}}, limit_entries=9) is None
     framed = {"spec": "lorebook_v3", "lorebookVersion": 5, "entries": []}
-    assert translated(framed, limit_entries=9) is None
+    assert translate_book(framed, limit_entries=9) is None
 
 
 # The first text of all makes hypothesis's table of characters, which takes a second.
@@ -214,5 +214,5 @@ def test_whatever_a_book_holds_it_is_translated_or_refused_in_one_line(fields, c
 def test_ten_thousand_entries_are_translated_in_under_two_seconds():
     book = a_novel_book(*[a_novel_entry(keys=[f"key{n}", "/a/"], id=n) for n in range(10_000)])
     with little_work():
-        found = translated(book, limit_entries=MAX_ENTRIES)
+        found = translate_book(book, limit_entries=MAX_ENTRIES)
         assert len(found.book["entries"]) == 10_000

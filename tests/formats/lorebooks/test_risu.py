@@ -7,7 +7,7 @@ from hypothesis import strategies as st
 from evennia_ai.engine.errors import FormatError
 from evennia_ai.engine.foreign.documents import MAX_ENTRIES
 from evennia_ai.engine.lorebook.entry import Recursion
-from evennia_ai.formats.lorebooks.books import read_book, translated
+from evennia_ai.formats.lorebooks.books import read_book, translate_book
 from evennia_ai.formats.lorebooks.conversion import as_v3, as_world
 from evennia_ai.formats.lorebooks.risu import read_own_decorators
 from tests.effort import little_work
@@ -33,7 +33,7 @@ def read(content="The bell rings in fog.", **fields):
 
 def doubts(content, **fields):
     book = a_risu_book(a_risu_entry(content, **fields))
-    found = translated(book, limit_entries=9)
+    found = translate_book(book, limit_entries=9)
     return (*found.doubts.get(0, ()), *read_book(as_v3(book)).notices)
 
 
@@ -167,7 +167,7 @@ def test_excluded_keys_beside_secondary_keys_are_told():
     entry = read(content, secondkey="mist", selective=True)
     assert (entry.secondary_keys, entry.logic) == (("mist",), "any")
     assert doubts(content, secondkey="mist", selective=True) == (
-        "@@exclude_keys_all is ignored beside secondary keys",
+        "@@exclude_keys_all is ignored next to secondary keys",
     )
 
 
@@ -235,7 +235,7 @@ def test_what_cannot_be_read_of_a_book_is_told_and_the_rest_counts(book, notice)
 
 
 def test_another_export_of_that_program_is_no_book():
-    assert translated({"type": "risu", "data": {}}, limit_entries=9) is None
+    assert translate_book({"type": "risu", "data": {}}, limit_entries=9) is None
 
 
 # The first text of all makes hypothesis's table of characters, which takes a second.
@@ -280,11 +280,11 @@ def test_a_long_head_is_read_in_linear_time(unit):
 def test_long_keys_are_parted_in_linear_time(unit):
     book = a_risu_book(a_risu_entry(key="/" + unit * 100_000, useRegex=True))
     with little_work():
-        assert translated(book, limit_entries=9) is not None
+        assert translate_book(book, limit_entries=9) is not None
 
 
 def test_ten_thousand_entries_are_translated_in_under_two_seconds():
     content = "@@probability 5\n@@depth 2\nT."
     book = a_risu_book(*[a_risu_entry(content, key=f"a{n}, b") for n in range(10_000)])
     with little_work():
-        assert len(translated(book, limit_entries=MAX_ENTRIES).book["entries"]) == 10_000
+        assert len(translate_book(book, limit_entries=MAX_ENTRIES).book["entries"]) == 10_000

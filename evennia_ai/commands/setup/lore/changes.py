@@ -31,20 +31,20 @@ from evennia_ai.engine.lorebook.entry import LoreEntry
 from evennia_ai.engine.lorebook.scan.key_index import prepare_index
 from evennia_ai.engine.text.columns import clipped
 from evennia_ai.formats.cards.card import Card
-from evennia_ai.formats.lorebooks.books import book_of_card, read_book, unwrapped
+from evennia_ai.formats.lorebooks.books import book_of_card, read_book, unwrap_book
 from evennia_ai.formats.lorebooks.editing.edits import (
     add_entry,
     change_entry,
     content_at,
-    fields_of,
+    entry_settings,
     new_book,
     remove_entry,
 )
 from evennia_ai.formats.lorebooks.editing.in_place import (
     Changed,
-    changed_in_place,
+    change_in_place,
     is_located,
-    locate,
+    locate_entries,
 )
 from evennia_ai.formats.lorebooks.editing.typed import in_words_of
 from evennia_ai.npc.runtime import runtime
@@ -87,10 +87,10 @@ def changed(work: CardWork, found: OpenEntry, fields: Mapping[str, Any], *, by: 
     stored, uid = found.of.stored, found.entry.uid
     if len(stored.source) >= LONG and card_called(stored.name) is None:
         if not is_located(found.of.book):
-            finding = partial(locate, found.of.book, stored.source)
+            finding = partial(locate_entries, found.of.book, stored.source)
             yield work.worked(f"Reading lorebook {stored.name}", lambda _: finding())
         with in_words_of(found.label):
-            change = changed_in_place(found.of.book, stored.source, found.entry.index, fields)
+            change = change_in_place(found.of.book, stored.source, found.entry.index, fields)
         if change is not None:
             return found if change.is_same else _entry(_saved_in_place(stored, change, by=by), uid)
 
@@ -118,7 +118,7 @@ def _new_label(book: str, fields: Mapping[str, Any]) -> str:
 
 def _says(entry: LoreEntry, fields: Mapping[str, Any]) -> bool:
     """Whether an entry says this already; a content may say more than the entry tells of it."""
-    said = fields_of(entry)
+    said = entry_settings(entry)
     return "content" not in fields and all(
         name in said and said[name] == value for name, value in fields.items()
     )
@@ -165,7 +165,7 @@ def _edited(name: str, source: str, edit: Edit, given: Conf) -> tuple[CheckedTex
     book = read_book(data, label=name)
     if len(text) >= LONG:
         prepare_index(book, rules=given.lore)
-        locate(book, text)
+        locate_entries(book, text)
     return store.checked_text(name, text, most=given.max_source_characters), book
 
 
@@ -178,7 +178,7 @@ def _with_book(card: Card, *, edit: Edit) -> Card:
     """The card with its own book edited, or with a new one; in a card no frame stands around it."""
     own = card.character_book
     made = edit(new_book(card.name) if own is None else dict(book_of_card(own)))
-    return replace(card, character_book=None if made is None else unwrapped(made))
+    return replace(card, character_book=None if made is None else unwrap_book(made))
 
 
 def _saved_in_place(stored: StoredBook, change: Changed, *, by: Actor) -> StoredBook:

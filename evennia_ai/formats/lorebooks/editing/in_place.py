@@ -1,8 +1,8 @@
-"""One entry changed where it stands in the text of its book: the rest is not read again.
+"""Change one entry in the text of a large book without reading the rest again.
 
-A book of ten thousand entries is megabytes of JSON. Where each entry stands in it is found once
-and kept with the book; a change replaces the entry's own stretch, and the book that follows is made
-of the one before.
+A book of ten thousand entries is megabytes of JSON. The places of the entries in it are found once
+and kept with the book. A change replaces only the text of its entry, and the new book is made from
+the old one.
 """
 
 import json
@@ -19,29 +19,29 @@ from evennia_ai.engine.prompt.memo import Slot
 from evennia_ai.formats.lorebooks.books import (
     is_of_another_program,
     is_world_file,
-    with_entry,
+    replace_entry,
 )
-from evennia_ai.formats.lorebooks.editing.edits import changed_alone
+from evennia_ai.formats.lorebooks.editing.edits import change_only_entry
 
 _BLANKS: Final = re.compile(r"[ \t\n\r]*")
 _read_value: Final = JSONDecoder().raw_decode
 
 
 class _Stretches(NamedTuple):
-    """The text of a book in stretches: what stands before an entry, the entry, what stands next."""
+    """The text of a book as stretches, which are alternately text between entries and an entry."""
 
     lengths: "array[int]"
-    """In characters, in the order of the book; the last one is what stands after all entries."""
+    """Characters of each stretch; lengths and not offsets, so that a change updates only one."""
     in_world: bool
-    """Whether the text is a world file of SillyTavern."""
+    """True for a world file of SillyTavern."""
 
-    def of(self, at: int) -> slice:
-        """Where the entry at `at` stands."""
+    def place_of(self, at: int) -> slice:
+        """Return the place of the entry with this index in the text."""
         start = sum(self.lengths[: 2 * at + 1])
         return slice(start, start + self.lengths[2 * at + 1])
 
     def with_length(self, at: int, length: int) -> "_Stretches":
-        """The stretches once the entry at `at` has this length."""
+        """Return the stretches after the entry with this index has got this length."""
         lengths = self.lengths[:]
         lengths[2 * at + 1] = length
         return _Stretches(lengths, self.in_world)
@@ -51,33 +51,40 @@ _STRETCHES: Final = Slot[_Stretches | None]("where entries stand in the text")
 
 
 class Changed(NamedTuple):
-    """What a change made: the text, the stretch of it that is new, and the book it is."""
+    """The result of a change."""
 
     text: str
     place: slice
-    """Where in the text before stood what `piece` replaces."""
+    """The place in the old text that `piece` replaces."""
     piece: str
     book: Lorebook
     is_same: bool
-    """Whether the entry said all that before."""
+    """True if the entry had all these values before."""
 
 
-def changed_in_place(
+def change_in_place(
     book: Lorebook, text: str, at: int, fields: Mapping[str, Any]
 ) -> Changed | None:
-    """The entry at `at` with other values, None where the whole text is to be read for that.
+    """Change fields of the entry with the index `at`.
 
-    `book` is what `text` was read as. FormatError: as `edits.change_entry`.
+    Args:
+        book: the book that was read from `text`.
+
+    Returns:
+        The change, or None if the caller must read the whole text for it.
+
+    Raises:
+        FormatError: a field is unknown or cannot have its value.
     """
-    locate(book, text)
+    locate_entries(book, text)
     stretches = book.of_entries.get(_STRETCHES)
     if stretches is None:
         return None
-    place = stretches.of(at)
+    place = stretches.place_of(at)
     was = json.loads(text[place])
     in_world = stretches.in_world
-    now = changed_alone(was, fields, uid=book.entries[at].uid, in_world=in_world)
-    after = with_entry(book, at, was=was, now=now, in_world=in_world)
+    now = change_only_entry(was, fields, uid=book.entries[at].uid, in_world=in_world)
+    after = replace_entry(book, at, was=was, now=now, in_world=in_world)
     if after is None:
         return None
     carry_indexes(book, after, at=at)
@@ -88,18 +95,18 @@ def changed_in_place(
 
 
 def is_located(book: Lorebook) -> bool:
-    """Whether it is known where its entries stand."""
+    """True if the places of the book's entries are known."""
     return _STRETCHES in book.of_entries
 
 
-def locate(book: Lorebook, text: str) -> None:
-    """Find where the entries stand, in whatever thread; the whole text is read for that, once."""
+def locate_entries(book: Lorebook, text: str) -> None:
+    """Find the places of the entries; this parses the whole text once and is safe in any thread."""
     if not is_located(book):
-        book.of_entries[_STRETCHES] = _found(book, text)
+        book.of_entries[_STRETCHES] = _find_stretches(book, text)
 
 
-def _found(book: Lorebook, text: str) -> _Stretches | None:
-    """Where the entries stand; None where they are not those of the book, each once."""
+def _find_stretches(book: Lorebook, text: str) -> _Stretches | None:
+    """Return the stretches, None if the entries in the text do not match those of the book."""
     found = _entries_at(text)
     if found is None:
         return None
@@ -110,7 +117,7 @@ def _found(book: Lorebook, text: str) -> _Stretches | None:
         members = [(name, start, end) for name, start, end, _ in _members(text, begin)]
         names = [name for name, *_ in members]
         if as_javascript_walks(names, below=2**32 - 1) != names:
-            return None
+            return None  # the book has its entries in another order than the text
         places = [(start, end) for _, start, end in members]
     if len(places) != len(book.entries):
         return None
@@ -120,7 +127,7 @@ def _found(book: Lorebook, text: str) -> _Stretches | None:
 
 
 def _entries_at(text: str) -> tuple[int, bool] | None:
-    """Where the entries of a book begin, alone or in the frame of Card V3, and `in_world`."""
+    """Return the offset of a book's entries, and True if the text is a world file."""
     top = {name: (start, value) for name, start, _, value in _members(text, _skip(text, 0))}
     whole = {name: value for name, (_, value) in top.items()}
     if is_of_another_program(whole):
@@ -132,7 +139,7 @@ def _entries_at(text: str) -> tuple[int, bool] | None:
 
 
 def _members(text: str, at: int) -> Iterator[tuple[str, int, int, Any]]:
-    """Name, begin, end and value of each member of the object at `at`."""
+    """Yield name, start, end and value of each member of the object at this offset."""
     at = _skip(text, at + 1)
     while text[at] != "}":
         name, at = _read_value(text, at)
@@ -143,7 +150,7 @@ def _members(text: str, at: int) -> Iterator[tuple[str, int, int, Any]]:
 
 
 def _items(text: str, at: int) -> Iterator[tuple[int, int, Any]]:
-    """Begin, end and value of each item of the list at `at`."""
+    """Yield start, end and value of each item of the list at this offset."""
     at = _skip(text, at + 1)
     while text[at] != "]":
         value, end = _read_value(text, at)
@@ -152,7 +159,7 @@ def _items(text: str, at: int) -> Iterator[tuple[int, int, Any]]:
 
 
 def _next(text: str, end: int) -> int:
-    """Where the next one begins, or the bracket stands that ends them."""
+    """Return the offset of the next item, or of the closing bracket."""
     at = _skip(text, end)
     return _skip(text, at + 1) if text[at] == "," else at
 

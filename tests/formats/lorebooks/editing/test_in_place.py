@@ -15,7 +15,7 @@ from evennia_ai.engine.lorebook.scan.key_index import BookIndex, book_index_of
 from evennia_ai.engine.lorebook.scan.matching import searchable
 from evennia_ai.formats.lorebooks import books
 from evennia_ai.formats.lorebooks.books import read_book
-from evennia_ai.formats.lorebooks.editing.in_place import changed_in_place
+from evennia_ai.formats.lorebooks.editing.in_place import change_in_place
 from tests.engine.lorebook.builders import DICE, a_world_entry, an_entry
 
 WORDS = ["moon", "sea", "old gate", "海鸥", "ferry"]
@@ -79,7 +79,7 @@ def test_after_changes_the_book_is_what_its_text_says(text, changes):
     book = read(text)
     an_index(book)
     for at, wanted in changes:
-        change = changed_in_place(book, text, at, wanted)
+        change = change_in_place(book, text, at, wanted)
         assert change is not None
         book, text = change.book, change.text
     anew = read(text)
@@ -96,7 +96,7 @@ def test_after_changes_the_book_is_what_its_text_says(text, changes):
 
 def test_all_but_the_entry_stays_to_the_letter():
     text = v3_text()
-    change = changed_in_place(read(text), text, 2, {"content": "Another."})
+    change = change_in_place(read(text), text, 2, {"content": "Another."})
     assert change is not None
     before, after = text.partition('"Lore 2."')[0], text.partition('"Lore 3."')
     assert change.text.startswith(before[: before.rindex("{")] + change.piece)
@@ -113,7 +113,7 @@ def test_of_ten_thousand_entries_the_changed_one_is_read_and_its_index_goes_on(m
     monkeypatch.setattr(
         books, "read_fields", lambda raw, **how: whole.append(raw["uid"]) or kept(raw, **how)
     )
-    change = changed_in_place(book, text, 7, {"keys": ["tide"]})
+    change = change_in_place(book, text, 7, {"keys": ["tide"]})
     assert change is not None
     assert set(whole) == {7}
     kept_keys = an_index(change.book).entry_keys
@@ -130,19 +130,19 @@ def test_of_ten_thousand_entries_the_changed_one_is_read_and_its_index_goes_on(m
     ],
 )
 def test_where_entries_do_not_stand_as_they_are_read_the_whole_is_read(text):
-    change = changed_in_place(read(text), text, 0, {"content": "New."})
+    change = change_in_place(read(text), text, 0, {"content": "New."})
     assert change is None or read(change.text).entries[0].template.source == "New."
 
 
 def test_err_what_an_edit_refuses_is_refused_in_place_too():
     text = v3_text()
     with pytest.raises(FormatError, match="unknown field 'moood'"):
-        changed_in_place(read(text), text, 0, {"moood": 3})
+        change_in_place(read(text), text, 0, {"moood": 3})
 
 
 def test_a_change_that_concerns_the_notices_of_the_book_reads_the_whole():
     text = world_text()
-    assert changed_in_place(read(text), text, 0, {"content": "@@strange\nNew."}) is None
+    assert change_in_place(read(text), text, 0, {"content": "@@strange\nNew."}) is None
 
 
 @pytest.mark.long
@@ -151,7 +151,7 @@ def test_keys_that_nobody_has_any_more_do_not_pile_up():
     book = read(text)
     for number in range(2_000):
         an_index(book)
-        change = changed_in_place(book, text, 0, {"keys": [f"key{number}"]})
+        change = change_in_place(book, text, 0, {"keys": [f"key{number}"]})
         assert change is not None
         book, text = change.book, change.text
     assert an_index(book).reader.count < 1_100
