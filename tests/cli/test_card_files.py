@@ -105,7 +105,7 @@ def test_the_v2_copy_is_added_on_wish(call, write, tmp_path) -> None:
     assert not (tmp_path / "tilda.charx").exists()
 
 
-def test_what_the_form_cannot_hold_is_told(call, put) -> None:
+def test_convert_prints_what_the_form_cannot_hold(call, put) -> None:
     members = {"i.png": picture(), "module.risum": b"x"}
     name = put("tilda.charx", an_archive(a_card(assets=ASSETS[:1]), members))
     called = call("card", "convert", name, "tilda.json", "--to", "json")

@@ -207,7 +207,7 @@ def _v3_entry(raw: Mapping[str, Any]) -> TranslatedEntry:
         "insertion_order": order,
         "priority": head.said.get("priority", order),
         "constant": constant,
-        "use_regex": uses_patterns and not constant,  # V3 ignores `constant` beside it
+        "use_regex": uses_patterns and not constant,  # V3 ignores `constant` next to it
         "case_sensitive": case_sensitive if isinstance(case_sensitive, bool) else None,
         "extensions": extensions,
     }

@@ -92,7 +92,7 @@ def _texts(value: Any) -> list[str]:
 
 
 def is_text(item: Any) -> bool:
-    """True if an item of a list is a text, or a number that can stand for one."""
+    """True if an item of a list is a text, or a number that can replace one."""
     return isinstance(item, str) or is_number(item)
 
 
@@ -217,7 +217,7 @@ def a_text(most: int) -> Check:
 
 
 def a_name(most: int) -> Check:
-    """Return a check for text of 1 to `most` characters; "!" alone counts as empty."""
+    """Return a check for text of 1 to `most` characters; a lone "!" counts as empty."""
     wanted = f"a text of 1 to {most} characters"
     return lambda value: (
         "" if isinstance(value, str) and value.strip("! ") and len(value) <= most else wanted

@@ -117,7 +117,7 @@ def test_a_million_swipes_are_refused_by_their_number():
         read(b'{"mes": "a", "swipes": [' + b"0," * (10**6 - 1) + b"0]}")
 
 
-def test_of_a_line_without_end_no_more_is_read_than_a_line_may_have():
+def test_line_without_end_is_read_up_to_the_limit():
     class Endless(io.BytesIO):
         asked = 0
 

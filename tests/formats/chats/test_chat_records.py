@@ -85,7 +85,7 @@ def test_the_words_of_the_user_are_the_players_where_one_is_named():
         ("x" * 500, "x" * 44),
     ],
 )
-def test_a_name_in_a_file_is_a_label_and_no_office(name, label):
+def test_name_in_a_file_never_becomes_a_role(name, label):
     assert name_label(name) == label
 
 
@@ -125,7 +125,7 @@ def test_what_was_said_in_the_game_since_is_written_as_the_app_has_it():
     ]
 
 
-def test_a_corrected_line_leaves_with_the_words_that_count():
+def test_corrected_line_is_exported_with_its_new_text():
     first, said = the_records(HEADER, a_line(mes="One.\r\nTwo."))
     instead = NewRecord(
         kind=said.kind, role=said.role, body="Three.", meta={**said.meta, CORRECTS: "1.2"}
@@ -140,7 +140,7 @@ def test_the_npc_is_the_character_of_its_name_or_of_that_of_its_card():
     assert find_played(chat, ["Oren"], wanted="mira") == "Mira"
 
 
-def test_whom_the_npc_plays_is_asked_for_where_no_character_has_its_name():
+def test_err_character_must_be_named_if_none_has_the_npcs_name():
     chat = a_chat(a_line("Mira"), a_line("Bo"))
     with pytest.raises(FormatError, match="'Oren' says nothing in this chat; there are 'Mira'"):
         find_played(chat, ["Oren"])
@@ -217,5 +217,5 @@ def test_err_a_chat_in_which_no_line_is_the_npcs_is_refused(lines, wanted, probl
         (None, ()),
     ],
 )
-def test_what_stands_beside_the_messages_is_told_of(metadata, told):
+def test_import_lists_the_settings_that_it_ignores(metadata, told):
     assert list_import_losses(a_chat({**UNUSED, "chat_metadata": metadata}, a_line())) == told

@@ -100,9 +100,9 @@ def list_neutralised(card: Card, book: Lorebook | None, *, grants: Grants) -> It
     if "system_prompt" not in grants and card.system_prompt.strip():
         yield "system_prompt is left out"
     if "after_history" not in grants and card.post_history_instructions.strip():
-        yield "post_history_instructions stand inside the history as a user's"
+        yield "post_history_instructions are inside the history as a user's"
     if "roles" not in grants and (role := note_role(card)) not in ("", "user"):
-        yield f"extensions.depth_prompt asks to speak as {role}: it stands there as a user's"
+        yield f"extensions.depth_prompt asks to speak as {role}: it is there as a user's"
     yield from unsettled_texts(card)
     if book is not None:
         yield from _list_neutralised_lore(book, grants)

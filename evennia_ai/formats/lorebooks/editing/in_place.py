@@ -47,7 +47,7 @@ class _Stretches(NamedTuple):
         return _Stretches(lengths, self.in_world)
 
 
-_STRETCHES: Final = Slot[_Stretches | None]("where entries stand in the text")
+_STRETCHES: Final = Slot[_Stretches | None]("places of entries in the text")
 
 
 class Changed(NamedTuple):

@@ -119,9 +119,9 @@ def _outlets(entries: Iterable[LoreEntry], known: frozenset[str]) -> Iterator[Li
     first = {e.outlet: e for e in reversed(list(entries)) if e.position == "outlet"}
     for name in sorted(first.keys() - known):
         shown = f"the outlet '{one_line(name)[:60]}', which no component here shows"
-        text = f"stands in {shown}; write {{{{outlet::NAME}}}} into a component, or move it"
+        text = f"is in {shown}; write {{{{outlet::NAME}}}} into a component, or move it"
         if not name:
-            text = "stands in an outlet without a name; name it, or move the entry"
+            text = "is in an outlet without a name; name it, or move the entry"
         yield Lint(uid=first[name].uid, kind="outlet", text=text)
 
 
@@ -254,7 +254,7 @@ def _common(entry: LoreEntry, evidence: Evidence) -> Iterator[str]:
         elif len(text) <= _SHORT_LETTERS and all(c.isalpha() and in_word(c) for c in text):
             yield f"{shown} has {len(text)} letter{'s' * (len(text) > 1)}"
         elif spread := evidence.spread(number, entry.index):
-            yield f"{shown} stands in {spread[0]} of the {spread[1]} other entries"
+            yield f"{shown} is in {spread[0]} of the {spread[1]} other entries"
         elif evidence.is_frequent(text):
             yield f"{shown} is one of the most frequent words of the book"
 

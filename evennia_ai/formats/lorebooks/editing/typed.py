@@ -130,7 +130,7 @@ def parse_position(text: str) -> dict[str, Any]:
     if place in _PLAIN and not of:
         return {"position": place}
     raise TypedError(
-        f"'{text}' is no position; there are {', '.join(_PLAIN)}, outlet:<name>,"
+        f"'{text}' is not a position; there are {', '.join(_PLAIN)}, outlet:<name>,"
         f" before:<component>, after:<component> and {_MENTION}. Nothing was changed."
     )
 
@@ -141,7 +141,7 @@ def parse_mention(text: str) -> dict[str, str]:
     side = next((word for word in SIDES if word in given), SIDES[0])
     message = next((word for word in MENTIONINGS if word in given), MENTIONINGS[0])
     if place != AT_MENTION or len(given) > len({*given} & {side, message}):
-        raise TypedError(f"'{text}' is no place; write {_MENTION}. Nothing was changed.")
+        raise TypedError(f"'{text}' is not a place; write {_MENTION}. Nothing was changed.")
     return {"side": side, "message": message}
 
 
@@ -153,7 +153,7 @@ def parse_text(text: str) -> str:
 def parse_number(text: str) -> float:
     """Parse a number, to an int if it has no point."""
     if not _NUMBER.fullmatch(text):
-        raise TypedError(f"'{text}' is no number. Nothing was changed.")
+        raise TypedError(f"'{text}' is not a number. Nothing was changed.")
     return float(text) if "." in text else int(text)
 
 
@@ -193,8 +193,8 @@ def _question(text: str) -> dict[str, Any]:
     words = text.split(maxsplit=2)
     if len(words) < 3:
         raise TypedError(
-            f"'{text.strip()}' is no condition; write <fact> <test> <value>, <value>, with one of"
-            f" the tests {', '.join(TESTS)}. Nothing was changed."
+            f"'{text.strip()}' is not a condition; write <fact> <test> <value>, <value>, with one"
+            f" of the tests {', '.join(TESTS)}. Nothing was changed."
         )
     fact, test, values = words
     return {"fact": fact, "test": test.lower(), "values": [_value(v) for v in parse_keys(values)]}
@@ -235,7 +235,7 @@ def find_field(word: str) -> LoreField:
         raise TypedError(f"'{word}' has a switch of its own: lore/{_SWITCHES[name]}.")
     near = get_close_matches(name[:40], TYPED_FIELDS, n=3)
     known = f"near it are {', '.join(near)}" if near else f"there are {', '.join(TYPED_FIELDS)}"
-    raise TypedError(f"'{word}' is no field of an entry; {known}. Nothing was changed.")
+    raise TypedError(f"'{word}' is not a field of an entry; {known}. Nothing was changed.")
 
 
 def parse_value(field: LoreField, text: str) -> Any:

@@ -129,7 +129,7 @@ def test_of_ten_thousand_entries_the_changed_one_is_read_and_its_index_goes_on(m
         '{"lorebookVersion": 1, "entries": [{"text": "a", "keys": ["a"]}]}',
     ],
 )
-def test_where_entries_do_not_stand_as_they_are_read_the_whole_is_read(text):
+def test_change_in_place_is_correct_or_left_to_a_full_read_for_odd_texts(text):
     change = change_in_place(read(text), text, 0, {"content": "New."})
     assert change is None or read(change.text).entries[0].template.source == "New."
 
@@ -146,7 +146,7 @@ def test_a_change_that_concerns_the_notices_of_the_book_reads_the_whole():
 
 
 @pytest.mark.long
-def test_keys_that_nobody_has_any_more_do_not_pile_up():
+def test_removed_keys_do_not_accumulate_after_many_changes():
     text = v3_text()
     book = read(text)
     for number in range(2_000):

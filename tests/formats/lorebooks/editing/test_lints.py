@@ -44,7 +44,7 @@ def test_the_books_of_the_demo_village_are_clean(path):
     assert found(read_book(json.loads(path.read_text(encoding="utf-8")))) == []
 
 
-def test_a_disabled_entry_is_nobodys_business():
+def test_disabled_entry_has_no_findings():
     assert lint_book(a_book(an_entry("", keys=[], enabled=False))) == ()
 
 
@@ -57,7 +57,7 @@ def test_an_entry_without_keys_that_is_not_constant_is_unreachable():
 
 
 @pytest.mark.parametrize("fields", [{"constant": True}, {"content": f"@@activate\n{PROSE}"}])
-def test_an_entry_that_wakes_by_itself_needs_no_keys(fields):
+def test_entry_that_is_always_active_needs_no_keys(fields):
     assert lint_book(a_book(an_entry(**{"content": PROSE, "keys": [], **fields}))) == ()
 
 
@@ -66,7 +66,7 @@ def test_an_entry_with_blank_keys_is_unreachable():
     assert text.startswith("0 unreachable: has only blank keys")
 
 
-def test_a_blank_key_wakes_all_the_time_where_sillytavern_rules():
+def test_blank_key_is_too_common_under_sillytaverns_rules():
     [text] = found(a_world(a_world_entry(PROSE, key=[" "])), rules=SILLYTAVERN)
     assert text.startswith("0 common_key: a blank key is found in every text")
 
@@ -172,7 +172,7 @@ def test_a_key_of_one_or_two_letters_is_too_common(key):
     assert kinds(a_book(an_entry(PROSE, keys=[key]))) == [("0", "common_key")]
 
 
-def test_widening_reaches_what_the_rules_do_not_scan():
+def test_entry_with_scan_depth_0_is_reachable_with_min_activations():
     rules = ActivationRules(scan_depth=0, min_activations=1)
     assert lint_book(a_book(an_entry(PROSE)), rules=rules) == ()
 
@@ -185,7 +185,7 @@ def test_a_key_that_stands_in_a_large_share_of_the_other_texts_is_too_common():
     others = [an_entry(f"{n} {PROSE} Herring!", keys=[f"port{n}"]) for n in range(10)]
     [text] = found(a_book(an_entry("Fish.", keys=["dog", "shark"]), *others))
     assert text == (
-        "0 common_key: key 'dog' stands in 10 of the 10 other entries: "
+        "0 common_key: key 'dog' is in 10 of the 10 other entries: "
         "it will wake all the time; use a longer or rarer key"
     )
 
@@ -291,7 +291,7 @@ def test_a_duration_that_is_over_before_the_npc_speaks_again_is_told():
 def test_an_outlet_that_no_component_shows_is_told_once():
     entries = [a_world_entry(f"{n}.", position=7, outletName="tides") for n in range(3)]
     [text] = found(a_world(*entries))
-    assert text.startswith("0 outlet: stands in the outlet 'tides', which no component here shows")
+    assert text.startswith("0 outlet: is in the outlet 'tides', which no component here shows")
     assert lint_book(a_world(*entries), outlets=["tides"]) == ()
 
 

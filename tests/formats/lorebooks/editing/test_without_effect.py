@@ -14,11 +14,11 @@ def test_a_world_file_is_told_with_the_number_of_its_entries() -> None:
     assert scripts.startswith("automationId of 1 entry has no effect and is kept")
 
 
-def test_what_is_empty_is_not_told() -> None:
+def test_unused_fields_are_not_listed() -> None:
     assert len(list_idle_fields(V3)) == 1
     assert len(list_idle_fields({"data": V3})) == 1
 
 
 @pytest.mark.parametrize("book", [None, [], {}, {"entries": 5}, {"entries": [None, 1]}, "x"])
-def test_what_is_no_book_has_nothing_to_tell(book: object) -> None:
+def test_value_that_is_no_book_has_no_idle_fields(book: object) -> None:
     assert list_idle_fields(book) == ()
