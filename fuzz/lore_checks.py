@@ -25,7 +25,7 @@ from evennia_ai.engine.prompt.history import History
 from evennia_ai.engine.prompt.messages import Message, event_message, said
 from evennia_ai.engine.prompt.tokens import TokenCounter
 from evennia_ai.formats.lorebooks.books import read_book
-from evennia_ai.formats.lorebooks.editing.lints import lints
+from evennia_ai.formats.lorebooks.editing.lints import lint_book
 
 WORDS: Final = TokenCounter("words", "1", lambda text: len(text.split()))
 LIMIT_TOKENS: Final = 120
@@ -231,7 +231,7 @@ def check(data: bytes) -> None:
 
 
 def _check_turns(book: Lorebook, case: Case, rules: ActivationRules) -> None:
-    never = {lint.uid for lint in lints(book, rules=rules) if lint.kind == "unreachable"}
+    never = {lint.uid for lint in lint_book(book, rules=rules) if lint.kind == "unreachable"}
     history, state = History(case.messages), NO_STATE
     for turn, event in enumerate(case.events, 1):
         result = _turn(book, history, event, rules=rules, turn=turn, state=state)

@@ -17,11 +17,11 @@ from evennia_ai.formats.cards.components import DEFAULT_DEPTH, character_book, u
 from evennia_ai.formats.cards.exporting import FORMS, Form, dump_card, export_losses
 from evennia_ai.formats.cards.limits import DEFAULT_LIMITS, CardLimits
 from evennia_ai.formats.cards.loading import CardImport, StoredAsset, file_bytes, load_card
-from evennia_ai.formats.cards.report.findings import list_unknown_macros, list_wanted_extensions
+from evennia_ai.formats.cards.report.findings import list_card_extensions, list_card_macros
 from evennia_ai.formats.cards.report.import_report import ImportReport, report_lines, report_object
 from evennia_ai.formats.cards.report.making import import_report
 from evennia_ai.formats.cards.suspicions import MENDABLE
-from evennia_ai.formats.lorebooks.editing.lints import lints
+from evennia_ai.formats.lorebooks.editing.lints import lint_book
 
 _TEXTS = (
     *("description", "personality", "scenario", "system_prompt", "post_history_instructions"),
@@ -46,16 +46,16 @@ def lint(path: Path) -> int:
     """
     found = read(path)
     book = character_book(found.card, grants=NO_GRANTS)
-    of_book = lints(book, source=found.card.character_book) if book else ()
+    of_book = lint_book(book, source=found.card.character_book) if book else ()
     findings = [
         *(Finding(notice, is_loss(notice)) for notice in found.notices),
-        *(Finding(each) for each in list_wanted_extensions(found.card)),
+        *(Finding(each) for each in list_card_extensions(found.card)),
         *(
             Finding(f"lorebook: {each}", each.is_error)
             for each in of_book
             if each.kind != "extension"  # told of the whole card
         ),
-        *map(Finding, list_unknown_macros(found.card)),
+        *map(Finding, list_card_macros(found.card)),
         *map(Finding, unsettled_texts(found.card)),
         *map(Finding, _mendable(path, found)),
     ]

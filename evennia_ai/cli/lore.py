@@ -19,8 +19,8 @@ from evennia_ai.engine.prompt.components import MAX_DEPTH
 from evennia_ai.engine.text.columns import WIDTH, clipped, first_line, visible
 from evennia_ai.formats.lorebooks.books import read_book
 from evennia_ai.formats.lorebooks.conversion import as_v3, as_world
-from evennia_ai.formats.lorebooks.editing.edits import fields_of
-from evennia_ai.formats.lorebooks.editing.lints import lints
+from evennia_ai.formats.lorebooks.editing.edits import entry_settings
+from evennia_ai.formats.lorebooks.editing.lints import lint_book
 from evennia_ai.formats.scenario.parts import book_file
 
 Form = Literal["v3", "world"]
@@ -42,7 +42,7 @@ def lint(path: Path, *, as_json: bool) -> int:
     An error is an entry that can never be active, or something that could not be read.
     """
     data, _ = book_file(path)
-    found = lints(read(path), source=data)
+    found = lint_book(read(path), source=data)
     if as_json:
         told = [{**asdict(lint), "is_error": lint.is_error} for lint in found]
         write_json({"findings": told}, indent=2)
@@ -87,7 +87,7 @@ def described(book: Lorebook) -> dict[str, Any]:
 def _entry(entry: LoreEntry) -> dict[str, Any]:
     return {
         "uid": entry.uid,
-        **fields_of(entry),
+        **entry_settings(entry),
         "decorators": [[name, list(values)] for name, values in entry.decorators],
         "refused": entry.refused,
     }

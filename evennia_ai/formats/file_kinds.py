@@ -1,8 +1,8 @@
-"""What a file is: told by its content, for whoever offered it as something else.
+"""Recognise about forty kinds of files by their content, to explain why a file is refused.
 
-People have folders full of files that look alike. Every reader that refuses one asks here what it
-is instead, so that the same file has the same name everywhere. Nothing is read of a file but the
-names of its members; a wrong guess costs a sentence.
+People have folders full of files that look alike. Every reader that refuses a file asks here for
+its kind, so that all errors use the same names. Files are recognised mostly by the names of their
+members. A wrong guess only costs a sentence.
 """
 
 import json
@@ -13,7 +13,7 @@ from evennia_ai.engine.errors import FormatError
 from evennia_ai.engine.foreign.documents import decode_text, parse_json
 
 Use = Literal["card", "book", "preset", "chat"]
-"""What of this package reads a file."""
+"""The reader of this package for a file."""
 _HOW: Final[Mapping[Use, str]] = {
     "card": "import it as a card",
     "book": "import it as a lorebook",
@@ -24,11 +24,11 @@ _TEXT_COMPLETION: Final = "it is for text completion, and prompts here are chats
 _OF_THE_APP: Final = "it belongs to the application, and nothing here needs it"
 _MOST_LOOKED_AT: Final = 20
 _LARGEST: Final = 16 * 1024 * 1024
-"""Bytes of a file that is looked at once more."""
+"""Larger files are not recognised, because all of their JSON would have to be parsed."""
 
 
 class FileKind(NamedTuple):
-    """A kind of file by its name, what reads it here, and what to do with it."""
+    """A kind of file, with its reader in this package or advice for the person who has it."""
 
     name: str
     use: Use | None = None
@@ -40,7 +40,7 @@ class FileKind(NamedTuple):
 
 
 def _has(*names: str) -> Callable[[Mapping[str, Any]], bool]:
-    """True for an object that has all of these members."""
+    """Return a test for objects with all of these members."""
     return lambda data: all(name in data for name in names)
 
 
@@ -53,7 +53,7 @@ def _is_card_v1(data: Mapping[str, Any]) -> bool:
     return "name" in data and any(name in data for name in texts)
 
 
-# The first that fits counts: what says itself what it is goes before what is only like something.
+# The first match counts, so kinds that identify themselves come before kinds that only look alike.
 _OBJECTS: Final[tuple[tuple[Callable[[Mapping[str, Any]], bool], FileKind], ...]] = (
     (
         lambda data: str(data.get("spec")).startswith("chara_card"),
@@ -180,8 +180,8 @@ _LISTS: Final = (
 )
 
 
-def kind_of(value: Any) -> FileKind | None:
-    """Return what a file's JSON value is, None where nothing is known of it."""
+def kind_of_value(value: Any) -> FileKind | None:
+    """Return the kind of a file from its JSON value, None if it is unknown."""
     if isinstance(value, Mapping):
         return next((kind for fits, kind in _OBJECTS if fits(value)), None)
     if not isinstance(value, list) or not value:
@@ -191,11 +191,11 @@ def kind_of(value: Any) -> FileKind | None:
 
 
 def kind_of_file(content: bytes) -> FileKind | None:
-    """Return what a file of these bytes is, None where nothing is known of it."""
+    """Return the kind of a file from its bytes, None if it is unknown."""
     if len(content) > _LARGEST:
         return None
     if content.startswith(_PNG):
-        return _kind_of_picture(content)
+        return _kind_of_png(content)
     if content.startswith(_PICTURES):
         return FileKind("a picture of another kind", "card", "a card is in a PNG")
     if content.startswith(b"PK\x03\x04"):
@@ -207,14 +207,16 @@ def kind_of_file(content: bytes) -> FileKind | None:
 
 
 def _kind_of_text(text: str) -> FileKind | None:
-    for part in (text, text.lstrip().partition("\n")[0]):  # a chat has JSON in every line
+    # All of the text, or its first line: a chat has JSON in every line.
+    for part in (text, text.lstrip().partition("\n")[0]):
         try:
-            found = kind_of(json.loads(part))
+            found = kind_of_value(json.loads(part))
         except (ValueError, RecursionError):
             continue
         return found if part is text or (found and found.use == "chat") else None
+    # text-generation-webui has characters in YAML; their top-level names are enough to know them.
     names = {line.partition(":")[0] for line in text.splitlines() if line[:1].isalpha()}
-    return kind_of(dict.fromkeys(names)) if {"name", "greeting", "context"} <= names else None
+    return kind_of_value(dict.fromkeys(names)) if {"name", "greeting", "context"} <= names else None
 
 
 _PNG: Final = b"\x89PNG\r\n\x1a\n"
@@ -222,8 +224,8 @@ _PICTURES: Final = (b"\xff\xd8\xff", b"RIFF", b"GIF8", b"BM", b"\x00\x00\x00")
 _TEXT_CHUNKS: Final = (b"tEXt", b"zTXt", b"iTXt")
 
 
-def _kind_of_picture(content: bytes) -> FileKind:
-    """What a PNG carries, by the keywords of its text chunks."""
+def _kind_of_png(content: bytes) -> FileKind:
+    """Return the kind of a PNG picture, from the keywords of its text chunks."""
     keywords: set[bytes] = set()
     at = len(_PNG)
     while at + 8 <= len(content):
@@ -239,28 +241,29 @@ def _kind_of_picture(content: bytes) -> FileKind:
     return FileKind("a picture without a card", "card", "get the file again where the card is from")
 
 
-def told_of(value: Any, *, wanted: Use) -> str:
-    """Return a sentence about what a JSON value is, "" if unknown or what was wanted."""
-    return _told(kind_of(value), wanted)
+def describe_value(value: Any, *, wanted: Use) -> str:
+    """Return a sentence on the kind of a JSON value, "" if it is unknown or the wanted one."""
+    return _describe(kind_of_value(value), wanted)
 
 
-def told_of_file(content: bytes, *, wanted: Use) -> str:
-    """Return a sentence about what a file is, "" if unknown or what was wanted."""
-    return _told(kind_of_file(content), wanted)
+def describe_file(content: bytes, *, wanted: Use) -> str:
+    """Return a sentence on the kind of a file, "" if it is unknown or the wanted one."""
+    return _describe(kind_of_file(content), wanted)
 
 
-def _told(kind: FileKind | None, wanted: Use) -> str:
+def _describe(kind: FileKind | None, wanted: Use) -> str:
     return "" if kind is None or kind.use == wanted else str(kind)
 
 
 def json_of_file(content: bytes, *, wanted: Use, where: str) -> tuple[Any, tuple[str, ...]]:
-    """Return the JSON value in a file's bytes, and a notice for each member written twice.
+    """Parse a file as JSON, and return its value and a notice for each member that it has twice.
 
-    FormatError: it is no JSON in UTF-8; it says what it is instead where that is known.
+    Raises:
+        FormatError: the file is not JSON in UTF-8; the message names its kind if that is known.
     """
     try:
         return parse_json(decode_text(content, kind=wanted, where=where), kind=wanted, where=where)
     except FormatError as error:
-        if told := told_of_file(content, wanted=wanted):
-            raise FormatError(wanted, f"{where}: {told}") from error
+        if other_kind := describe_file(content, wanted=wanted):
+            raise FormatError(wanted, f"{where}: {other_kind}") from error
         raise

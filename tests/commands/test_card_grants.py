@@ -74,7 +74,7 @@ def test_without_a_value_every_grant_is_told_with_who_gave_it_and_its_use(stage,
     assert "* fields its description, personality, scenario and examples" in told
     assert "(given by Mara," in told
     assert "as they do without it the card has no use for it" in told
-    assert "here: 1 lore entry stands as system or assistant" in told
+    assert "here: 1 lore entry speaks as system or assistant" in told
 
 
 def test_telling_of_grants_changes_nothing(stage, card):

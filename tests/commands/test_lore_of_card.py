@@ -32,7 +32,7 @@ BAD_INPUT = {
     "lore/revisions card:Mira": "card/revisions Mira, card/revert Mira",
     "lore/revert card:Mira = 1": "card/revisions Mira, card/revert Mira",
     "lore/keys card:Mira/herbs = /(/": "no regular expression",
-    "lore/set card:Mira/herbs = chance often": "no number",
+    "lore/set card:Mira/herbs = chance often": "not a number",
     "lore/mode card:Mira = sticky": "no mode",
 }
 

@@ -39,15 +39,15 @@ def typed(stage):
 
 
 def test_commas_part_keys_but_not_inside_a_pattern(typed):
-    assert {text: typed.keys_in(text) for text in KEYS} == KEYS
+    assert {text: typed.parse_keys(text) for text in KEYS} == KEYS
 
 
 def test_the_first_colon_outside_a_pattern_begins_the_content(typed):
-    assert {text: typed.keys_and_content(text) for text in CONTENTS} == CONTENTS
+    assert {text: typed.parse_keys_and_content(text) for text in CONTENTS} == CONTENTS
 
 
 def test_a_logic_may_stand_before_secondary_keys(typed):
-    assert {text: typed.secondary_in(text) for text in SECONDARY} == SECONDARY
+    assert {text: typed.parse_secondary_keys(text) for text in SECONDARY} == SECONDARY
 
 
 @pytest.mark.parametrize(
@@ -55,13 +55,15 @@ def test_a_logic_may_stand_before_secondary_keys(typed):
 )
 def test_a_long_hostile_text_is_read_soon(typed, text):
     with little_work():
-        typed.keys_in(text)
-        typed.keys_and_content(text)
-        typed.secondary_in(text)
+        typed.parse_keys(text)
+        typed.parse_keys_and_content(text)
+        typed.parse_secondary_keys(text)
 
 
 def test_conditions_are_read_with_their_numbers_and_flags(typed):
-    told = typed.questions("time.hour at_least 18; room.lit is_any true, no; npc.key is_none Oren")
+    told = typed.parse_questions(
+        "time.hour at_least 18; room.lit is_any true, no; npc.key is_none Oren"
+    )
     assert [(one["fact"], one["values"]) for one in told] == [
         ("time.hour", [18]),
         ("room.lit", [True, "no"]),

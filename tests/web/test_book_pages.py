@@ -62,8 +62,8 @@ def test_conditions_timers_and_groups_are_written_in_the_form(played, browser):
 @pytest.mark.parametrize(
     ("field", "text", "problem"),
     [
-        ("sticky", "soon", "is no number"),
-        ("when", "rain", "is no condition"),
+        ("sticky", "soon", "is not a number"),
+        ("when", "rain", "is not a condition"),
         ("when", "hour more 20", "the test of condition 1 must be one of"),
         ("chance", "900", "entry 2: chance must be"),
     ],

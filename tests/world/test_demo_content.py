@@ -13,7 +13,7 @@ import yaml
 from evennia_ai.engine.prompt.components import STATIC_COMPONENTS
 from evennia_ai.engine.prompt.templates.template import compile_template
 from evennia_ai.formats.lorebooks.books import read_book
-from evennia_ai.formats.lorebooks.editing.lints import lints
+from evennia_ai.formats.lorebooks.editing.lints import lint_book
 from server.newcomer import first_question
 from world.demo_content import DEMO, DemoContent, read_content
 
@@ -179,7 +179,7 @@ def test_hearsay_shows_a_group_chance_a_pattern_conditions_and_a_place_at_a_comp
 @pytest.mark.parametrize("path", BOOKS, ids=lambda path: path.stem)
 def test_an_author_need_not_look_again_at_a_shared_lorebook(path: Path) -> None:
     frame = load(path)
-    assert lints(read_book(frame, label=frame["data"]["name"])) == ()
+    assert lint_book(read_book(frame, label=frame["data"]["name"])) == ()
 
 
 def test_an_entry_next_to_a_component_names_one_of_the_village(content: DemoContent) -> None:

@@ -23,9 +23,9 @@ from evennia_ai.engine.errors import EvenniaAIError, FormatError
 from evennia_ai.engine.history.turn.manifest import number_in, request_in_words
 from evennia_ai.engine.history.turn.replay import Replay
 from evennia_ai.engine.text.columns import WIDTH, clipped, visible, wrapped
-from evennia_ai.formats.chats.chat import is_chat, left_in_file, read_chat
-from evennia_ai.formats.chats.chat_records import ChatSource, played_in
-from evennia_ai.formats.file_kinds import told_of_file
+from evennia_ai.formats.chats.chat import is_chat, list_import_losses, read_chat
+from evennia_ai.formats.chats.chat_records import ChatSource, find_played
+from evennia_ai.formats.file_kinds import describe_file
 from evennia_ai.npc.senses.presence import HasMind
 from evennia_ai.npc.views.edits import AsOfToday, ProposedEdit, read_edit_file
 from evennia_ai.npc.views.recomposing import Comparison, PastReader, compared, composed_again, whole
@@ -91,7 +91,7 @@ def take_in(npc: str, path: Path, source: Path, *, player: str, played: str) -> 
             raise FormatError("transcript", problem)
         else:
             file.seek(0)
-            if told := told_of_file(file.read(_FIRST_LINE), wanted="chat"):
+            if told := describe_file(file.read(_FIRST_LINE), wanted="chat"):
                 raise FormatError("transcript", f"{source}: {told}")
             file.seek(0)
             made, notices = import_lines(file, npc_ref=ref, by=machine_owner()), ()
@@ -113,12 +113,12 @@ def _chat_taken_in(
     file.seek(0)
     chat = read_chat(file.readline, where=str(source))
     npc_name = name_of(ref)
-    known = played_in(chat, [npc_name, char_name_of(npc_name, ref)], wanted=played)
+    known = find_played(chat, [npc_name, char_name_of(npc_name, ref)], wanted=played)
     chat_source = ChatSource(
         file=source.name, sha256=digest, played=known, speaker_ref=players[0], by=machine_owner()
     )
     made = import_chat(chat, chat_source, npc_ref=ref)
-    return made, (f"{known} is the NPC in it", *left_in_file(chat))
+    return made, (f"{known} is the NPC in it", *list_import_losses(chat))
 
 
 @contextmanager

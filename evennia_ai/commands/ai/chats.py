@@ -24,8 +24,8 @@ from evennia_ai.commands.base import CommandError, Run, StrictCommand, counted, 
 from evennia_ai.commands.folder import new_file, shown_path
 from evennia_ai.commands.naming import npc_and_number, npc_named
 from evennia_ai.engine.actors import Actor
-from evennia_ai.formats.chats.chat import Chat, is_chat, left_in_file, read_chat
-from evennia_ai.formats.chats.chat_records import ChatSource, played_in
+from evennia_ai.formats.chats.chat import Chat, is_chat, list_import_losses, read_chat
+from evennia_ai.formats.chats.chat_records import ChatSource, find_played
 from evennia_ai.npc.senses.presence import NPC
 from evennia_ai.npc.views.view import char_name_of
 from evennia_ai.services.settings.conf import conf
@@ -113,7 +113,7 @@ def _chat_read(
     source = ChatSource(
         file=path.name,
         sha256=sha256(content).hexdigest(),
-        played=played_in(chat, names, wanted=told["played"] or ""),
+        played=find_played(chat, names, wanted=told["played"] or ""),
         speaker_ref=player_named(caller, told["player"]) if told["player"] else "",
         by=by,
     )
@@ -154,7 +154,7 @@ def _in_words(chat: Chat, source: ChatSource, npc: NPC) -> str:
         f"{counted(hidden, 'message')} that the app keeps out of prompts" if hidden else "",
         f"{counted(swiped, 'message')} {of_swipes}" if swiped else "",
         f"others who speak: {', '.join(others[:_MOST_OTHERS])}" if others else "",
-        *left_in_file(chat),
+        *list_import_losses(chat),
     ]
     becomes = (
         f"It becomes what {npc.key} and {name_of(source.speaker_ref)} said in private, and they"

@@ -22,7 +22,7 @@ from evennia_ai.engine.history.turn.replay import Fault, shared_prefix
 from evennia_ai.engine.prompt.cache_account import MEANINGS
 from evennia_ai.engine.prompt.report import Report, hidden_lines, number_of
 from evennia_ai.engine.text.columns import WIDTH, clipped, first_line, visible, wrapped
-from evennia_ai.formats.chats.chat_records import is_source, source_in_words
+from evennia_ai.formats.chats.chat_records import describe_source, is_chat_source
 from evennia_ai.npc.mind.viewers import seer_for
 from evennia_ai.npc.senses.presence import NPC
 from evennia_ai.npc.views.looking import past_reader, sent
@@ -126,7 +126,7 @@ def _by_conversation(records: Sequence[Record]) -> dict[int, list[Record]]:
 
 def _is_behind(record: Record) -> bool:
     """True if it was made behind the scenes: nobody said or did it, nor asked for it."""
-    return record.kind not in _SEEN and not record.is_erased and not is_source(record)
+    return record.kind not in _SEEN and not record.is_erased and not is_chat_source(record)
 
 
 def _folded(records: Sequence[Record]) -> str:
@@ -158,8 +158,8 @@ def _told(record: Record) -> str:
 
 def _happened(record: Record) -> str:
     """What became of the conversation; nothing where the record tells what was said."""
-    if is_source(record):
-        return visible(source_in_words(record))
+    if is_chat_source(record):
+        return visible(describe_source(record))
     return _asked(record) or _controlled(record)
 
 

@@ -33,7 +33,7 @@ from evennia_ai.engine.prompt.messages import Message, said
 from evennia_ai.engine.prompt.templates.macros import check_macros
 from evennia_ai.engine.prompt.templates.template import compile_template, fill_each
 from evennia_ai.engine.prompt.templates.work import Meter
-from evennia_ai.formats.file_kinds import told_of
+from evennia_ai.formats.file_kinds import describe_value
 
 Spec = Literal["chara_card_v3", "chara_card_v2", "v1"]
 WHERE: Final = "card"
@@ -273,7 +273,7 @@ def _build_card(raw: Any, notices: list[str]) -> Card:
     Importers see the notices in this order.
     """
     if not isinstance(raw, dict):
-        problem = told_of(raw, wanted="card") or "must be an object"
+        problem = describe_value(raw, wanted="card") or "must be an object"
         raise FormatError("card", f"{WHERE}: {problem}")
     spec = _detect_spec(raw)
     data, where = (raw, WHERE) if spec == "v1" else (raw.get("data"), f"{WHERE}.data")
@@ -414,7 +414,7 @@ def _detect_spec(raw: Mapping[str, Any]) -> Spec:
     there = [name for name in V1_FIELDS if name in raw]
     if spec is None and "name" in there and len(there) > 1:
         return "v1"
-    if other_kind := told_of(raw, wanted="card"):
+    if other_kind := describe_value(raw, wanted="card"):
         raise FormatError("card", f"{WHERE}: {other_kind}")
     if spec is not None:
         shown = one_line(repr(spec))[:60]

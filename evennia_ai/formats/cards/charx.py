@@ -170,7 +170,7 @@ def _check_directory(content: bytes, *, limits: CardLimits) -> None:
         raise FormatError("card", f"card: {where}, or one that is cut off; get it again")
     (directory_bytes,) = struct.unpack_from("<I", content, end + 12)
     is_long = content[max(end - _LONG_END_BYTES, 0) :].startswith(_LONG_END)
-    # In ZIP64 the size stands elsewhere, so the whole file is searched. Members inside packed
+    # ZIP64 has the size in another place, so the whole file is searched. Members inside packed
     # content may then be counted too, which only makes the check stricter.
     start = 0 if is_long else max(end - directory_bytes, 0)
     if (there := content.count(_MEMBER, start, end)) > limits.members:

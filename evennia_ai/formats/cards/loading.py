@@ -30,7 +30,7 @@ from evennia_ai.formats.cards.limits import (
     refuse,
 )
 from evennia_ai.formats.cards.png import EmbeddedAssets, card_in_picture
-from evennia_ai.formats.file_kinds import told_of_file
+from evennia_ai.formats.file_kinds import describe_file
 
 DEFAULT_ADDRESS: Final = "ccdefault:"
 EMBEDDED: Final = "embeded://"  # sic: the standard spells it so
@@ -179,7 +179,7 @@ def load_card(
     try:
         return load(content, limits, progress)
     except FormatError as error:
-        if not content.strip() or not (other_kind := told_of_file(content, wanted="card")):
+        if not content.strip() or not (other_kind := describe_file(content, wanted="card")):
             raise
         raise FormatError("card", f"card: {other_kind}") from error
 

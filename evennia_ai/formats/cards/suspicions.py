@@ -185,7 +185,7 @@ MEANS: Final[dict[SuspicionKind, str]] = {
     "regex": "keys that are regular expressions",
     "forced": "entries that are active whatever their keys say",
     "ignores_budget": "entries that ask to ignore the budget",
-    "last_word": "entries that want to stand after the newest message",
+    "last_word": "entries that want a place after the newest message",
     "speaks_as": "entries that want to speak as system or assistant",
 }
 MENDABLE: Final[frozenset[SuspicionKind]] = frozenset(

@@ -10,9 +10,9 @@ from typing import Any, Final
 
 from evennia_ai.engine.errors import FormatError
 from evennia_ai.engine.lorebook.book import plain_number
-from evennia_ai.formats.lorebooks.books import book_of_card, in_order, unwrapped
+from evennia_ai.formats.lorebooks.books import book_of_card, entries_in_order, unwrap_book
 from evennia_ai.formats.lorebooks.conversion import as_v3
-from evennia_ai.formats.lorebooks.written import EntryFields, from_v3, unreadable_in_card
+from evennia_ai.formats.lorebooks.written import EntryFields, read_v3_entry, unreadable_in_card
 
 Object = dict[str, Any]
 SPEC: Final = {"spec": "chara_card_v3", "spec_version": "3.0"}
@@ -74,14 +74,14 @@ def upgrade_card(raw: Mapping[str, Any]) -> Object:
 
 def _upgrade_book(book: Mapping[str, Any]) -> Object:
     """Return a card's book as V3: with a list of entries that have all required members."""
-    made: Object = {**unwrapped(as_v3(book_of_card(book)))}
+    made: Object = {**unwrap_book(as_v3(book_of_card(book)))}
     entries = made["entries"]
     named = isinstance(entries, dict)
     made["entries"] = [
         _upgrade_entry(_with_id(entry, name) if named else {**entry}, name)
         if isinstance(entry, dict)
         else entry
-        for name, entry in in_order(entries)
+        for name, entry in entries_in_order(entries)
     ]
     if made.get("extensions") is None:
         made["extensions"] = {}
@@ -90,7 +90,7 @@ def _upgrade_book(book: Mapping[str, Any]) -> Object:
 
 def _upgrade_entry(entry: Object, name: str) -> Object:
     """Add the members that V3 requires to an entry; unreadable members stay as they are."""
-    fields = from_v3(entry, default_uid=name, where=f"book.entries[{name}]")
+    fields = read_v3_entry(entry, default_uid=name, where=f"book.entries[{name}]")
     kept = unreadable_in_card(entry)
     for member, value_of in _ENTRY.items():
         value = entry.get(member)
@@ -111,6 +111,6 @@ def _with_id(entry: Object, name: str) -> Object:
     """Return an entry with an id. Without a readable one it gets its `uid`, or else its name."""
     if entry.get("id") is not None and "id" not in unreadable_in_card(entry):
         return {**entry}
-    uid = from_v3(entry, default_uid=name, where=f"book.entries[{name}]").uid
+    uid = read_v3_entry(entry, default_uid=name, where=f"book.entries[{name}]").uid
     number = plain_number(uid, digits=15)
     return {**entry, "id": uid if number is None else number}

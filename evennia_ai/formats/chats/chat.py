@@ -1,9 +1,8 @@
-"""Chats: a conversation with one or several characters, as a file of SillyTavern has it.
+"""Read and write chat files of SillyTavern: conversations with one or several characters.
 
-The first line says who spoke with whom, each later one is a message (docs/build/moving-in.md has
-the fields and where they are from). Every line keeps the JSON values that it had, fields that mean
-nothing here among them, so that a chat that was read and is written again says the same. Nothing in
-it is ever expanded, and no name in it proves who somebody is.
+The first line is a header with the names, each later line a message (docs/build/moving-in.md lists
+the fields). Every line keeps all of its JSON values, so a chat that is read and written again has
+the same content. Nothing in it is ever expanded, and its names prove nobody's identity.
 """
 
 import json
@@ -21,64 +20,66 @@ from evennia_ai.engine.text.columns import clipped
 KIND: Final = "chat"
 LINE_FEED: Final = "\n"
 _NOBODY: Final = "unused"
-"""What SillyTavern writes in a header since 1.18 in place of the two names."""
+"""SillyTavern 1.18 and newer write this in the header in place of both names."""
 NARRATOR: Final = "narrator"
-"""What `extra.type` of a message is that nobody said: the story is told on."""
+"""The value of `extra.type` of a message that a narrator tells."""
 
 _SHOWN_NOTE: Final = 120
 
 ReadLine = Callable[[int], bytes]
-"""Gives the next line, its end with it, and of a longer one as many bytes as are asked for."""
+"""Returns the next line with its end, or the first bytes of a line longer than the argument."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ChatLimits:
-    """What a file of a chat may have at most; over a limit it is refused whole."""
+    """Limits on a chat file, which is refused as a whole if it exceeds one."""
 
     file_bytes: int = 64 * 1024 * 1024
     line_bytes: int = 4 * 1024 * 1024
     messages: int = 100_000
     swipes: int = 1_000
-    """Of one message."""
+    """The answers to choose from in one message."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ChatMessage:
-    """One message; `raw` are the JSON values of its line."""
+    """A message of a chat."""
 
     line: int
     """The number of its line in the file."""
     name: str
-    """Who spoke, as the file calls them; "" where it names nobody."""
+    """The speaker's name, "" if the line has none."""
     text: str
     is_user: bool
     is_hidden: bool
-    """Whether the app leaves it out of prompts (`is_system`)."""
+    """True if SillyTavern leaves the message out of prompts (`is_system`)."""
     is_narrator: bool
     swipes: int
-    """How many answers there were to choose from; 0 where the file has none."""
+    """The number of answers to choose from, 0 if the line has none."""
     raw: Mapping[str, Any]
+    """All JSON values of the line."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Chat:
-    """A chat; `header` are the JSON values of its first line, None where it had none."""
+    """A chat that was read from a file."""
 
     header: Mapping[str, Any] | None
+    """The JSON values of the first line, None if it is not a header."""
     user: str
-    """The name of the user: the header's if they speak under it, else that of their lines."""
+    """The user's name: the one in the header if they speak under it, else that of their lines."""
     character: str
-    """Who says the lines without a name: the header's character, or the only one who speaks.
+    """The speaker of lines without a name: the header's character, or the only one who speaks.
 
-    "" where several characters speak, and no header says who that is.
+    "" if several characters speak and the header names none of them.
     """
     messages: tuple[ChatMessage, ...]
 
     @property
     def characters(self) -> tuple[str, ...]:
-        """The names of those who spoke and are not the user, in the order of their first words.
+        """The names of the characters who speak, in the order of their first lines.
 
-        Somebody of whom SillyTavern hides every line counts only if all lines are hidden.
+        Speakers with only hidden lines count only if all lines of the chat are hidden.
         """
         spoke = [m for m in self.messages if not m.is_user and not m.is_narrator]
         shown = [m for m in spoke if not m.is_hidden] or spoke
@@ -86,28 +87,32 @@ class Chat:
 
 
 def read_chat(readline: ReadLine, *, where: str, limits: ChatLimits | None = None) -> Chat:
-    """The chat in a file, line by line; no more of it is held than what is kept.
+    """Read a chat file line by line.
 
-    FormatError: it is no chat, or over a limit; the message names the line.
+    Args:
+        where: the name of the file in error messages.
+
+    Raises:
+        FormatError: the file is not a chat, or is over a limit; the message names the line.
     """
     lines = _Lines(readline, where=where, limits=limits or ChatLimits())
     header: Mapping[str, Any] | None = None
     messages: list[ChatMessage] = []
-    for told in lines:
-        if header is None and not messages and _is_header(told):
-            header = told
+    for line in lines:
+        if header is None and not messages and _is_header(line):
+            header = line
             continue
         if len(messages) == lines.limits.messages:
             lines.refuse(f"a chat may have at most {lines.limits.messages} messages; split it")
-        messages.append(_message(lines, told))
+        messages.append(_read_message(lines, line))
     if header is None and not messages:
-        raise FormatError(KIND, f"{where}: it holds nothing; a chat has lines of JSON")
-    told = header or {}
+        raise FormatError(KIND, f"{where}: it is empty; a chat has lines of JSON")
+    names = header or {}
     return Chat(
         header=header,
-        user=_speaker(told.get("user_name"), [m.name for m in messages if m.is_user]),
-        character=_character(
-            told.get("character_name"),
+        user=_user_name(names.get("user_name"), [m.name for m in messages if m.is_user]),
+        character=_character_name(
+            names.get("character_name"),
             [m.name for m in messages if not m.is_user and not m.is_narrator],
         ),
         messages=tuple(messages),
@@ -115,7 +120,7 @@ def read_chat(readline: ReadLine, *, where: str, limits: ChatLimits | None = Non
 
 
 def values_sha256(chat: Chat) -> str:
-    """The hash of all that a chat says: equal for files that say the same in other bytes."""
+    """Return the SHA-256 of a chat's JSON values, equal for files with the same values."""
     digest = sha256()
     for line in (chat.header or {}, *(message.raw for message in chat.messages)):
         digest.update(canonical_json(dict(line)).encode() + b"\n")
@@ -123,23 +128,24 @@ def values_sha256(chat: Chat) -> str:
 
 
 def is_chat(first_line: bytes) -> bool:
-    """Whether a file that begins with this line is a chat of another program.
+    """True if a file that begins with this line is a chat of SillyTavern.
 
-    A transcript of this one begins with its own word (`evennia_ai.engine.history.transcripts`).
+    Our own transcripts begin with another word (`evennia_ai.engine.history.transcripts`).
     """
     try:
-        told = json.loads(first_line)
+        values = json.loads(first_line)
     except (ValueError, RecursionError):
         return False
-    return isinstance(told, dict) and (_is_header(told) or _is_message(told))
+    return isinstance(values, dict) and (_is_header(values) or _is_message(values))
 
 
-def chat_pieces(
+def dump_chat(
     header: Mapping[str, Any] | None, messages: Iterable[Mapping[str, Any]]
 ) -> Iterator[bytes]:
-    """A chat piece by piece for its file: a line each, and none behind the last, as the app has it.
+    """Yield the lines of a chat file; like SillyTavern's, it does not end with a newline.
 
-    `messages` are the JSON values of their lines.
+    Args:
+        messages: the JSON values of the lines.
     """
     lines = messages if header is None else chain([header], messages)
     for number, line in enumerate(lines):
@@ -148,7 +154,10 @@ def chat_pieces(
 
 
 class _Lines:
-    """The lines of a file as JSON objects, empty ones left out; `number` is that of the newest."""
+    """A reader of the lines of a file as JSON objects, without empty lines.
+
+    `number` is the number of the newest line.
+    """
 
     def __init__(self, readline: ReadLine, *, where: str, limits: ChatLimits) -> None:
         self.limits: Final = limits
@@ -170,66 +179,64 @@ class _Lines:
 
     def _object(self, line: bytes) -> Mapping[str, Any]:
         where = f"{self._where}: line {self.number}"
-        told, twice = parse_json(decode_text(line, kind=KIND, where=where), kind=KIND, where=where)
+        values, twice = parse_json(
+            decode_text(line, kind=KIND, where=where), kind=KIND, where=where
+        )
         if twice:
             self.refuse(f"{twice[0].partition(';')[0]}; leave one out")
-        if not isinstance(told, dict):
+        if not isinstance(values, dict):
             self.refuse("must be a JSON object")
-        return told
+        return values
 
     def refuse(self, problem: str) -> NoReturn:
-        """The newest line cannot be taken, and with it none."""
+        """Raise FormatError about the newest line."""
         raise FormatError(KIND, f"{self._where}: line {self.number}: {problem}")
 
 
-def _is_header(told: Mapping[str, Any]) -> bool:
-    named = any(key in told for key in ("user_name", "character_name", "chat_metadata"))
-    return named and not _is_message(told)
+def _is_header(values: Mapping[str, Any]) -> bool:
+    has_names = any(key in values for key in ("user_name", "character_name", "chat_metadata"))
+    return has_names and not _is_message(values)
 
 
-def _is_message(told: Mapping[str, Any]) -> bool:
-    return isinstance(told.get("mes"), str)
+def _is_message(values: Mapping[str, Any]) -> bool:
+    return isinstance(values.get("mes"), str)
 
 
-def _message(lines: _Lines, told: Mapping[str, Any]) -> ChatMessage:
-    text = told.get("mes")
+def _read_message(lines: _Lines, values: Mapping[str, Any]) -> ChatMessage:
+    text = values.get("mes")
     if not isinstance(text, str):
-        lines.refuse("mes must be what was said, as a text; is this a chat of SillyTavern?")
-    swipes = told.get("swipes")
+        lines.refuse("mes must be the message as text; is this a chat of SillyTavern?")
+    swipes = values.get("swipes")
     if swipes is not None and not isinstance(swipes, list):
         lines.refuse("swipes must be a list")
     if swipes and len(swipes) > lines.limits.swipes:
         lines.refuse(f"it has {len(swipes)} swipes and may have {lines.limits.swipes}")
-    extra = told.get("extra")
+    extra = values.get("extra")
     is_narrator = isinstance(extra, dict) and extra.get("type") == NARRATOR
+    name = values.get("name")
+    if name is not None and not isinstance(name, str):
+        lines.refuse("name must be a text")
     return ChatMessage(
         line=lines.number,
-        name=_text_of(lines, told, "name"),
+        name=name or "",
         text=text,
-        is_user=_flag(lines, told, "is_user"),
-        is_hidden=_flag(lines, told, "is_system"),
+        is_user=_read_flag(lines, values, "is_user"),
+        is_hidden=_read_flag(lines, values, "is_system"),
         is_narrator=is_narrator,
         swipes=len(swipes or ()),
-        raw=told,
+        raw=values,
     )
 
 
-def _text_of(lines: _Lines, told: Mapping[str, Any], key: str) -> str:
-    value = told.get(key)
-    if value is not None and not isinstance(value, str):
-        lines.refuse(f"{key} must be a text")
-    return value or ""
-
-
-def _flag(lines: _Lines, told: Mapping[str, Any], key: str) -> bool:
-    """A yes or no; the app also writes null where it means no."""
-    value = told.get(key)
+def _read_flag(lines: _Lines, values: Mapping[str, Any], key: str) -> bool:
+    """Read a flag, for which SillyTavern sometimes writes null instead of false."""
+    value = values.get(key)
     if value is not None and not isinstance(value, bool):
         lines.refuse(f"{key} must be true or false, not {one_line(repr(value))[:40]}")
     return bool(value)
 
 
-def _speaker(in_header: object, of_lines: list[str]) -> str:
+def _user_name(in_header: object, of_lines: list[str]) -> str:
     """Return the user's name; `of_lines` has a name for each of the user's lines, or ""."""
     named = in_header if isinstance(in_header, str) and in_header != _NOBODY else ""
     if named in of_lines or not any(of_lines):
@@ -237,7 +244,7 @@ def _speaker(in_header: object, of_lines: list[str]) -> str:
     return named if named and "" in of_lines else next(filter(None, of_lines))
 
 
-def _character(in_header: object, of_lines: list[str]) -> str:
+def _character_name(in_header: object, of_lines: list[str]) -> str:
     """Return the character's name; `of_lines` has a name for each line of others, or ""."""
     named = in_header if isinstance(in_header, str) and in_header != _NOBODY else ""
     if named and ("" in of_lines or named in of_lines):
@@ -246,13 +253,13 @@ def _character(in_header: object, of_lines: list[str]) -> str:
     return known.pop() if len(known) == 1 else ""
 
 
-def left_in_file(chat: Chat) -> tuple[str, ...]:
-    """Return a sentence for each thing that an import leaves out, such as the chat's note.
+def list_import_losses(chat: Chat) -> tuple[str, ...]:
+    """Return a sentence for each setting that an import ignores, such as the author's note.
 
-    The header keeps them, and an export gives them back.
+    The header keeps them, so an export has them again.
     """
-    told = (chat.header or {}).get("chat_metadata")
-    data = told if isinstance(told, dict) else {}
+    metadata = (chat.header or {}).get("chat_metadata")
+    data = metadata if isinstance(metadata, dict) else {}
     found: list[str] = []
     note = data.get("note_prompt")
     if isinstance(note, str) and note.strip():
@@ -276,7 +283,7 @@ def left_in_file(chat: Chat) -> tuple[str, ...]:
         if isinstance(kinds.get(kind), dict) and kinds[kind]
     ]
     if counts:
-        found.append(f"its timers of lore entries ({', '.join(counts)}) begin anew")
+        found.append(f"its timers of lore entries ({', '.join(counts)}) start again")
     variables = data.get("variables")
     if isinstance(variables, dict) and variables:
         found.append(f"its variables ({len(variables)}) stay in the file")

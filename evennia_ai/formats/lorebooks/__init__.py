@@ -1,6 +1,6 @@
-"""Files of books: Card V3, SillyTavern's world files, and what NovelAI, Agnai and RisuAI write.
+"""Lorebook files: Card V3, SillyTavern's world files, and those of NovelAI, Agnai and RisuAI.
 
-`entry_fields` is the table of what an entry can say and where formats keep it, `extension` what
-programs add to the standard; `reading` reads one entry, `books` a book, `conversion` brings a book
-into the other format and back.
+`entry_fields` is the table of an entry's fields and of their places in the formats. `extension`
+reads what programs add to the standard. `written` and `reading` read one entry, `books` reads a
+book. `conversion` converts a book between Card V3 and world files.
 """

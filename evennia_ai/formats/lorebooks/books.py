@@ -1,11 +1,11 @@
-"""How a file becomes a book.
+"""Read a lorebook from the JSON of its file.
 
-Read here: the book of Card V3 and V2 (also inside a `lorebook_v3` file), SillyTavern's world files,
-and books of other programs, which are told apart by their marks and brought into the shape of V3
-first. A book is what can be read of it: entries are read one by one and field by field, what cannot
-be read is a notice on the book, and an entry that cannot be read is refused alone. Only what is no
-book at all, is over a limit or is wrong in our own data raises, and changes nothing. The file's own
-JSON is not kept here: whoever stores it keeps it whole.
+The formats are Card V3 and V2 (also inside a `lorebook_v3` file), SillyTavern's world files, and
+books of other programs, which are recognised by their members and translated to V3 first.
+
+Reading is lenient: fields that cannot be read become notices on the book, and only the entries that
+cannot be read are refused. `FormatError` is raised for a file that is not a book, or over a limit.
+The book does not keep the JSON of its file; the store does.
 """
 
 from bisect import bisect_right
@@ -31,13 +31,13 @@ from evennia_ai.engine.lorebook.decorators import NO_ICONS, Absent
 from evennia_ai.engine.lorebook.entry import NO_GATES, LoreEntry
 from evennia_ai.engine.prompt.components import ALL_GRANTS, Grants
 from evennia_ai.engine.prompt.templates.macros import MAX_MACROS_OF_BOOK, check_macros
-from evennia_ai.formats.file_kinds import told_of
+from evennia_ai.formats.file_kinds import describe_value
 from evennia_ai.formats.lorebooks.other_programs import (
     Translation,
     is_of_another_program,
     translate_book,
 )
-from evennia_ai.formats.lorebooks.reading import entry_of
+from evennia_ai.formats.lorebooks.reading import build_entry
 from evennia_ai.formats.lorebooks.values import Flag, WholeCount
 from evennia_ai.formats.lorebooks.written import read_fields
 
@@ -46,7 +46,7 @@ _MOST_NAMED: Final = 4
 
 
 class _Book(BaseModel):
-    """What is read of a book beside its entries; other fields are left alone."""
+    """The settings of a book that are read; other members are ignored."""
 
     model_config = ConfigDict(strict=True, frozen=True)
 
@@ -63,9 +63,9 @@ def is_world_file(data: Any) -> bool:
 
 
 def book_of_card(raw: Mapping[str, Any]) -> Mapping[str, Any]:
-    """The book inside a card as a file of Card V3, so that it is read in the card's spelling.
+    """Return the book inside a card as a file of Card V3, so its entries are read as the card's.
 
-    One without a list of entries has none: tools write null, or nothing, for an empty book.
+    A book without a list of entries becomes empty: tools write null or nothing for no entries.
     """
     if raw.get("spec") == "lorebook_v3" and isinstance(raw.get("data"), dict):
         raw = raw["data"]
@@ -86,11 +86,16 @@ def read_book(
     revision: int = 0,
     absent: Absent = NO_ICONS,
 ) -> Lorebook:
-    """The book that a file's JSON value holds; `label` wins over its own name, `mode` over its own.
+    """Read a book from the JSON value of its file.
 
-    `absent` are decorators that count for nothing where the book is used, with the reason.
+    Args:
+        label: the name of the book; by default its own name.
+        attach: the scope of the book.
+        mode: the activation mode; by default the book's own.
+        absent: decorators that have no effect where the book is used, with the reason.
 
-    FormatError: it is no book, is over a limit, or our own data about it is wrong.
+    Raises:
+        FormatError: this is not a book, it is over a limit, or our own data in it is wrong.
     """
     where = f"book {one_line(label)}" if label else "book"
     if attach not in ATTACH_RANK:
@@ -99,11 +104,20 @@ def read_book(
     check_plain(data, kind="book", where=where)
     read = _read(data, where)
     raw = read.book
-    book, doubts = _checked(raw, where)
+    if not isinstance(raw["entries"], list | dict):
+        raise FormatError("book", f"{where}.entries: must be a list or an object")
+    if len(raw["entries"]) > MAX_ENTRIES:
+        raise FormatError("book", f"{where}: has more than {MAX_ENTRIES} entries; split it")
+    book, problems = read_leniently(_Book, raw)
+    book_notices = [*problems.values()]
+    if book.token_budget == 0:
+        book_notices.append("token_budget is 0: nothing of this book will ever fit")
     own_mode = mode_in(raw, where=where)
     label = label or one_line(book.name or "") or "book"
     in_world = is_world_file(data)
-    entries, notices = _entries(read, label=label, where=where, in_world=in_world, absent=absent)
+    entries, notices = _read_entries(
+        read, label=label, where=where, in_world=in_world, absent=absent
+    )
     return Lorebook(
         label=label,
         entries=entries,
@@ -114,19 +128,19 @@ def read_book(
         mode=own_mode if mode is None else mode,
         revision=revision,
         grants=grants,
-        notices=limit_notices([*doubts, *_book_notices(book), *read.notices, *notices]),
+        notices=limit_notices([*book_notices, *read.notices, *notices]),
     )
 
 
-def faults_in_own_data(data: Any, *, label: str) -> tuple[FormatError, ...]:
-    """Return what is wrong in our own data about the entries of a book that can be read.
+def own_data_faults(data: Any, *, label: str) -> tuple[FormatError, ...]:
+    """Return the errors in our own data of the entries of a readable book.
 
-    Such an entry is refused alone where the book is imported; whoever writes it here is told.
+    An import refuses only these entries. An edit refuses the whole change.
     """
     where = f"book {one_line(label)}"
     found = (
         fault
-        for name, raw in in_order(_read(data, where).book["entries"])
+        for name, raw in entries_in_order(_read(data, where).book["entries"])
         for fault in read_fields(
             raw,
             in_world=is_world_file(data),
@@ -144,7 +158,7 @@ def _keys_of(entry: LoreEntry) -> int:
     return keys + sum(map(len, (*entry.gates.additional, entry.gates.excluded)))
 
 
-def _entries(
+def _read_entries(
     read: Translation,
     *,
     label: str,
@@ -152,8 +166,8 @@ def _entries(
     in_world: bool,
     absent: Absent,
 ) -> tuple[tuple[LoreEntry, ...], list[str]]:
-    """The entries in the file's order, and the notices about them."""
-    listed = in_order(read.book["entries"])
+    """Return the entries in the order of the file, and the notices about them."""
+    listed = entries_in_order(read.book["entries"])
     contents = (
         (f"{where}.entries[{one_line(name)}].content", raw.get("content"))
         for name, raw in listed
@@ -168,8 +182,8 @@ def _entries(
         uid = one_line(name)
         path = f"{where}.entries[{uid}]"
         said = read_fields(raw, in_world=in_world, default_uid=uid, where=path)
-        made, found = entry_of(said, label=label, index=index, absent=absent)
-        uid = told_apart(made.uid, times)
+        made, found = build_entry(said, label=label, index=index, absent=absent)
+        uid = make_unique(made.uid, times)  # Card V3 does not promise that ids are unique
         if uid != made.uid:
             made = replace(made, uid=uid, origin=f"lore:{label}#{uid}")
         entries.append(made)
@@ -186,29 +200,33 @@ def _entries(
 
 
 def _entries_named(uids: list[str]) -> str:
-    """Those a notice is about, in one line: programs write the same oddity into every entry."""
+    """Name the entries of a notice in one line; programs repeat an oddity in every entry."""
     if len(uids) == 1:
         return f"entry {uids[0]}"
     more = len(uids) - _MOST_NAMED
     return f"entries {', '.join(uids[:_MOST_NAMED])}" + (f" and {more} more" if more > 0 else "")
 
 
-def in_order(listed: list[Any] | dict[str, Any]) -> list[tuple[str, Any]]:
-    """The entries by name, or by position in a list, in the order JavaScript walks them."""
+def entries_in_order(listed: list[Any] | dict[str, Any]) -> list[tuple[str, Any]]:
+    """Return entries with their names or positions, in the order in which JavaScript walks them.
+
+    SillyTavern is written in JavaScript, which walks whole numbers first, ascending.
+    """
     if isinstance(listed, list):
         return [(str(index), entry) for index, entry in enumerate(listed)]
     return [(name, listed[name]) for name in as_javascript_walks(listed, below=2**32 - 1)]
 
 
 def _without_keys(entry: LoreEntry) -> LoreEntry:
-    """The entry of a book that has too many keys: known by name, never active."""
+    """Return an entry of a book with too many keys: it keeps its name and is never active."""
     return replace(entry, keys=(), secondary_keys=(), gates=NO_GATES, refused=_TOO_MANY_KEYS)
 
 
-def told_apart(uid: str, times: Counter[str]) -> str:
-    """The id, or one that no other entry has (Card V3 does not promise that ids are unique).
+def make_unique(uid: str, times: Counter[str]) -> str:
+    """Return the id, with a number if it is taken.
 
-    `times` counts the ids that are taken and is brought up to date.
+    Args:
+        times: counts the ids that are taken; it is updated.
     """
     if uid not in times:
         times[uid] = 1
@@ -222,42 +240,27 @@ def told_apart(uid: str, times: Counter[str]) -> str:
     return free
 
 
-def unwrapped(data: Any, where: str = "book") -> dict[str, Any]:
-    """The book itself, out of the frame a file may put around it; another program's as V3."""
+def unwrap_book(data: Any, where: str = "book") -> dict[str, Any]:
+    """Return the book without the frame of a `lorebook_v3` file; other programs' books as V3."""
     return _read(data, where).book
 
 
 def _read(data: Any, where: str) -> Translation:
-    """The book itself in a shape of which there is a reader here."""
+    """Return the book without its frame, translated to V3 if another program wrote it."""
     if not isinstance(data, dict):
-        told = told_of(data, wanted="book") or "must be an object with `entries`"
-        raise FormatError("book", f"{where}: {told}")
+        problem = describe_value(data, wanted="book") or "must be an object with `entries`"
+        raise FormatError("book", f"{where}: {problem}")
     found = translate_book(data, where=where, limit_entries=MAX_ENTRIES)
     if found is not None:
         return found
     if data.get("spec") == "lorebook_v3":
         data = data.get("data")
     if not isinstance(data, dict) or "entries" not in data:
-        told = told_of(data, wanted="book") or "has no `entries`; a book is an object with them"
-        raise FormatError("book", f"{where}: {told}")
+        problem = (
+            describe_value(data, wanted="book") or "has no `entries`; a book is an object with them"
+        )
+        raise FormatError("book", f"{where}: {problem}")
     return Translation(book=data)
-
-
-def _checked(raw: Mapping[str, Any], where: str) -> tuple[_Book, tuple[str, ...]]:
-    entries = raw["entries"]
-    if not isinstance(entries, list | dict):
-        raise FormatError("book", f"{where}.entries: must be a list or an object")
-    if len(entries) > MAX_ENTRIES:
-        raise FormatError("book", f"{where}: has more than {MAX_ENTRIES} entries; split it")
-    book, problems = read_leniently(_Book, raw)
-    return book, tuple(problems.values())
-
-
-def _book_notices(book: _Book) -> list[str]:
-    notices: list[str] = []
-    if book.token_budget == 0:
-        notices.append("token_budget is 0: nothing of this book will ever fit")
-    return notices
 
 
 _TOO_MANY_KEYS: Final = f"the book has more than {MAX_BOOK_KEYS} keys: split it"

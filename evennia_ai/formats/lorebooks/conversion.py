@@ -1,10 +1,11 @@
-"""A book in another format: the V3 lorebook <-> SillyTavern's world files, without loss.
+"""Convert books between Card V3 and SillyTavern's world files without loss.
 
-What one format has no field for travels along in a member that the other program does not look
-at: `evennia_ai_world` under `extensions` in V3, `evennia_ai_v3` in world files, one for the book
-and one for each entry. There the differences are kept between the original and what the way back
-would make of it. A difference counts only where the way back still makes the same of its member, so
-whoever edited that in between is heard. Books of other programs become V3 and have no way back.
+The converted book carries what the other format has no field for, in a member that the other
+program ignores: `evennia_ai_world` under `extensions` in V3, `evennia_ai_v3` in world files, for
+the book and for each entry. The member has the differences between the original and the result of
+converting back. A difference is only applied if converting back still gives the same value for its
+member. So an edit that was made in between wins. Books of other programs become V3, and cannot be
+converted back.
 """
 
 import json
@@ -18,13 +19,13 @@ from evennia_ai.engine.foreign.documents import MAX_ENTRIES, check_plain
 from evennia_ai.engine.lorebook.book import plain_number
 from evennia_ai.engine.lorebook.scan.regex.pattern import delimited, is_delimited
 from evennia_ai.formats.lorebooks.books import (
-    in_order,
+    entries_in_order,
     is_world_file,
     read_book,
-    unwrapped,
+    unwrap_book,
 )
 from evennia_ai.formats.lorebooks.entry_fields import POSITIONS
-from evennia_ai.formats.lorebooks.extension import AppEntry, unreadable
+from evennia_ai.formats.lorebooks.extension import AppEntry, unreadable_members
 from evennia_ai.formats.lorebooks.other_programs import (
     is_of_another_program,
     translate_book,
@@ -32,71 +33,63 @@ from evennia_ai.formats.lorebooks.other_programs import (
 )
 from evennia_ai.formats.lorebooks.written import (
     EntryFields,
-    from_v3,
-    from_world,
     is_world_entry,
-    world_spelled,
+    read_v3_entry,
+    read_world_entry,
+    respell_as_world,
 )
 
-# The member that is looked into.
+# Differences are looked for one level deeper in this member.
 INSIDE: Final = "extensions"
 
 
-def differences(
+def find_differences(
     rebuilt: Mapping[str, Any], original: Mapping[str, Any], at: tuple[str, ...] = ()
 ) -> list[dict[str, Any]]:
-    """What must be changed of `rebuilt` to have `original`."""
+    """Return the changes that turn `rebuilt` into `original`."""
     found: list[dict[str, Any]] = []
     for name in sorted({*original, *rebuilt}):
         named = (("original", original), ("rebuilt", rebuilt))
         sides = {side: value[name] for side, value in named if name in value}
-        if len(sides) == 2 and same(*sides.values()):
+        if len(sides) == 2 and is_same_json(*sides.values()):
             continue
         objects = [value for value in sides.values() if isinstance(value, dict)]
         if not at and name == INSIDE and len(objects) == 2:
-            found += differences(rebuilt[name], original[name], (name,))
+            found += find_differences(rebuilt[name], original[name], (name,))
         else:
             found.append({"at": [*at, name], **sides})
     return found
 
 
-def restored(rebuilt: Mapping[str, Any], found: Any) -> dict[str, Any]:
-    """A copy of `rebuilt` with the differences undone; what is no difference is left alone."""
+def restore_differences(rebuilt: Mapping[str, Any], found: Any) -> dict[str, Any]:
+    """Return a copy of `rebuilt` with differences applied; malformed ones are ignored.
+
+    A member that was edited since, so that it differs from the rebuilt value, keeps its edit.
+    """
     value = dict(rebuilt)
     if isinstance(value.get(INSIDE), dict):
         value[INSIDE] = dict(value[INSIDE])
     for one in found if isinstance(found, list) else ():
-        place = _place(value, one)
-        if place is not None:
-            _restore(*place, one)
+        match one.get("at") if isinstance(one, dict) else None:
+            case [str(name)]:
+                parent = value
+            case ["extensions", str(name)] if isinstance(value.get(INSIDE), dict):
+                parent = value[INSIDE]
+            case _:
+                continue
+        exists_as_rebuilt = (name in parent) == ("rebuilt" in one)
+        if not (exists_as_rebuilt and is_same_json(parent.get(name), one.get("rebuilt"))):
+            continue
+        if "original" in one:
+            parent[name] = one["original"]
+        else:
+            parent.pop(name, None)
     return value
 
 
-def same(one: Any, other: Any) -> bool:
-    """Whether two JSON values are the same, numbers and flags apart, members in any order."""
+def is_same_json(one: Any, other: Any) -> bool:
+    """True if two JSON values are equal in any order of members; 1 and true differ."""
     return json.dumps(one, sort_keys=True) == json.dumps(other, sort_keys=True)
-
-
-def _place(value: dict[str, Any], one: Any) -> tuple[dict[str, Any], str] | None:
-    """The object and the member that a difference is about."""
-    at = one.get("at") if isinstance(one, dict) else None
-    match at:
-        case [str(name)]:
-            return value, name
-        case ["extensions", str(name)] if isinstance(value.get(INSIDE), dict):
-            return value[INSIDE], name
-    return None
-
-
-def _restore(parent: dict[str, Any], name: str, one: Mapping[str, Any]) -> None:
-    """Undo a difference, unless the member was edited since."""
-    is_there = (name in parent) == ("rebuilt" in one)
-    if not (is_there and same(parent.get(name), one.get("rebuilt"))):
-        return
-    if "original" in one:
-        parent[name] = one["original"]
-    else:
-        parent.pop(name, None)
 
 
 Object = dict[str, Any]
@@ -105,14 +98,18 @@ Id = str | int | float
 IN_V3: Final = "evennia_ai_world"
 IN_WORLD: Final = "evennia_ai_v3"
 _V3_FRAME: Final[Mapping[str, Any]] = {"spec": "lorebook_v3"}
-# Members of a book that mean the same in both.
+# Members of a book with the same meaning in both formats.
 _SHARED: Final = ("name", "description", "scan_depth", "token_budget", "recursive_scanning")
 
 
 def as_v3(book: Mapping[str, Any], *, name: str = "") -> Object:
-    """The book as a V3 lorebook; `name` is for one that has none. A V3 book stays as it is.
+    """Convert a book to a V3 lorebook; a V3 book stays as it is.
 
-    FormatError: it cannot be read.
+    Args:
+        name: the name of a book that has none of its own.
+
+    Raises:
+        FormatError: the book cannot be read.
     """
     check_plain(book, kind="book", where="book")
     found = translate_book(book, limit_entries=MAX_ENTRIES)
@@ -124,11 +121,11 @@ def as_v3(book: Mapping[str, Any], *, name: str = "") -> Object:
     head, listed, frame = _apart(book)
     told = _object(head.pop(IN_WORLD, None))
     data = _v3_head(head, name=name, frame=frame, listed=listed)
-    ids = [(key, _id(raw, key), raw) for key, raw in in_order(listed)]
-    # SillyTavern writes them so that every entry goes by its number.
+    ids = [(key, _id(raw, key), raw) for key, raw in entries_in_order(listed)]
+    # SillyTavern names every entry by its number, so other names have to be kept.
     named = not all(isinstance(uid, int) and uid >= 0 and key == str(uid) for key, uid, _ in ids)
     entries = [_v3_entry(raw, uid, key if named else "") for key, uid, raw in ids]
-    data = restored(data, told.get("differences"))
+    data = restore_differences(data, told.get("differences"))
     data["entries"] = (
         dict(zip(_told_names(ids), entries, strict=True)) if told.get("is_object") else entries
     )
@@ -136,9 +133,10 @@ def as_v3(book: Mapping[str, Any], *, name: str = "") -> Object:
 
 
 def as_world(book: Mapping[str, Any]) -> Object:
-    """The book as a world file of SillyTavern; a world file stays as it is.
+    """Convert a book to a world file of SillyTavern; a world file stays as it is.
 
-    FormatError: it cannot be read.
+    Raises:
+        FormatError: the book cannot be read.
     """
     if is_of_another_program(book):
         return as_world(as_v3(book))
@@ -148,11 +146,11 @@ def as_world(book: Mapping[str, Any]) -> Object:
     told = _kept_in_v3(head)
     entries = _world_entries(listed)
     back = list(entries.values()) if told.get("is_list") else entries
-    world = restored(_world_head(head), told.get("differences"))
+    world = restore_differences(_world_head(head), told.get("differences"))
     given = "" if "name" in world else head.get("name") or ""  # the name that `as_v3` was given
     again = _v3_head(world, name=given, frame=told.get("frame"), listed=back)
     lost: Object = {}
-    if found := differences(again, head):
+    if found := find_differences(again, head):
         lost["differences"] = found
     if frame != _V3_FRAME:
         lost["frame"] = frame
@@ -163,27 +161,28 @@ def as_world(book: Mapping[str, Any]) -> Object:
 
 
 def is_world(book: Mapping[str, Any]) -> bool:
-    """True if the book is a world file; FormatError where it cannot be read.
+    """True if the book is a world file; for entries in both spellings its form decides.
 
-    One with entries of both spellings is what its form says.
+    Raises:
+        FormatError: the book cannot be read.
     """
     read_book(book)
-    listed = unwrapped(book)["entries"]
+    listed = unwrap_book(book)["entries"]
     in_world = is_world_file(book)
-    kinds = {is_world_entry(entry, in_world=in_world) for _, entry in in_order(listed)}
+    kinds = {is_world_entry(entry, in_world=in_world) for _, entry in entries_in_order(listed)}
     if len(kinds) == 1:
         return kinds.pop()
     return in_world if kinds else isinstance(listed, dict)
 
 
 def _with_v3_entries(book: Mapping[str, Any]) -> Object:
-    """A V3 book in which single entries that a tool spelled as in a world file are V3 entries."""
+    """Convert single entries of a V3 book that a tool has spelled as in a world file."""
     _, listed, _ = _apart(book)
-    if not any(_is_spelled_as_world(entry) for _, entry in in_order(listed)):
+    if not any(_is_spelled_as_world(entry) for _, entry in entries_in_order(listed)):
         return dict(book)
     made = {
         key: _v3_entry(raw, _id(raw, key), "") if _is_spelled_as_world(raw) else raw
-        for key, raw in in_order(listed)
+        for key, raw in entries_in_order(listed)
     }
     entries = (
         list(made.values()) if isinstance(listed, list) else {key: made[key] for key in listed}
@@ -198,15 +197,15 @@ def _is_spelled_as_world(entry: Any) -> bool:
 
 
 def _apart(book: Mapping[str, Any]) -> tuple[Object, Listed, Object | None]:
-    """The book without its entries, the entries, and what is around the book."""
-    raw = unwrapped(book)
+    """Split a book into its settings, its entries, and the frame around it."""
+    raw = unwrap_book(book)
     head = {name: value for name, value in raw.items() if name != "entries"}
     frame = {name: value for name, value in book.items() if name != "data"}
     return head, raw["entries"], None if "entries" in book else frame
 
 
 def _framed(raw: Object, frame: Any) -> Object:
-    """The book in what was around it; FormatError where a strange frame makes it unreadable."""
+    """Put a frame around a book; FormatError if a strange frame makes it unreadable."""
     book = {**frame, "data": raw} if isinstance(frame, Mapping) else raw
     read_book(book)
     return book
@@ -215,12 +214,12 @@ def _framed(raw: Object, frame: Any) -> Object:
 def _v3_head(
     world: Mapping[str, Any], *, name: str, frame: Object | None, listed: Listed
 ) -> Object:
-    """The V3 book without entries, with what the way back to this world file would lose."""
+    """Return the settings of a V3 book, with what converting back to this world file would lose."""
     data: Object = {"name": name} if name else {}
     data |= {known: world[known] for known in _SHARED if known in world}
     data["extensions"] = dict(_object(world.get("extensions")))
     lost: Object = {}
-    if found := differences(_world_head(data), world):
+    if found := find_differences(_world_head(data), world):
         lost["differences"] = found
     if frame is not None:
         lost["frame"] = frame
@@ -238,9 +237,12 @@ def _world_head(v3: Mapping[str, Any]) -> Object:
 
 
 def _v3_entry(raw: Any, uid: Id, name: str) -> Any:
-    """A V3 entry from a world file's; `name` is kept where it is not the id.
+    """Convert an entry of a world file to V3.
 
-    What is no object stays as it is, and one that is spelled as V3 already keeps what it says.
+    An entry that is not an object stays as it is. One in V3's spelling keeps its members.
+
+    Args:
+        name: the name of the entry in the file, if that is not its id.
     """
     if not isinstance(raw, dict):
         return raw
@@ -250,16 +252,16 @@ def _v3_entry(raw: Any, uid: Id, name: str) -> Any:
     else:
         entry = {"id": uid, **plain, "extensions": dict(_object(plain.get("extensions")))}
     lost: Object = {"name": name} if name else {}
-    if found := differences(world_entry(entry, uid=uid), plain):
+    if found := find_differences(world_entry(entry, uid=uid), plain):
         lost["differences"] = found
     entry["extensions"] |= {IN_V3: lost} if lost else {}
-    return restored(entry, _object(raw.get(IN_WORLD)).get("differences"))
+    return restore_differences(entry, _object(raw.get(IN_WORLD)).get("differences"))
 
 
 def _world_entries(listed: Listed) -> Object:
-    """The entries of a world file by their names, each with what the way back would lose."""
+    """Convert V3 entries to those of a world file, each with what converting back would lose."""
     entries: Object = {}
-    for (key, raw), (name, uid) in zip(in_order(listed), _names(listed), strict=True):
+    for (key, raw), (name, uid) in zip(entries_in_order(listed), _names(listed), strict=True):
         if not isinstance(raw, dict):
             entries[name] = raw
             continue
@@ -268,10 +270,10 @@ def _world_entries(listed: Listed) -> Object:
         if told:
             plain["extensions"] = {**raw["extensions"]}
             del plain["extensions"][IN_V3]
-        entry = restored(world_entry(plain, uid=uid), told.get("differences"))
+        entry = restore_differences(world_entry(plain, uid=uid), told.get("differences"))
         again = _v3_entry(entry, _id(entry, name), name if told.get("name") == name else "")
         lost: Object = {"name": key} if isinstance(listed, dict) else {}
-        if found := differences(again, raw):
+        if found := find_differences(again, raw):
             lost["differences"] = found
         entries[name] = {**entry, IN_WORLD: lost} if lost else entry
     return entries
@@ -287,7 +289,7 @@ def _id(raw: Any, name: str) -> Id:
 
 
 def _told_names(ids: Sequence[tuple[str, Id, Object]]) -> Iterator[str]:
-    """The names the entries had in a V3 file whose entries have names, each once."""
+    """Yield unique names for the entries of a V3 book whose entries had names."""
     told = [_object(_object(raw).get(IN_WORLD)).get("name") for _, _, raw in ids]
     taken = {name for name in told if isinstance(name, str)}
     given: set[str] = set()
@@ -301,8 +303,8 @@ def _told_names(ids: Sequence[tuple[str, Id, Object]]) -> Iterator[str]:
 
 
 def _names(listed: Listed) -> Iterator[tuple[str, Id]]:
-    """Name and id of each entry of a V3 book in a world file, where they must keep their order."""
-    raws = [raw for _, raw in in_order(listed)]
+    """Yield names and ids for the entries of a world file, in which names decide the order."""
+    raws = [raw for _, raw in entries_in_order(listed)]
     told = [_kept_in_v3(raw).get("name") for raw in raws]
     ids: list[Any] = [_object(raw).get("id") for raw in raws]
     if not any(told):
@@ -337,7 +339,7 @@ def _object(value: Any) -> Object:
     return value if isinstance(value, dict) else {}
 
 
-# Members of a world file that stand under `extensions` in V3: ours -> theirs.
+# Members of a world file that V3 keeps under `extensions`, by the world file's name.
 _APP: Final[Mapping[str, str]] = {
     to_camel(name): name
     for name in (*AppEntry.model_fields, "vectorized", "automation_id", "display_index")
@@ -347,9 +349,9 @@ _KNOWN: Final = frozenset({*_APP, *map(to_snake, _APP), "position"})
 
 
 def v3_entry(raw: Mapping[str, Any], *, uid: str | float) -> dict[str, Any]:
-    """What V3 can say of an entry of a world file."""
-    raw = world_spelled(raw)
-    fields = from_world(raw, default_uid=str(uid), where="entry")
+    """Convert an entry of a world file to V3, as far as V3 has fields for it."""
+    raw = respell_as_world(raw)
+    fields = read_world_entry(raw, default_uid=str(uid), where="entry")
     return {
         "id": uid,
         "keys": list(fields.keys),
@@ -368,15 +370,15 @@ def v3_entry(raw: Mapping[str, Any], *, uid: str | float) -> dict[str, Any]:
 
 
 def world_entry(raw: Mapping[str, Any], *, uid: str | float) -> dict[str, Any]:
-    """What a world file can say of a V3 entry."""
-    fields = from_v3(raw, default_uid=str(uid), where="entry")
+    """Convert a V3 entry to that of a world file, as far as that has fields for it."""
+    fields = read_v3_entry(raw, default_uid=str(uid), where="entry")
     raw, _ = with_risu_lines_as_fields(raw)
     extensions = dict(_object(raw.get("extensions")))
     app = _world_members(extensions)
     own = _world_own(raw, fields, extensions.pop("evennia_ai", None))
     entry = {
         "uid": uid,
-        # Bare patterns get the slashes by which SillyTavern knows them.
+        # SillyTavern recognises regular expressions by their slashes.
         "key": [delimited(key) if fields.patterns == "all" else key for key in fields.keys],
         "keysecondary": list(fields.secondary_keys),
         "comment": fields.name,
@@ -393,7 +395,7 @@ def world_entry(raw: Mapping[str, Any], *, uid: str | float) -> dict[str, Any]:
     rest = {
         name: value
         for name, value in extensions.items()
-        if name not in _KNOWN or name in unreadable(extensions)
+        if name not in _KNOWN or name in unreadable_members(extensions)
     }
     return {
         **entry,
@@ -403,7 +405,7 @@ def world_entry(raw: Mapping[str, Any], *, uid: str | float) -> dict[str, Any]:
 
 
 def _content(raw: Mapping[str, Any], fields: EntryFields) -> Any:
-    """The text of an entry; one that cannot be read stays as it is."""
+    """Return the text of an entry; a value that is not text stays as it is."""
     written = raw.get("content")
     return fields.content if written is None else written
 
@@ -426,7 +428,7 @@ def _v3_extensions(raw: Mapping[str, Any], fields: EntryFields) -> dict[str, Any
 
 
 def _world_members(extensions: Mapping[str, Any]) -> dict[str, Any]:
-    wrong = unreadable(extensions)
+    wrong = unreadable_members(extensions)
     members: dict[str, Any] = {}
     for name, snake in _APP.items():
         for spelled in (name, to_snake(snake)):
@@ -439,7 +441,7 @@ def _world_members(extensions: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def _world_own(raw: Mapping[str, Any], fields: EntryFields, own: Any) -> Any:
-    """Our own data in a world file, with what V3 has a field for; what is no object stays so."""
+    """Return our own data for a world file, including settings for which only V3 has a field."""
     if own is not None and not isinstance(own, dict):
         return own
     said = dict(own or {})

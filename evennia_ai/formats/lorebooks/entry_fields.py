@@ -1,12 +1,12 @@
-"""The fields of a lore entry in one table: our word, what it may be, where formats keep it.
+"""The table of an entry's fields: their names, allowed values and places in the formats.
 
-What reads entries, edits them and tells of them derives from this table. A field that SillyTavern
-has too, or that stands in our own data, and that means the same as the attribute of `LoreEntry` it
-becomes, is a line here and nothing else; the others have functions where they are read.
+The readers, the editor and the commands derive from this table. A field of SillyTavern or of our
+own data with the same meaning as its attribute of `LoreEntry` needs only a line here. Other fields
+also have functions in their readers.
 
-V3 entries keep what the standard has no field for where SillyTavern looks for it (`extensions`,
-snake case), and what nobody else has in `evennia_ai`; world files keep the former in the entry
-itself, in camel case. What is written where is data here; `editing.edits` does it.
+V3 entries keep fields that the standard lacks in `extensions`, in snake case, where SillyTavern
+looks for them. Fields that only we have are in `extensions.evennia_ai`. World files keep the former
+in the entry itself, in camel case. The table decides what to write; `editing.edits` writes it.
 """
 
 from collections.abc import Callable, Iterable, Mapping
@@ -56,13 +56,13 @@ from evennia_ai.formats.lorebooks.values import (
 
 MAX_LINE: Final = 300
 MAX_NAME: Final = 100
-# The text of an entry, wherever it is written.
+# The text of an entry, in every format.
 Content = Annotated[str, Field(max_length=MAX_CONTENT)]
 PATTERNS: Final[tuple[Patterns, ...]] = get_args(Patterns)
 SOURCE_NAMES: Final[tuple[SourceName, ...]] = get_args(SourceName)
 _FILTERED: Final = frozenset(fact for fact, _, _ in FILTERS.values())
 
-# The numbers that SillyTavern writes for these words.
+# SillyTavern writes the positions in these tuples as numbers for the words.
 LOGICS: Final[tuple[Logic, ...]] = ("any", "not_all", "not_any", "all")
 ROLES: Final[tuple[Role, ...]] = ("system", "user", "assistant")
 POSITIONS: Final[tuple[Position, ...]] = (
@@ -76,7 +76,7 @@ POSITIONS: Final[tuple[Position, ...]] = (
     "outlet",
 )
 V3_POSITIONS: Final[Mapping[str, Position]] = {"before_char": "before", "after_char": "after"}
-# SillyTavern's flag for each thing that may be scanned beside the conversation.
+# SillyTavern's flags for texts that may be scanned in addition to the conversation.
 SOURCES: Final[Mapping[str, SourceName]] = {
     "match_persona_description": "persona",
     "match_character_description": "char_description",
@@ -85,12 +85,16 @@ SOURCES: Final[Mapping[str, SourceName]] = {
     "match_scenario": "scenario",
     "match_creator_notes": "creator_notes",
 }
-# The entry itself, SillyTavern's data about it (the entry itself in a world file), our own data.
+# "app" is SillyTavern's data about an entry, which world files keep in the entry itself. "own" is
+# our data.
 Target = Literal["entry", "app", "own"]
 
 
 class Write(NamedTuple):
-    """One member gets a value; None takes it away. `only_there`: where it already is."""
+    """A change of one member; the value None removes it.
+
+    With `only_there` the member is changed only if it exists.
+    """
 
     target: Target
     name: str
@@ -98,68 +102,68 @@ class Write(NamedTuple):
     only_there: bool = False
 
 
-# What is written for a value; the flag says whether the entry is of a world file.
+# Returns the changes for a value; the flag is True for an entry of a world file.
 Writes = Callable[[Any, bool], Iterable[Write]]
 
 
 def _at(
     target: Target, name: str, world: str = "", *, value: Callable[[Any], Any] = lambda said: said
 ) -> Writes:
-    """One member, in world files of the name `world`, gets what `value` makes of what is said."""
+    """Write one member, which world files call `world`, after converting the value."""
     return lambda said, is_world: [
         Write(target, world if is_world and world else name, value(said))
     ]
 
 
 def _in_own(name: str) -> Writes:
-    """A member of our own data; what is empty is taken away."""
+    """Write a member of our own data; an empty value removes it."""
     return _at("own", name, value=lambda said: said or None)
 
 
 def _coded(name: str, codes: tuple[str, ...]) -> Writes:
-    """A number that SillyTavern writes for a word."""
+    """Write the number that SillyTavern uses for a word."""
     return _at("app", name, value=lambda said: None if said is None else codes.index(said))
 
 
 def _write_name(value: Any, is_world: bool) -> Iterable[Write]:
-    """The name, which V3 has twice."""
+    """Write the name, which V3 has twice."""
     names = ("comment",) if is_world else ("comment", "name")
     return [Write("entry", name, value) for name in names]
 
 
 def _write_enabled(value: Any, is_world: bool) -> Iterable[Write]:
-    """The state, which world files have the other way round."""
+    """Write the switch, which world files have the other way round."""
     on = value is not False
     return [Write("entry", "disable", not on) if is_world else Write("entry", "enabled", on)]
 
 
 def _write_secondary_keys(value: Any, is_world: bool) -> Iterable[Write]:
-    """The secondary keys, which count where `selective` says so."""
+    """Write the secondary keys, which only count with `selective`."""
     yield Write("entry", "keysecondary" if is_world else "secondary_keys", value)
     yield Write("entry", "selective", bool(value))
 
 
 def _write_case_sensitive(value: Any, is_world: bool) -> Iterable[Write]:
-    """V3 has a field of its own, which wins over SillyTavern's."""
+    """Write V3's own field too, which wins over SillyTavern's."""
     if not is_world:
         yield Write("entry", "case_sensitive", value)
     yield Write("app", "case_sensitive", value, only_there=not is_world)
 
 
 def _write_patterns(value: Any, is_world: bool) -> Iterable[Write]:
-    """Which keys are patterns; V3 can say that all are."""
+    """Write which keys are regular expressions; V3 has a flag for all of them."""
     yield Write("own", "patterns", value)
     if not is_world:
         yield Write("entry", "use_regex", value == "all")
 
 
 def _write_priority(value: Any, is_world: bool) -> Iterable[Write]:
-    """World files have no priority."""
+    """Write the priority, which world files have only in our own data."""
     return [Write("own" if is_world else "entry", "priority", value)]
 
 
 def _write_position(value: Any, is_world: bool) -> Iterable[Write]:
-    """A place by its name; V3 has words for two of them, numbers of SillyTavern for the others."""
+    """Write a place: V3 has words for two places, and SillyTavern's numbers for the others."""
     for name, place in (("anchor", "anchor"), ("outlet", "outlet"), ("mention", AT_MENTION)):
         if value != place:
             yield Write("own", name, None)
@@ -179,63 +183,63 @@ def _write_position(value: Any, is_world: bool) -> Iterable[Write]:
 
 
 def _write_mention(value: Any, is_world: bool) -> Iterable[Write]:
-    """The place beside a message, which may stand there in short."""
+    """Write the place next to a message, and remove its short form if there is no such place."""
     yield Write("own", "mention", value or None)
     if value is None:
         yield Write("own", "place", None)
 
 
 def _write_outlet(value: Any, is_world: bool) -> Iterable[Write]:
-    """The outlet, which our own data may name as well."""
+    """Write the outlet, which our own data may have too."""
     return [Write("own", "outlet", None), Write("app", "outlet_name", value)]
 
 
 def _write_chance(value: Any, is_world: bool) -> Iterable[Write]:
-    """The chance, and that it counts."""
+    """Write the chance, and the flag that makes it count."""
     yield Write("app", "probability", value)
     yield Write("app", "use_probability", None if value is None else True)
 
 
 def _write_sources(value: Any, is_world: bool) -> Iterable[Write]:
-    """A flag for each source that SillyTavern knows, the others in our own data."""
+    """Write a flag for each source that SillyTavern knows, and the others into our own data."""
     wanted = frozenset(value or ())
     for name, source in SOURCES.items():
         yield Write("app", name, source in wanted, only_there=source not in wanted)
     yield Write("own", "sources", sorted(wanted - set(SOURCES.values())) or None)
 
 
-# How builders write a value behind `lore/set`.
+# The forms of values that builders type after `lore/set`.
 Typed = Literal["text", "word", "flag", "number", "number or off", "keys", "mention", "questions"]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class LoreField:
-    """One field of an entry; None as a value takes back what it says."""
+    """A field of an entry; the value None removes it."""
 
     name: str
-    """Our word for it."""
+    """Its name in this package."""
     check: Check
-    """What a value must be."""
+    """The check of a new value."""
     writes: Writes
-    """Where a value is written."""
+    """Returns the changes that write a value."""
     says: Callable[[LoreEntry], Any]
-    """What an entry says of it."""
+    """Returns the value that an entry has."""
     is_compared: bool
-    """Whether an entry says after an edit what the edit asked for."""
+    """True if an edit is confirmed by comparing the entry's new value with the wanted one."""
     word: str
-    """What builders call it."""
+    """The word that builders use."""
     typed: Typed | None
-    """How they write a value; None where it has a switch of its own."""
+    """The form in which builders type a value; None if a switch of a command sets it."""
     into: str = ""
-    """The attribute of the entry that a value becomes as it is; "" where more is to be decided."""
+    """The attribute of the entry that takes the value unchanged, "" if there is none."""
     app: str = ""
-    """SillyTavern's member of which that is true."""
+    """SillyTavern's member with that value."""
     door: Any = None
-    """What is read of that member."""
+    """The type that is read from that member."""
     own: Check | None = None
-    """What our own data must say in the member of this name; None where it has none such."""
+    """The check of the member with this name in our own data; None if there is none."""
     unsaid: Any = None
-    """What the entry has where nothing is said."""
+    """The entry's value if the file has none."""
 
 
 def _keys(value: Any) -> str:
@@ -260,12 +264,12 @@ def _sources(entry: LoreEntry) -> Any:
 
 
 def _asks(fact: str) -> Callable[[LoreEntry], Any]:
-    """The conditions of an entry on this fact."""
+    """Return a function for the conditions of an entry on this fact."""
     return lambda entry: tuple(c for c in entry.conditions if c.fact == fact)
 
 
 def _asks_otherwise(entry: LoreEntry) -> Any:
-    """The conditions that no filter makes."""
+    """Return the conditions of an entry that are not filters."""
     return tuple(c for c in entry.conditions if c.fact not in _FILTERED)
 
 
@@ -293,7 +297,7 @@ def _field(
 
 
 class _Kind(NamedTuple):
-    """What a value of SillyTavern's may be, and what an entry has where none is there."""
+    """A type of values that SillyTavern has, with the default for an absent one."""
 
     check: Check
     door: Any
@@ -302,7 +306,7 @@ class _Kind(NamedTuple):
 
 
 def _app(name: str, kind: _Kind, into: str = "", *, app: str = "") -> LoreField:
-    """A field that SillyTavern has too, as `app`; it becomes the attribute `into`."""
+    """Declare a field that SillyTavern has as `app` and that becomes the attribute `into`."""
     return _field(
         name,
         kind.check,
@@ -323,7 +327,7 @@ def _own(
     typed: Typed | None = "keys",
     own: Check | None = None,
 ) -> LoreField:
-    """A field of our own data, which is checked where that is read."""
+    """Declare a field of our own data, which its reader checks."""
     how = _in_own(name)
     return _field(name, anything, how, typed, says=says, is_compared=False, own=own)
 
@@ -351,7 +355,7 @@ _ALL: Final = (
     _field("outlet", _LINE, _write_outlet, own=a_name(MAX_NAME)),
     _own("anchor", "anchor", None),
     _field("order", a_bounded_number, _at("entry", "insertion_order", "order")),
-    # From here on those that `lore/set` takes, in the order in which they are told.
+    # From here on the fields that `lore/set` accepts, in the order in which it lists them.
     _field("mention", anything, _write_mention, "mention", says=_mention, word="place"),
     _field("name", _LINE, _write_name, "text"),
     _field("constant", a_flag, _at("entry", "constant"), "flag"),
@@ -382,13 +386,17 @@ _ALL: Final = (
     _own("when", _asks_otherwise, "questions"),
 )
 FIELDS: Final[Mapping[str, LoreField]] = {field.name: field for field in _ALL}
-# Those that a builder sets by their word, in the order in which they are told.
+"""All fields by name."""
 TYPED_FIELDS: Final[Mapping[str, LoreField]] = {field.word: field for field in _ALL if field.typed}
-# Those of which SillyTavern's data says what the entry has.
+"""The fields that builders set, by their word, in the order in which commands list them."""
 APP_FIELDS: Final = tuple(field for field in _ALL if field.app)
+"""The fields that an entry takes unchanged from SillyTavern's data."""
 _REQUIRED: Final = frozenset({"keys", "content", "enabled", "order"})
 
 
 def problem_with(name: str, value: Any) -> str:
-    """What the value of a field must be, "" where it is; None takes back what is not required."""
+    """Return what the value of a field must be, "" for a good value.
+
+    None removes the field, which is allowed unless it is required.
+    """
     return "" if value is None and name not in _REQUIRED else FIELDS[name].check(value)

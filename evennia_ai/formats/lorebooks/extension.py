@@ -1,15 +1,14 @@
-"""Extension data of an entry: what SillyTavern says there, and our own, `evennia_ai`.
+"""Read the extension data of entries: that of SillyTavern, and our own (`evennia_ai`).
 
-World files spell in camel case (`groupWeight`), extension data of card entries in snake case
-(`group_weight`, but `useProbability`); both are read in both places. What means the same as a field
-of ours is told by the table of fields, the rest by the functions here. Extension data of other
-programs may use the same names for other things: what of it cannot be read is a notice.
+World files have names in camel case (`groupWeight`), extension data of cards in snake case
+(`group_weight`, but `useProbability`). Both are read in both places. The table of fields describes
+members that mean the same as an attribute of ours; functions here read the others. Other programs
+may use the same names for other things, so unreadable members are only notices.
 
-Our own data has what no other program has a field for: conditions on facts of the game, the clock
-of timers, a place next to a component or beside the message that has a key, an outlet of a V3
-entry, a rest for a whole group. It is ours, so what is wrong in it is an error: an edit is refused
-for it, and an entry that a file has so is never active (a condition that cannot be read might be
-what keeps it silent).
+Our own data has settings that no other program has: conditions on facts of the game, the clock of
+timers, a place next to a component or to the message with a key, an outlet of a V3 entry, a
+cooldown of a whole group. Errors in it are never ignored: an edit is refused, and an entry of a
+file is never active, because a broken condition may be the one that keeps it silent.
 """
 
 import re
@@ -72,9 +71,9 @@ from evennia_ai.formats.lorebooks.values import (
     a_flag,
     a_list,
     a_name,
-    code,
     is_number,
     one_of,
+    parse_code,
 )
 
 MAX_GROUPS: Final = 32
@@ -102,19 +101,19 @@ def _with_table_fields(model: type[_Model]) -> type[_Model]:
 
 
 def _position(value: Any) -> int:
-    """SillyTavern's number of a place; the card's words for two of them are read as well."""
+    """Parse SillyTavern's number of a position, or a card's word for two of the positions."""
     place = V3_POSITIONS.get(value) if isinstance(value, str) else None
-    return code(value) if place is None else POSITIONS.index(place)
+    return parse_code(value) if place is None else POSITIONS.index(place)
 
 
 def _role(value: Any) -> int:
-    """SillyTavern's number of a role; the role's name is read as well."""
-    return ROLES.index(value) if value in ROLES else code(value)
+    """Parse SillyTavern's number of a role, or the name of a role."""
+    return ROLES.index(value) if value in ROLES else parse_code(value)
 
 
 @_with_table_fields
 class AppEntry(BaseModel):
-    """What is written, with the fields of the table; None is what is not said."""
+    """SillyTavern's settings of an entry as a file has them; None if the file lacks a setting."""
 
     model_config = ConfigDict(
         strict=True, frozen=True, alias_generator=to_camel, populate_by_name=True
@@ -134,7 +133,7 @@ class AppEntry(BaseModel):
 
 
 NOTHING_SAID: Final = AppEntry()
-# The fields of the table by the part of an entry they stand in, "" for the entry itself.
+# The fields of the table by the part of `LoreEntry` they belong to, "" for the entry itself.
 _PARTS: Final[Mapping[str, Mapping[str, LoreField]]] = {
     part: {
         field.into.rpartition(".")[2]: field
@@ -146,18 +145,19 @@ _PARTS: Final[Mapping[str, Mapping[str, LoreField]]] = {
 
 
 def _chance(app: AppEntry, *, used_unless_said: bool) -> float:
-    """The chance in percent: 100 where none is used."""
+    """Return the chance in percent, 100 if the entry uses none."""
     used = used_unless_said if app.use_probability is None else app.use_probability
     if not used or app.probability is None:
         return 100
     return min(max(app.probability, 0), 100)
 
 
-def said(app: AppEntry, *, usual: Position, chance_counts: bool) -> dict[str, Any]:
-    """What the data says, in the words of `EntryFields`.
+def app_fields(app: AppEntry, *, usual: Position, chance_counts: bool) -> dict[str, Any]:
+    """Return SillyTavern's settings as fields of `EntryFields`.
 
-    `usual` is the place where it says none that there is, `chance_counts` whether a chance counts
-    of which it does not say so.
+    Args:
+        usual: the position if the data has none, or an unknown one.
+        chance_counts: True if a chance counts without `useProbability`.
     """
     timing, recursion = _part(app, "timing"), _part(app, "recursion")
     return {
@@ -177,18 +177,24 @@ def said(app: AppEntry, *, usual: Position, chance_counts: bool) -> dict[str, An
 
 
 def _part(app: AppEntry, part: str) -> dict[str, Any]:
-    """What the fields of the table say that stand in this part of an entry."""
-    said = {name: (getattr(app, field.app), field.unsaid) for name, field in _PARTS[part].items()}
-    return {name: unsaid if value is None else value for name, (value, unsaid) in said.items()}
+    """Return the values for one part of `LoreEntry`, with defaults for missing ones."""
+    values = {}
+    for name, field in _PARTS[part].items():
+        value = getattr(app, field.app)
+        values[name] = field.unsaid if value is None else value
+    return values
 
 
 def _word(words: tuple[_Word, ...], code: int | None, default: _Word) -> _Word:
-    """What a number of SillyTavern's stands for; `default` where it does not say or is none."""
+    """Return the word for a number of SillyTavern, `default` for None and unknown numbers."""
     return words[code] if code is not None and 0 <= code < len(words) else default
 
 
 def _grouping(app: AppEntry) -> Grouping:
-    """The inclusion groups: split at commas, the blanks before a name belong to it."""
+    """Return the inclusion groups, split at commas.
+
+    As in SillyTavern, blanks before a comma belong to the name.
+    """
     if not app.group:
         return NO_GROUPS
     written = app.group[:MAX_GROUP_TEXT]
@@ -200,16 +206,16 @@ def _grouping(app: AppEntry) -> Grouping:
 
 
 def _sources(app: AppEntry) -> frozenset[SourceName]:
-    """What is scanned beside the conversation."""
+    """Return the texts that are scanned in addition to the conversation."""
     if not SOURCES.keys() & app.model_fields_set:
         return _NO_SOURCES
     return frozenset(source for name, source in SOURCES.items() if getattr(app, name))
 
 
 def _conditions(app: AppEntry) -> tuple[Condition, ...]:
-    """The filters by character and by kind of generation.
+    """Return the filters by character and by kind of generation as conditions.
 
-    A filter that leaves characters out keeps the entry where the character is not known.
+    A filter that excludes characters lets the entry pass if the character is unknown.
     """
     found: list[Condition] = []
     if app.character_filter is not None:
@@ -233,8 +239,8 @@ def _by_character(only: _CharacterFilter) -> Iterator[Condition]:
             yield Condition(fact=fact, test=test, values=tuple(values), kept_unknown=without)
 
 
-def doubts(app: AppEntry) -> list[str]:
-    """Notices about codes that stand for nothing, and a place without its name."""
+def list_doubts(app: AppEntry) -> list[str]:
+    """Return notices on unknown numbers, an outlet without its name and too many groups."""
     found = [
         f"{name} {code} is not known: {default} counts"
         for name, code, known, default in (
@@ -252,13 +258,13 @@ def doubts(app: AppEntry) -> list[str]:
     return found
 
 
-def unreadable(extensions: Mapping[str, Any]) -> frozenset[str]:
-    """The members that are named like SillyTavern's and hold something else."""
+def unreadable_members(extensions: Mapping[str, Any]) -> frozenset[str]:
+    """Return the members with a name of SillyTavern and a value of another type."""
     return frozenset(read_leniently(AppEntry, extensions)[1])
 
 
-def app_entry(extensions: Mapping[str, Any]) -> tuple[AppEntry, tuple[str, ...]]:
-    """What SillyTavern says there, and a notice for each field that cannot be read."""
+def read_app_entry(extensions: Mapping[str, Any]) -> tuple[AppEntry, tuple[str, ...]]:
+    """Return SillyTavern's settings, and a notice for each one that cannot be read."""
     if not extensions:
         return NOTHING_SAID, ()
     read, problems = read_leniently(AppEntry, extensions)
@@ -267,7 +273,7 @@ def app_entry(extensions: Mapping[str, Any]) -> tuple[AppEntry, tuple[str, ...]]
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class OwnFields:
-    """What our own extension data says; None and empty are what it does not say."""
+    """Our own extension data of an entry; None and empty values are absent settings."""
 
     clock: ClockName | None = None
     conditions: tuple[Condition, ...] = ()
@@ -287,20 +293,20 @@ NO_OWN: Final = OwnFields()
 
 MAX_VALUES: Final = 100
 _QUESTION: Final = ("fact", "test", "values", "kept_unknown")
-# In the order in which they are told; what a single check is enough for joins from the table.
-_TOLD_FIRST: Final = (
+# Members in the order of error messages. The table has those for which a single check is enough.
+_LISTED_FIRST: Final = (
     *("clock", "when", "anchor", "group_cooldown", "outlet", "patterns", "priority", "sources"),
     *("place", "mention"),
 )
 _OWN: Final = {field.name: field.own for field in FIELDS.values() if field.own}
-_MEMBERS: Final = tuple(dict.fromkeys((*_TOLD_FIRST, *_OWN, *FILTERS)))
+_MEMBERS: Final = tuple(dict.fromkeys((*_LISTED_FIRST, *_OWN, *FILTERS)))
 _TEXT: Final = a_name(MAX_NAME)
 _LIST: Final = a_list(MAX_VALUES)
 _SOURCE: Final = one_of(*SOURCE_NAMES)
 
 
 def read_own(value: Any, *, where: str) -> tuple[OwnFields, tuple[FormatError, ...]]:
-    """Return what our extension data says, and an error for each member that is wrong."""
+    """Return our extension data, and an error for each member that is wrong."""
     at = Where(where)
     if value is None:
         return NO_OWN, ()
@@ -371,17 +377,19 @@ def _anchor(value: Any, where: Where) -> Anchor:
 
 
 def _mention(given: Mapping[str, Any], where: Where) -> Mention | None:
-    """The place beside a message, which `place` asks for and `mention` too, saying more of it."""
+    """Read a place next to a message, from the members `place` and `mention`, if there is one."""
     place, more = given.get("place"), given.get("mention")
     if place is None and more is None:
         return None
     if place not in (None, AT_MENTION):
         raise (where / "place").wrong(f"{AT_MENTION}, the one place that it can name", place)
-    said = _object({} if more is None else more, ("side", "message"), where / "mention")
+    given_mention = _object({} if more is None else more, ("side", "message"), where / "mention")
     return Mention(
-        side=_checked(said.get("side", "before"), one_of(*SIDES), where / "mention" / "side"),
+        side=_checked(
+            given_mention.get("side", "before"), one_of(*SIDES), where / "mention" / "side"
+        ),
         message=_checked(
-            said.get("message", "newest"),
+            given_mention.get("message", "newest"),
             one_of(*MENTIONINGS),
             where / "mention" / "message",
         ),
@@ -393,14 +401,14 @@ def _named_sources(value: Any, where: Where) -> frozenset[Any]:
 
 
 def _checked(value: Any, check: Check, where: Where) -> Any:
-    """The value, which is what it must be; FormatError says what that is."""
+    """Return the value if it passes the check, else raise FormatError."""
     if problem := check(value):
         raise where.wrong(problem, value)
     return value
 
 
 def _object(value: Any, known: tuple[str, ...], where: Where) -> dict[str, Any]:
-    """`value` as an object of known members; FormatError names the near ones."""
+    """Return the value if it is an object with known members, else raise FormatError."""
     if not isinstance(value, dict):
         raise where.wrong("an object of " + ", ".join(known), value)
     for name in value:
@@ -416,7 +424,7 @@ def _unknown_member(name: str, known: tuple[str, ...], where: Where) -> FormatEr
 
 
 class _OwnReader(NamedTuple):
-    """Reads one field of `OwnFields` where a member that it comes from is there."""
+    """A reader of one field of `OwnFields`, used if one of these members is present."""
 
     field: str
     members: tuple[str, ...]

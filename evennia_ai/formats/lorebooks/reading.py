@@ -1,7 +1,6 @@
-"""How foreign entries become ours: the format's fields first, then decorators, which win.
+"""Build a `LoreEntry` from the fields of a foreign entry and from the decorators in its content.
 
-What a file writes (`written`) becomes a `LoreEntry` here. The bounds against hostile files
-stand here too.
+Decorators win over fields. The limits against hostile entries are here too.
 """
 
 from collections.abc import Mapping
@@ -37,10 +36,10 @@ from evennia_ai.formats.lorebooks.entry_fields import ROLES
 from evennia_ai.formats.lorebooks.values import Where
 from evennia_ai.formats.lorebooks.written import EntryFields
 
-# Injection depth of an entry that stands in the history and does not say where.
+# The injection depth of an entry inside the history without a depth.
 DEFAULT_DEPTH: Final = 4
 
-# The values of @@position, as places.
+# The places for the values of @@position.
 _PLACES: Final[Mapping[str, tuple[Position, Anchor | None]]] = {
     "before_desc": ("before", Anchor(component="char_description", side="before")),
     "after_desc": ("after", Anchor(component="char_description", side="after")),
@@ -49,27 +48,35 @@ _PLACES: Final[Mapping[str, tuple[Position, Anchor | None]]] = {
 }
 
 
-# What an entry has as its format says it.
-_AS_THEY_ARE: Final = (
+# Attributes that `LoreEntry` takes unchanged from the fields.
+_COPIED: Final = (
     *("uid", "name", "selective", "logic", "patterns", "enabled", "constant", "order", "priority"),
     *("case_sensitive", "recursion", "chance"),
 )
 
 
-def entry_of(
+def build_entry(
     fields: EntryFields, *, label: str, index: int, absent: Absent
 ) -> tuple[LoreEntry, tuple[str, ...]]:
-    """The entry that the fields and the decorators of its content make, and the notices.
+    """Build an entry from its fields and the decorators in its content.
 
-    One with problems is refused: it keeps what could be read, and is never active.
+    An entry with problems is refused: it keeps what could be read, and is never active.
+
+    Args:
+        label: the name of the book.
+        index: the position of the entry in the book.
+        absent: decorators that have no effect, with the reason.
+
+    Returns:
+        The entry, and the notices about it.
     """
     head = read_decorators(fields.content, absent=absent)
-    keys, key_notices = _bounded(fields.keys, "key")
-    second, second_notices = _bounded(fields.secondary_keys, "secondary key")
-    seen = head.value("scan_depth")
-    deeper = {} if seen is None else {"scan_depth": whole_number(seen)}
+    keys, key_notices = _limit_keys(fields.keys, "key")
+    second, second_notices = _limit_keys(fields.secondary_keys, "secondary key")
+    scan_depth = head.value("scan_depth")
+    decorated = {} if scan_depth is None else {"scan_depth": whole_number(scan_depth)}
     entry = LoreEntry(
-        **{name: getattr(fields, name) for name in _AS_THEY_ARE},
+        **{name: getattr(fields, name) for name in _COPIED},
         index=index,
         origin=f"lore:{label}#{fields.uid}",
         keys=keys,
@@ -81,28 +88,28 @@ def entry_of(
         sources=fields.sources | fields.own.sources,
         hears_movement=_hears_movement(fields),
         gates=_gates(head, patterns_only=fields.patterns == "all"),
-        timing=_timing(fields),
-        grouping=_grouping(fields),
+        timing=_with_own_clock(fields),
+        grouping=_with_own_cooldown(fields),
         conditions=fields.conditions + fields.own.conditions,
         decorators=head.decorators,
         refused="; ".join(map(_problem_in_words, fields.problems)) or None,
-        **{**fields.plain, **deeper},
+        **{**fields.plain, **decorated},
     )
     refused = [f"is never active: {entry.refused}"] if entry.refused else []
     return entry, (*refused, *fields.notices, *key_notices, *second_notices, *head.notices)
 
 
 def _problem_in_words(problem: FormatError) -> str:
-    """What is wrong in an entry, for a reader who knows which entry it is."""
-    told = str(Where("evennia_ai", problem.path)) + ": " if problem.path else ""
-    return one_line(told + problem.problem)
+    """Describe a problem without the name of the entry, which notices name already."""
+    path = str(Where("evennia_ai", problem.path)) + ": " if problem.path else ""
+    return one_line(path + problem.problem)
 
 
-def _bounded(keys: tuple[str, ...], what: str) -> tuple[tuple[str, ...], tuple[str, ...]]:
-    """The keys within the limits, and a notice where there were others.
+def _limit_keys(keys: tuple[str, ...], what: str) -> tuple[tuple[str, ...], tuple[str, ...]]:
+    """Return the keys within the limits, and a notice on the others.
 
-    A word that is too long becomes an empty key, which nothing matches, so that the logic of
-    secondary keys stays what it was; patterns have a limit of their own.
+    A word that is too long becomes an empty key, which never matches: dropping it would change the
+    logic of secondary keys. Regular expressions have their own limit.
     """
     if len(keys) <= MAX_KEYS and max(map(len, keys), default=0) <= MAX_KEY:
         return keys, ()
@@ -118,32 +125,29 @@ def _bounded(keys: tuple[str, ...], what: str) -> tuple[tuple[str, ...], tuple[s
     return kept, tuple(notices)
 
 
-# Where an entry stands; what is left out does not belong to the position.
+# The attributes of an entry's place; a position has only those that belong to it.
 _Place = dict[str, Any]
 
 
 def _place(fields: EntryFields, head: Decorated) -> _Place:
-    """The place that a decorator names, else our own data, else the format's fields."""
+    """Return the place from a decorator, else from our own data, else from the format's fields."""
     if named := head.value("position"):
         position, anchor = _PLACES[named]
         return {"position": position, "anchor": anchor}
     for name in ("depth", "reverse_depth"):
         if depth := head.value(name):
             return _at_depth(whole_number(depth), from_oldest=name != "depth")
-    return _own_place(fields) or _usual_place(fields)
-
-
-def _own_place(fields: EntryFields) -> _Place | None:
-    """The place that our own data names."""
     own = fields.own
     if own.mention is not None:
         return {"position": "at_mention", "mention": own.mention}
     if own.anchor is not None:
         return {"position": "anchor", "anchor": own.anchor}
-    return {"position": "outlet", "outlet": own.outlet} if own.outlet else None
+    if own.outlet:
+        return {"position": "outlet", "outlet": own.outlet}
+    return _place_by_format(fields)
 
 
-def _usual_place(fields: EntryFields) -> _Place:
+def _place_by_format(fields: EntryFields) -> _Place:
     if fields.position == "outlet":
         return {"position": "outlet", "outlet": fields.outlet}
     if fields.position != "depth":
@@ -152,14 +156,14 @@ def _usual_place(fields: EntryFields) -> _Place:
 
 
 def _at_depth(asked: int, *, from_oldest: bool) -> _Place:
-    """The place at a depth, with the one that was asked for where no history has it."""
+    """Return the place at a depth; a depth that was clamped is kept as `asked_depth`."""
     depth = min(max(asked, 0), MAX_DEPTH)
     place: _Place = {"position": "depth", "depth": depth, "from_oldest": from_oldest}
     return place if depth == asked else {**place, "asked_depth": asked}
 
 
 def _hears_movement(fields: EntryFields) -> bool:
-    """Whether it says so, or is for events of who comes and goes and so asks for them."""
+    """True if the entry asks for movement, or has a condition on events of movement."""
     own = fields.own
     if own.movement is not None:
         return own.movement
@@ -167,14 +171,14 @@ def _hears_movement(fields: EntryFields) -> bool:
     return any(not MOVEMENT.isdisjoint(condition.values) for condition in asked)
 
 
-def _timing(fields: EntryFields) -> Timing:
+def _with_own_clock(fields: EntryFields) -> Timing:
     clock, timing = fields.own.clock, fields.timing
     if clock is None or timing is NO_TIMING:
         return timing
     return replace(timing, clock=clock)
 
 
-def _grouping(fields: EntryFields) -> Grouping:
+def _with_own_cooldown(fields: EntryFields) -> Grouping:
     grouping, cooldown = fields.grouping, fields.own.group_cooldown
     if not cooldown or grouping is NO_GROUPS:
         return grouping
@@ -182,7 +186,7 @@ def _grouping(fields: EntryFields) -> Grouping:
 
 
 def _gates(head: Decorated, *, patterns_only: bool) -> Gates:
-    """What the decorators ask; `@@exclude_keys` is ignored where all keys are patterns."""
+    """Return the gates from decorators; `@@exclude_keys` is ignored if all keys are patterns."""
     if not head.decorators:
         return NO_GATES
 

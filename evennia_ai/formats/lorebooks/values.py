@@ -1,12 +1,14 @@
-"""Single values of foreign entries: what counts as a number, a flag, a list of texts.
+"""Single values of entries: lenient parsers for foreign data, and strict checks for our own.
 
-Programs write the same thing in several ways: numbers as texts of digits, flags as 0, 1 and
-"true", a level as `true`. All of these are read; null is as if the field were not there. Anything
-else is pydantic's error, and `read_leniently` makes a notice of it. What builders and our own data
-say is checked strictly: each check says what was wanted, "" where the value is that.
+Programs write the same value in several ways: numbers as text, flags as 0, 1 and "true", a level as
+`true`. The parsers accept all of these, and null counts as absent. Anything else is an error of
+pydantic, which `read_leniently` turns into a notice.
 
-`Where` is the place of a value: an error keeps the steps down to it beside its text, so that who
-typed a field reads of that field and who wrote a file reads of a place in it.
+The checks (`a_flag`, `one_of(...)`) are for input of builders and for our own data. A check returns
+"" for a good value, else what it wants, for example "a number from 0 to 100".
+
+`Where` is the path of a value. Errors keep its steps, so that builders read the name of a field and
+authors of files the path in the file.
 """
 
 import math
@@ -33,8 +35,8 @@ def _number(value: Any) -> float:
     raise PydanticCustomError("number", "must be a number")
 
 
-def code(value: Any) -> int:
-    """A whole number, which stands for something."""
+def parse_code(value: Any) -> int:
+    """Parse a whole number that SillyTavern uses as a code."""
     if type(value) is int:
         return value
     read = _number(value)
@@ -44,7 +46,7 @@ def code(value: Any) -> int:
 
 
 def _count(value: Any) -> int:
-    """How many: never below 0, a part counts as a whole one, `true` as one."""
+    """Parse a count: negative numbers are 0, fractions are rounded up, `true` is 1."""
     return max(math.ceil(value if isinstance(value, bool) else _number(value)), 0)
 
 
@@ -58,8 +60,8 @@ def _flag(value: Any) -> bool:
     raise PydanticCustomError("flag", "must be true or false")
 
 
-def identifier(value: Any) -> str:
-    """The id that a text or a number is."""
+def parse_identifier(value: Any) -> str:
+    """Parse an id, which is a text or a number, as one line of text."""
     if isinstance(value, str):
         return one_line(value)
     if isinstance(value, float) and value.is_integer():
@@ -70,9 +72,9 @@ def identifier(value: Any) -> str:
 
 
 def _texts(value: Any) -> list[str]:
-    """A list of texts; one text is split at its commas.
+    """Parse a list of texts; a single text is split at its commas.
 
-    In a list a number is the text it is written as, and what is neither is left out.
+    Numbers in the list become text, other items are left out.
     """
     if isinstance(value, str):
         return [part.strip() for part in value.split(",")]
@@ -84,24 +86,24 @@ def _texts(value: Any) -> list[str]:
 
 
 def is_text(item: Any) -> bool:
-    """True if an item of a list is a text, or a number that can stand for one."""
+    """True if an item of a list is a text, or a number that can replace one."""
     return isinstance(item, str) or is_number(item)
 
 
 def _whole_count(value: Any) -> int:
-    """A whole number of 0 or more, also as a text of digits."""
-    read = code(value)
+    """Parse a whole number of 0 or more, also one written as text."""
+    read = parse_code(value)
     if read < 0:
         raise PydanticCustomError("count", "must be 0 or more")
     return read
 
 
 Number = Annotated[float, PlainValidator(_number)]
-Code = Annotated[int, PlainValidator(code)]
+Code = Annotated[int, PlainValidator(parse_code)]
 Count = Annotated[int, PlainValidator(_count)]
 WholeCount = Annotated[int, PlainValidator(_whole_count)]
 Flag = Annotated[bool, PlainValidator(_flag)]
-Identifier = Annotated[str, PlainValidator(identifier)]
+Identifier = Annotated[str, PlainValidator(parse_identifier)]
 Texts = Annotated[list[str], PlainValidator(_texts)]
 
 
@@ -110,16 +112,14 @@ Step = str | int
 
 @dataclass(frozen=True, slots=True)
 class Where:
-    """A member of foreign data; as text it is a path such as `entry.when[0].test`.
-
-    `within` is the text that stands before the steps.
-    """
+    """The path of a value in foreign data, such as `entry.when[0].test`."""
 
     within: str
+    """The text before the steps."""
     steps: tuple[Step, ...] = ()
 
     def __truediv__(self, step: Step) -> "Where":
-        """The member of this name, or the item of this index, in it."""
+        """Return the path of a member, given by its name, or of an item, given by its index."""
         return Where(self.within, (*self.steps, step))
 
     def __str__(self) -> str:
@@ -127,11 +127,11 @@ class Where:
         return self.within + "".join(down)
 
     def wrong(self, wanted: str, value: Any) -> FormatError:
-        """The error that this is not what was wanted."""
+        """Return the error that the value here must be something else."""
         return self.refused(f"must be {wanted}, not {one_line(repr(value))[:60]}")
 
     def refused(self, problem: str) -> FormatError:
-        """The error that says so of this place."""
+        """Return an error about the value here."""
         return FormatError("book", f"{self}: {problem}", path=self.steps, problem=problem)
 
 
@@ -140,38 +140,38 @@ MAX_COUNT: Final = 10**9
 
 
 def is_number(value: Any) -> bool:
-    """Whether it is a number; a flag is none."""
+    """True for a number, False for True and False."""
     return isinstance(value, int | float) and not isinstance(value, bool)
 
 
 def a_flag(value: Any) -> str:
-    """True or false."""
+    """Check for true or false."""
     return "" if isinstance(value, bool) else "true or false"
 
 
 def a_number(value: Any) -> str:
-    """Any number."""
+    """Check for a number."""
     return "" if is_number(value) else "a number"
 
 
 def a_bounded_number(value: Any) -> str:
-    """A number of a size that somebody may mean."""
+    """Check for a number within +/-`MAX_COUNT`."""
     fits = is_number(value) and abs(value) <= MAX_COUNT
     return "" if fits else a_number(value) or f"a number from {-MAX_COUNT} to {MAX_COUNT}"
 
 
 def a_percent(value: Any) -> str:
-    """A share of a hundred."""
+    """Check for a number from 0 to 100."""
     return "" if is_number(value) and 0 <= value <= 100 else "a number from 0 to 100"
 
 
 def a_count(value: Any) -> str:
-    """How many."""
+    """Check for a whole number of 0 or more."""
     return "" if type(value) is int and value >= 0 else "a whole number, 0 or more"
 
 
 def a_count_up_to(most: int) -> Check:
-    """How many, with an end."""
+    """Return a check for a whole number from 0 to `most`."""
 
     def check(value: Any) -> str:
         return a_count(value) or ("" if value <= most else f"{a_count(None)}, at most {most}")
@@ -180,12 +180,12 @@ def a_count_up_to(most: int) -> Check:
 
 
 def one_of(*choices: str) -> Check:
-    """One of these words."""
+    """Return a check for one of these words."""
     return lambda value: "" if value in choices else "one of " + ", ".join(choices)
 
 
 def some_of(*choices: str) -> Check:
-    """A list of these words."""
+    """Return a check for a list of these words."""
 
     def check(value: Any) -> str:
         fits = isinstance(value, list) and all(name in choices for name in value)
@@ -195,7 +195,7 @@ def some_of(*choices: str) -> Check:
 
 
 def a_line(most: int) -> Check:
-    """One line of so many characters."""
+    """Return a check for one line of at most `most` characters."""
 
     def check(value: Any) -> str:
         fits = isinstance(value, str) and len(value) <= most and "\n" not in value
@@ -205,13 +205,13 @@ def a_line(most: int) -> Check:
 
 
 def a_text(most: int) -> Check:
-    """A text of so many characters."""
+    """Return a check for text of at most `most` characters."""
     wanted = f"a text of at most {most} characters"
     return lambda value: "" if isinstance(value, str) and len(value) <= most else wanted
 
 
 def a_name(most: int) -> Check:
-    """A text that says something."""
+    """Return a check for text of 1 to `most` characters; a lone "!" counts as empty."""
     wanted = f"a text of 1 to {most} characters"
     return lambda value: (
         "" if isinstance(value, str) and value.strip("! ") and len(value) <= most else wanted
@@ -219,11 +219,11 @@ def a_name(most: int) -> Check:
 
 
 def a_list(most: int) -> Check:
-    """A list of so many items, whatever they are."""
+    """Return a check for a list of at most `most` items of any type."""
     wanted = f"a list of at most {most}"
     return lambda value: "" if isinstance(value, list) and len(value) <= most else wanted
 
 
 def anything(value: Any) -> str:
-    """Anything: it is checked where it is read."""
+    """Accept any value: the reader of the field checks it."""
     return ""

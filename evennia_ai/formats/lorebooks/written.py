@@ -1,10 +1,12 @@
-"""An entry as its file writes it: of a SillyTavern world file, or of a book of Card V3 or V2.
+"""Read the fields of an entry as its file spells them: as a world file, or as Card V3 and V2.
 
-Both spellings are read into one vocabulary (`EntryFields`). Tools write both into one entry
-(`key` and `keys`): in a world file the world's spelling wins, in a card the card's, and the other
-one says only what the first leaves out. Reading never fails: a field of the wrong type is as if it
-were missing, and a notice says so. An entry without a readable text, or whose data of ours is
-wrong, has `problems` and is never active; its JSON stays with the book.
+Both spellings become one vocabulary (`EntryFields`). Some tools write both into one entry (`key`
+and `keys`). Then a world file's spelling wins in world files and the card's in cards; the other one
+only fills gaps.
+
+Reading never fails: a field of a wrong type counts as missing, with a notice. An entry without a
+readable text, or with errors in our own data, has `problems` and is never active. Its JSON stays
+with the book.
 """
 
 from collections.abc import Iterable, Mapping
@@ -32,11 +34,11 @@ from evennia_ai.formats.lorebooks.entry_fields import POSITIONS, V3_POSITIONS, C
 from evennia_ai.formats.lorebooks.extension import (
     AppEntry,
     OwnFields,
-    app_entry,
-    doubts,
+    app_fields,
+    list_doubts,
+    read_app_entry,
     read_own,
-    said,
-    unreadable,
+    unreadable_members,
 )
 from evennia_ai.formats.lorebooks.other_programs import with_risu_lines_as_fields
 from evennia_ai.formats.lorebooks.values import Flag, Identifier, Number, Texts, is_text
@@ -44,10 +46,7 @@ from evennia_ai.formats.lorebooks.values import Flag, Identifier, Number, Texts,
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class EntryFields:
-    """An entry as its format says it; the names are those of `LoreEntry`.
-
-    `plain` are attributes of it that all formats give as they are (`fields`).
-    """
+    """The fields of an entry before its decorators are read, by the names of `LoreEntry`."""
 
     uid: str
     name: str
@@ -66,7 +65,7 @@ class EntryFields:
     order: float
     priority: float
     priority_said: bool
-    """Whether it says one; else that is its order."""
+    """True if the file has a priority; else the order is the priority."""
     case_sensitive: bool | None
     sources: frozenset[SourceName]
     recursion: Recursion
@@ -76,12 +75,13 @@ class EntryFields:
     conditions: tuple[Condition, ...]
     own: OwnFields
     plain: Mapping[str, Any]
+    """Further attributes of `LoreEntry`, unchanged (`entry_fields`)."""
     notices: tuple[str, ...]
     problems: tuple[FormatError, ...] = ()
-    """Why it can never be active, beside what the notices say."""
+    """Errors that keep the entry from ever being active."""
 
 
-# Marks of an entry that SillyTavern wrote.
+# Members that show that SillyTavern wrote the entry.
 _APP_MARKS: Final = frozenset(
     {
         *("position", "probability", "displayIndex", "display_index"),
@@ -124,25 +124,25 @@ class _WorldEntry(AppEntry):
 
 
 def read_fields(raw: Any, *, in_world: bool, default_uid: str, where: str) -> EntryFields:
-    """Read an entry of either spelling; `in_world` says whether it stands in a world file."""
+    """Read an entry of either spelling; `in_world` is True for an entry of a world file."""
     if not isinstance(raw, dict):
         problem = FormatError("book", f"{where}: must be an object", problem="must be an object")
-        nothing = from_v3({}, default_uid=default_uid, where=where)
+        nothing = read_v3_entry({}, default_uid=default_uid, where=where)
         return replace(nothing, problems=(problem,))
-    read = from_world if is_world_entry(raw, in_world=in_world) else from_v3
+    read = read_world_entry if is_world_entry(raw, in_world=in_world) else read_v3_entry
     return read(raw, default_uid=default_uid, where=where)
 
 
-def from_v3(raw: Mapping[str, Any], *, default_uid: str, where: str) -> EntryFields:
-    """Return what an entry in the card's spelling says.
+def read_v3_entry(raw: Mapping[str, Any], *, default_uid: str, where: str) -> EntryFields:
+    """Read an entry in the card's spelling.
 
-    Where its keys are patterns by the standard, `constant` and the secondary keys are ignored.
+    With `use_regex`, `constant` and secondary keys are ignored (Card V3).
     """
     written = raw.get("extensions")
-    raw, of_lines = with_risu_lines_as_fields(_filled(raw, _V3_OF_WORLD))
+    raw, decorator_notices = with_risu_lines_as_fields(_fill_gaps(raw, _V3_OF_WORLD))
     entry, problems = read_leniently(_V3Entry, raw)
     extensions = entry.extensions or {}
-    app, unread = app_entry(extensions)
+    app, unread = read_app_entry(extensions)
     own, wrong = read_own(extensions.get("evennia_ai"), where=f"{where}.extensions.evennia_ai")
     patterns = _patterns(entry, own, written if isinstance(written, dict) else {})
     order = 100 if entry.insertion_order is None else entry.insertion_order
@@ -168,33 +168,33 @@ def from_v3(raw: Mapping[str, Any], *, default_uid: str, where: str) -> EntryFie
         priority=order if priority is None else priority,
         priority_said=priority is not None,
         case_sensitive=cased,
-        **said(app, usual=usual, chance_counts=True),
+        **app_fields(app, usual=usual, chance_counts=True),
         own=own,
         notices=(
             *unsaid,
-            *of_lines,
-            *_converted(raw, entry),
+            *decorator_notices,
+            *_conversion_notices(raw, entry),
             *(
-                ["constant is ignored beside use_regex (Card V3)"]
+                ["constant is ignored next to use_regex (Card V3)"]
                 if entry.constant and patterns == "all"
                 else []
             ),
             *misplaced,
-            *doubts(app),
+            *list_doubts(app),
             *unread,
-            *_sentences(problems),
+            *_ignored_fields(problems),
         ),
-        problems=(*_without_text(problems, where), *wrong),
+        problems=(*_text_problem(problems, where), *wrong),
     )
 
 
-def from_world(raw: Mapping[str, Any], *, default_uid: str, where: str) -> EntryFields:
-    """Return what an entry in the spelling of SillyTavern's world files says.
+def read_world_entry(raw: Mapping[str, Any], *, default_uid: str, where: str) -> EntryFields:
+    """Read an entry in the spelling of SillyTavern's world files.
 
-    As in the application, a chance counts only with `useProbability` and secondary keys only with
+    As in SillyTavern, a chance only counts with `useProbability` and secondary keys only with
     `selective`.
     """
-    raw = world_spelled(raw)
+    raw = respell_as_world(raw)
     entry, problems = read_leniently(_WorldEntry, raw)
     own, wrong = read_own(raw.get("evennia_ai"), where=f"{where}.evennia_ai")
     patterns = "by_form" if own.patterns is None else own.patterns
@@ -213,14 +213,18 @@ def from_world(raw: Mapping[str, Any], *, default_uid: str, where: str) -> Entry
         priority=order if own.priority is None else own.priority,
         priority_said=own.priority is not None,
         case_sensitive=entry.case_sensitive,
-        **said(entry, usual="before", chance_counts=False),
+        **app_fields(entry, usual="before", chance_counts=False),
         own=own,
-        notices=(*_converted(raw, entry), *doubts(entry), *_sentences(problems)),
-        problems=(*_without_text(problems, where), *wrong),
+        notices=(
+            *_conversion_notices(raw, entry),
+            *list_doubts(entry),
+            *_ignored_fields(problems),
+        ),
+        problems=(*_text_problem(problems, where), *wrong),
     )
 
 
-# What each spelling calls the same: the world's member, the card's.
+# Names with the same meaning: of the world file, and of the card.
 _TWINS: Final = (
     *(("uid", "id"), ("key", "keys"), ("keysecondary", "secondary_keys")),
     *(("order", "insertion_order"), ("comment", "name")),
@@ -234,10 +238,9 @@ _APP_MEMBERS: Final = frozenset({*AppEntry.model_fields, *map(to_camel, AppEntry
 
 
 def is_world_entry(raw: Any, *, in_world: bool) -> bool:
-    """True if an entry counts in the spelling of SillyTavern's world files.
+    """True if an entry is read in the spelling of SillyTavern's world files.
 
-    `in_world` says whether it stands in a world file: there `key` wins over `keys`, elsewhere
-    `keys` does.
+    Of `key` and `keys`, the former wins in world files (`in_world`) and the latter elsewhere.
     """
     if not isinstance(raw, Mapping):
         return in_world
@@ -247,13 +250,13 @@ def is_world_entry(raw: Any, *, in_world: bool) -> bool:
 
 
 def unreadable_in_card(raw: Mapping[str, Any]) -> frozenset[str]:
-    """The members of an entry in the card's spelling that are as if they were missing."""
+    """Return the members of an entry in the card's spelling that cannot be read."""
     return frozenset(read_leniently(_V3Entry, raw)[1])
 
 
-def world_spelled(raw: Mapping[str, Any]) -> Mapping[str, Any]:
-    """The entry with what it says in the card's spelling alone, in the world's."""
-    filled = _filled(raw, _WORLD_OF_V3)
+def respell_as_world(raw: Mapping[str, Any]) -> Mapping[str, Any]:
+    """Copy values that an entry has only in the card's spelling to the world file's spelling."""
+    filled = _fill_gaps(raw, _WORLD_OF_V3)
     extensions = raw.get("extensions")
     if not isinstance(extensions, dict):
         return filled
@@ -264,11 +267,15 @@ def world_spelled(raw: Mapping[str, Any]) -> Mapping[str, Any]:
         and to_camel(to_snake(name)) not in raw
         and to_snake(name) not in raw
     }
-    return {**filled, **{name: more[name] for name in more if name not in unreadable(more)}}
+    return {**filled, **{name: more[name] for name in more if name not in unreadable_members(more)}}
 
 
-def _filled(raw: Mapping[str, Any], names: Mapping[str, str]) -> Mapping[str, Any]:
-    """The entry with what it says under the other spelling's name alone (`names`: ours, theirs)."""
+def _fill_gaps(raw: Mapping[str, Any], names: Mapping[str, str]) -> Mapping[str, Any]:
+    """Copy values that an entry has only in the other spelling to this one.
+
+    Args:
+        names: by a name of this spelling, that of the other.
+    """
     more = {
         ours: raw[theirs]
         for ours, theirs in names.items()
@@ -282,7 +289,11 @@ def _filled(raw: Mapping[str, Any], names: Mapping[str, str]) -> Mapping[str, An
 
 
 def _patterns(entry: _V3Entry, own: OwnFields, extensions: Mapping[str, Any]) -> Patterns:
-    """Which keys are patterns: SillyTavern sets the flag on every entry and goes by the form."""
+    """Return which keys are regular expressions.
+
+    SillyTavern sets `use_regex` on every entry and decides by the form of a key, so the flag of its
+    entries means nothing.
+    """
     if own.patterns is not None:
         return own.patterns
     if entry.use_regex is not False and not _APP_MARKS.isdisjoint(extensions):
@@ -291,7 +302,7 @@ def _patterns(entry: _V3Entry, own: OwnFields, extensions: Mapping[str, Any]) ->
 
 
 def _position_in_card(written: Any) -> tuple[Position, tuple[str, ...]]:
-    """The place that a card's entry names; tools write SillyTavern's 0 and 1 for the two words."""
+    """Return the position of a card's entry and notices; some tools write SillyTavern's 0 and 1."""
     if written is None or written == "":
         return "after", ()
     if isinstance(written, str) and written in V3_POSITIONS:
@@ -303,8 +314,8 @@ def _position_in_card(written: Any) -> tuple[Position, tuple[str, ...]]:
     return "after", (f"position '{shown}' is not known: after_char counts",)
 
 
-def _converted(raw: Mapping[str, Any], entry: BaseModel) -> Iterable[str]:
-    """A notice for each member that is read although it has another type."""
+def _conversion_notices(raw: Mapping[str, Any], entry: BaseModel) -> Iterable[str]:
+    """Yield a notice for each member of another type that was converted."""
     for name in ("insertion_order", "order", "priority"):
         if isinstance(raw.get(name), str) and getattr(entry, name, None) is not None:
             yield f"{name} is a text: taken as the number {getattr(entry, name):g}"
@@ -318,21 +329,21 @@ def _converted(raw: Mapping[str, Any], entry: BaseModel) -> Iterable[str]:
             yield f"{name} is one text: split at its commas"
         elif isinstance(listed, list) and not all(isinstance(item, str) for item in listed):
             left = sum(not is_text(item) for item in listed)
-            told = (
+            how = (
                 f"{left} that are neither text nor number are left out"
                 if left
                 else "numbers are taken as texts"
             )
-            yield f"{name} has items that are no texts: {told}"
+            yield f"{name} has items that are not text: {how}"
 
 
-def _sentences(problems: Mapping[str, str]) -> Iterable[str]:
-    """The notices about fields that are ignored; a text that cannot be read is more than that."""
+def _ignored_fields(problems: Mapping[str, str]) -> Iterable[str]:
+    """Return the notices on unreadable fields, without the text, whose loss is an error."""
     return (problem for name, problem in problems.items() if name != "content")
 
 
-def _without_text(problems: Mapping[str, str], where: str) -> Iterable[FormatError]:
-    """The error of an entry whose text cannot be read."""
+def _text_problem(problems: Mapping[str, str], where: str) -> Iterable[FormatError]:
+    """Yield the error of an entry whose text cannot be read."""
     if "content" in problems:
         problem = problems["content"].removesuffix(": it is ignored").removeprefix("content ")
         yield FormatError("book", f"{where}.content: {problem}", problem=f"content {problem}")

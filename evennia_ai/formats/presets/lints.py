@@ -9,7 +9,7 @@ from evennia_ai.engine.prompt.assembly.rules import LORE
 from evennia_ai.engine.prompt.components import ALL_GRANTS, HISTORY_ID
 from evennia_ai.engine.prompt.prefix_rules import describe_dependence
 from evennia_ai.engine.prompt.templates.unknown import unknown_macros
-from evennia_ai.formats.lorebooks.editing.without_effect import extensions_asked
+from evennia_ai.formats.lorebooks.editing.without_effect import list_wanted_extensions
 from evennia_ai.formats.presets.mapping import preset_components
 from evennia_ai.formats.presets.preset import HISTORY, SENT_TEXTS, Preset, PresetPrompt
 from evennia_ai.formats.presets.reading import SECRETS
@@ -27,7 +27,7 @@ def lint_preset(preset: Preset) -> Iterator[Finding]:
     yield from (Finding(each, True) for each in preset.notices if not each.startswith(SECRETS))
     if HISTORY in preset.switches and not preset.is_on(HISTORY):
         yield Finding("chatHistory is off: the model sees nothing of what was said", True)
-    yield from map(Finding, extensions_asked(one.content for one in preset.prompts))
+    yield from map(Finding, list_wanted_extensions(one.content for one in preset.prompts))
     yield from map(Finding, _list_doubts(preset))
 
 

@@ -20,7 +20,7 @@ from evennia_ai.engine.prompt.assembly.rules import MAX_TEXT, Names
 from evennia_ai.engine.prompt.components import MAX_CONTENT, MAX_DEPTH, is_plain_int
 from evennia_ai.engine.prompt.messages import TEXT_ROLES, Role
 from evennia_ai.engine.prompt.templates.macros import check_macros
-from evennia_ai.formats.file_kinds import json_of_file, told_of
+from evennia_ai.formats.file_kinds import describe_value, json_of_file
 from evennia_ai.formats.presets.preset import (
     DEFAULT_DEPTH,
     HISTORY,
@@ -87,7 +87,7 @@ def read_preset(
     source, repeated_members = _read_source(data, limits=limits)
     notices = list(repeated_members)
     if not any(key in body_of(source) for key in _PRESET_KEYS):
-        problem = told_of(source, wanted="preset") or (
+        problem = describe_value(source, wanted="preset") or (
             "has neither `prompts` nor `prompt_order` nor another member of a preset for"
             " chat completion; text completion has presets of its own, which are not read"
         )
@@ -142,7 +142,7 @@ def _read_source(
     else:
         check_plain(data, kind=KIND, where="preset")
     if not isinstance(value, Mapping):
-        problem = told_of(value, wanted="preset")
+        problem = describe_value(value, wanted="preset")
         problem = problem or "must be a JSON object, as SillyTavern exports it"
         raise FormatError(KIND, f"preset: {problem}")
     return value, twice

@@ -74,10 +74,10 @@ _READ: Final = frozenset(
 _CONNECTION: Final = ("chat_completion_source", "_model", "openrouter_", "azure_", "custom_")
 # The effect of each grant on a preset.
 _GIVES: Final[Mapping[Grant, str]] = {
-    "system_prompt": "its main prompt stands after the game's rules, where a card may replace it",
-    "fields": "its prompts stand before the history",
-    "after_history": "its prompts for after the history stand there",
-    "positions": "texts of the card, the persona and lore stand where its order has them",
+    "system_prompt": "its main prompt comes after the game's rules, where a card may replace it",
+    "fields": "its prompts are before the history",
+    "after_history": "its prompts for after the history are there",
+    "positions": "texts of the card, the persona and lore are where its order has them",
     "roles": "its prompts speak as system or assistant",
 }
 

@@ -1,7 +1,7 @@
-"""Scenarios: a prompt described in one file or one mapping, composed without the game.
+"""Scenarios: prompts described in one file or mapping, and composed without a game.
 
-The command line, the tests and the golden cases use them. Reading is strict (`reading`), running
-is the pipeline itself (`running`), and the result is plain values (`result`).
+The command line, the tests and the golden cases use them. `reading` is strict, `running` uses the
+engine's own pipeline, and `result` returns plain values.
 """
 
 from pathlib import Path
@@ -23,10 +23,18 @@ __all__ = [
 
 
 def run_scenario(data: object, *, folder: Path | None = None) -> dict[str, Any]:
-    """The result of the scenario `data`; with `turns`, `{"turns": [...]}`.
+    """Compose a scenario and return its result as plain values.
 
-    `folder` is where its paths count from, the current one by default. EvenniaAIError: the
-    scenario, its card or a book cannot be read, or what it requires does not fit.
+    Args:
+        data: the scenario, as parsed from YAML or JSON.
+        folder: the folder for relative paths in it; by default the current folder.
+
+    Returns:
+        The result of the turn; for a scenario with `turns`, `{"turns": [...]}`.
+
+    Raises:
+        EvenniaAIError: the scenario, its card or a book cannot be read, or required texts do not
+            fit.
     """
     scenario = read_scenario(data, folder=folder)
     results = [result_of(turn) for turn in composed_turns(scenario)]

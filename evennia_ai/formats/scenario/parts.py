@@ -1,4 +1,4 @@
-"""What a scenario is made of: its components, its card and its lorebooks, inline or from files."""
+"""Read the parts of a scenario, inline or from files: components, card, preset and lorebooks."""
 
 import json
 from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -32,8 +32,8 @@ from evennia_ai.engine.prompt.registry import with_statics
 from evennia_ai.formats.cards.card import Card, read_card
 from evennia_ai.formats.cards.components import DEFAULT_DEPTH, containment_notices
 from evennia_ai.formats.cards.loading import load_card
-from evennia_ai.formats.file_kinds import json_of_file, told_of
-from evennia_ai.formats.lorebooks.books import book_of_card, faults_in_own_data, read_book
+from evennia_ai.formats.file_kinds import describe_value, json_of_file
+from evennia_ai.formats.lorebooks.books import book_of_card, own_data_faults, read_book
 from evennia_ai.formats.presets.preset import Preset
 from evennia_ai.formats.presets.reading import read_preset
 from evennia_ai.formats.scenario.tables import (
@@ -60,10 +60,14 @@ _STATIC_BY_ID: Final = {component.id: component for component in STATIC_COMPONEN
 def read_components(
     rows: Sequence[tuple[str, Any]], *, placed: Mapping[str, int] = PLUGGABLE_IDS
 ) -> tuple[PromptComponent, ...]:
-    """The listed components, each with an ID and a key of its own.
+    """Read the components of a scenario, and give each one a unique ID and key.
 
-    `placed` are the IDs of others by their keys: who has such a key has that ID, and nobody else
-    is given it.
+    Args:
+        rows: the path and raw mapping of each component.
+        placed: reserved IDs by key. A component with such a key gets that ID.
+
+    Raises:
+        FormatError: a component is wrong, or an ID or key is taken.
     """
     tables = [_Row(path, known_keys(row, path=path, known=FIELDS), placed) for path, row in rows]
     taken = {row.id for row in tables if row.id is not None}.union(placed.values())
@@ -83,11 +87,13 @@ def component_set(
     settings: Sequence[PromptComponent],
     card: Sequence[PromptComponent],
 ) -> tuple[PromptComponent, ...]:
-    """All components of a scenario: the listed ones, those of its settings, its card, the game.
+    """Join the components of a scenario: listed ones, those of settings and card, and static ones.
 
-    A listed component stands for the card's one of the same key. FormatError: two want one ID, one
-    key comes from the list and from the settings, or a text is about who speaks where every prompt
-    begins with it.
+    A listed component replaces the card's component with the same key.
+
+    Raises:
+        FormatError: two components have one ID, a key is both listed and in the settings, or a text
+            that must be static depends on who speaks.
     """
     keys = {component.key for component in listed}
     for component in settings:
@@ -97,22 +103,6 @@ def component_set(
             )
     keys |= {component.key for component in settings}
     plugged = [component for component in card if component.key not in keys]
-    _check_ids(listed, plugged)
-    made = [*listed, *settings, *plugged]
-    _check_settled(made)
-    return tuple(with_statics(made))
-
-
-def _check_settled(components: Sequence[PromptComponent]) -> None:
-    for component in components:
-        try:
-            check_before_history(component)
-        except ComponentValueError as error:
-            raise FormatError(KIND, f"component '{component.key}': {error}") from error
-
-
-def _check_ids(listed: Sequence[PromptComponent], plugged: Sequence[PromptComponent]) -> None:
-    """The card's components keep their IDs; a listed one may not want one of them."""
     taken = {component.id: component.key for component in plugged}
     for component in listed:
         if component.id in taken:
@@ -121,10 +111,17 @@ def _check_ids(listed: Sequence[PromptComponent], plugged: Sequence[PromptCompon
                 f"components: ID {component.id} of '{component.key}' is that of"
                 f" '{taken[component.id]}'; take one that is no multiple of 10",
             )
+    components = [*listed, *settings, *plugged]
+    for component in components:
+        try:
+            check_before_history(component)
+        except ComponentValueError as error:
+            raise FormatError(KIND, f"component '{component.key}': {error}") from error
+    return tuple(with_statics(components))
 
 
 class _Row:
-    """One item of the list with the ID it gets."""
+    """One raw component of the list, and the ID it gets."""
 
     def __init__(self, path: str, row: dict[str, Any], ids: Mapping[str, int]) -> None:
         self.path = path
@@ -133,19 +130,19 @@ class _Row:
         place = read_row(_Place, placed, path=path)
         self.key = place.key if "key" in row else None
         self.id = place.id if "id" in row else None
-        self.base = _base(self, place)
+        self.base = _static_base(self, place)
         if self.id is None:
             self.id = self.base.id if self.base else ids.get(self.key or "")
 
     def rank(self) -> tuple[str, str]:
-        """What decides who gets the next free ID: nothing but the component itself."""
+        """Return the sort key for free IDs, so that they do not depend on the order of the list."""
         return self.key or "", json.dumps(self.row, sort_keys=True)
 
     def component(self) -> PromptComponent:
         fields = {name: self.row[name] for name in COPIED if name in self.row}
         fields.setdefault("trust", "author")
         depth: Any = fields.get("injection_depth")
-        if is_plain_int(depth) and depth > MAX_DEPTH:  # the top of the history all the same
+        if is_plain_int(depth) and depth > MAX_DEPTH:  # both are the top of the history
             fields["injection_depth"] = MAX_DEPTH
         try:
             if self.base is not None:
@@ -158,7 +155,7 @@ class _Row:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class _Place:
-    """What says which component a row is; all else is judged with the component itself."""
+    """The keys that identify a component; `PromptComponent` checks all others."""
 
     key: str = ""
     id: Whole = 0
@@ -169,8 +166,8 @@ class _Place:
 _PLACED: Final = tuple(one.name for one in dataclass_fields(_Place))
 
 
-def _base(row: _Row, place: _Place) -> PromptComponent | None:
-    """The static component that a row means by its key or ID; its ID and key cannot be changed."""
+def _static_base(row: _Row, place: _Place) -> PromptComponent | None:
+    """Return the static component with the key or ID of a row, neither of which may differ."""
     if place.scope != GAME.kind:
         raise NotYetError("a scope other than game", f"{row.path}.scope")
     key, at = row.key, row.id
@@ -188,7 +185,7 @@ def _base(row: _Row, place: _Place) -> PromptComponent | None:
 
 
 def _free_ids(taken: set[int]) -> Iterator[int]:
-    """IDs that nobody has; multiples of 10 are the engine's."""
+    """Return the free IDs; multiples of 10 are reserved for the engine."""
     return (n for n in range(FIRST_FREE_ID, 5000) if n % 10 and n not in taken)
 
 
@@ -205,7 +202,7 @@ def _check_unique(rows: Sequence[_Row], components: Sequence[PromptComponent]) -
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class NoteRow:
-    """An author's note, as it may be written."""
+    """The keys of an author's note."""
 
     content: str
     depth: Depth = 4
@@ -226,10 +223,7 @@ class _BookRow:
 
 
 class Files:
-    """Reads what a scenario names; `notices` tells what its author should know.
-
-    `absent` are decorators of entries that count for nothing in it.
-    """
+    """A reader of the files of a scenario, which collects notices for its author."""
 
     def __init__(
         self,
@@ -247,7 +241,7 @@ class Files:
         self._labels: set[str] = set()
 
     def card(self, given: object) -> Card:
-        """The card of the file or the object `given`."""
+        """Read the card from a path or an object."""
         if isinstance(given, str):
             card = card_file(self.folder / given)
         elif isinstance(given, dict):
@@ -261,7 +255,7 @@ class Files:
         return card
 
     def preset(self, given: object) -> Preset:
-        """The preset of the file or the object `given`, with all grants: its author vouches."""
+        """Read the preset from a path or an object."""
         if isinstance(given, str):
             path = self.folder / given
             data: bytes | dict[str, Any] = read_bytes(path, kind="preset")
@@ -280,38 +274,41 @@ class Files:
     def books(
         self, card: Card | None, rows: list[tuple[str, Any]], *, rules: LorePreset
     ) -> tuple[Lorebook, ...]:
-        """The card's own book and the listed ones, each once (`rules` say where it then hangs).
+        """Read the listed books and the card's own, each only once.
 
-        A card's book that is listed as well counts as it is listed.
+        If the card's book is listed too, the listed one counts.
+
+        Args:
+            rules: decide which attachment counts for a book that is listed several times.
         """
-        listed = [self._listed(path, row) for path, row in rows]
+        listed = [self._read_listed(path, row) for path, row in rows]
         books = []
-        for found in self._once(listed, rules):
-            book = self._book(found, label=self._free(found.label or "book"))
+        for found in self._without_repeats(listed, rules):
+            book = self._read_book(found, label=self._free_label(found.label or "book"))
             if any(entry.refused for entry in book.entries):
-                for fault in faults_in_own_data(found.data, label=book.label):
+                for fault in own_data_faults(found.data, label=book.label):
                     raise fault
             books.append(book)
         if card is not None and card.character_book is not None:
             name = _own_name(card.character_book) or card.name
-            found = _found(name, card.character_book, attach="character")
+            found = _listed_book(name, card.character_book, attach="character")
             found = replace(found, data=book_of_card(found.data))
             try:
-                own = self._book(found, label=found.label or "book", grants=self.card_grants)
+                own = self._read_book(found, label=found.label or "book", grants=self.card_grants)
             except FormatError as error:
-                told = f"cannot be read and is left out: {error.message}"
-                self.notices.append(f"lorebook {name}: {told}")
+                problem = f"cannot be read and is left out: {error.message}"
+                self.notices.append(f"lorebook {name}: {problem}")
             else:
-                counting = copy_of(own, books, world=linked_world(card.extensions))
-                if counting is None:
-                    books.insert(0, with_label(own, self._free(own.label)))
+                copy = copy_of(own, books, world=linked_world(card.extensions))
+                if copy is None:
+                    books.insert(0, with_label(own, self._free_label(own.label)))
                 else:
-                    self.notices.append(f"lorebook {counting.label}: {told_of_copy(own, counting)}")
+                    self.notices.append(f"lorebook {copy.label}: {told_of_copy(own, copy)}")
         for book in books:
             self.notices += [f"lorebook {book.label}: {notice}" for notice in book.notices]
         return tuple(books)
 
-    def _listed(self, path: str, row: object) -> "_ListedBook":
+    def _read_listed(self, path: str, row: object) -> "_ListedBook":
         read = read_row(_BookRow, {"book": row} if isinstance(row, str) else row, path=path)
         given = read.book
         stem = ""
@@ -323,10 +320,12 @@ class Files:
         if not isinstance(given, dict):
             raise wrong(f"{path}.book", given, "a path or a book's object")
         label = read.name or _own_name(given) or stem
-        return _found(label, given, attach=read.attach, mode=read.mode)
+        return _listed_book(label, given, attach=read.attach, mode=read.mode)
 
-    def _once(self, listed: list["_ListedBook"], rules: LorePreset) -> list["_ListedBook"]:
-        """The listed books; one that is there several times hangs at one of its places only."""
+    def _without_repeats(
+        self, listed: list["_ListedBook"], rules: LorePreset
+    ) -> list["_ListedBook"]:
+        """Keep one listing of each book: the one that SillyTavern's or our rules prefer."""
         kept: dict[tuple[str, int], _ListedBook] = {}
         for book in sorted(listed, key=_PREFERENCES[rules]):  # stable: equals stay as listed
             first = kept.setdefault(book.identity, book)
@@ -337,7 +336,9 @@ class Files:
                 )
         return [book for book in listed if kept[book.identity] is book]
 
-    def _book(self, found: "_ListedBook", *, label: str, grants: Grants = ALL_GRANTS) -> Lorebook:
+    def _read_book(
+        self, found: "_ListedBook", *, label: str, grants: Grants = ALL_GRANTS
+    ) -> Lorebook:
         return read_book(
             found.data,
             label=label,
@@ -348,8 +349,8 @@ class Files:
             absent=self.absent,
         )
 
-    def _free(self, label: str) -> str:
-        """The label, with a number where another book of the scenario has it."""
+    def _free_label(self, label: str) -> str:
+        """Return the label, with a number if another book of the scenario has it."""
         free, number = label, 2
         while free in self._labels:
             free, number = f"{label} ({number})", number + 1
@@ -361,7 +362,7 @@ class Files:
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
 class _ListedBook:
-    """A book as its file or the scenario has it, and where it hangs."""
+    """The raw JSON of a book, with its attachment."""
 
     label: str
     attach: str
@@ -371,11 +372,11 @@ class _ListedBook:
 
     @property
     def identity(self) -> tuple[str, int]:
-        """What makes two rows one book: their name and their content."""
+        """The name and the content of the book, which are equal for repeated listings."""
         return self.label, self.revision
 
 
-def _found(
+def _listed_book(
     label: str, data: Mapping[str, Any], *, attach: str, mode: BookMode | None = None
 ) -> _ListedBook:
     revision = content_revision(data)
@@ -386,22 +387,23 @@ def _narrow_first(book: _ListedBook) -> int:
     return ATTACH_RANK[book.attach]
 
 
-def _as_the_application(book: _ListedBook) -> tuple[bool, bool, int]:
-    """SillyTavern skips a chat's book that is global, and a character's that is either; else wide
-    goes before narrow.
+def _as_in_sillytavern(book: _ListedBook) -> tuple[bool, bool, int]:
+    """Return a sort key: global before chat, then wide attachments before narrow ones.
+
+    SillyTavern skips a chat's book that is also global, and a character's that is either.
     """
     rank = ATTACH_RANK[book.attach]
     return rank != ATTACH_RANK["global"], rank != ATTACH_RANK["chat"], -rank
 
 
-# Which of several places a book keeps that is listed for all of them: the first by this order.
+# Of several listings of a book, the first in this order counts.
 _PREFERENCES: Final[Mapping[LorePreset, Callable[[_ListedBook], Any]]] = MappingProxyType(
-    {"evennia_ai": _narrow_first, "sillytavern": _as_the_application}
+    {"evennia_ai": _narrow_first, "sillytavern": _as_in_sillytavern}
 )
 
 
 def card_file(path: Path) -> Card:
-    """The card in a file, JSON, PNG or CHARX; FormatError names the file."""
+    """Load the card in a JSON, PNG or CHARX file; FormatError names the file."""
     content = read_bytes(path, kind="card")
     try:
         return load_card(content).card
@@ -410,22 +412,22 @@ def card_file(path: Path) -> Card:
 
 
 def book_file(path: Path) -> tuple[dict[str, Any], tuple[str, ...]]:
-    """The JSON object in a lorebook's file, and a notice for each member written twice."""
+    """Return the JSON object in a lorebook's file, and a notice for each repeated member."""
     content = read_bytes(path, kind="book")
     value, twice = json_of_file(content, wanted="book", where=str(path))
     if not isinstance(value, dict):
-        told = told_of(value, wanted="book") or "must be an object with `entries`"
-        raise FormatError("book", f"{path}: {told}")
+        problem = describe_value(value, wanted="book") or "must be an object with `entries`"
+        raise FormatError("book", f"{path}: {problem}")
     return value, twice
 
 
 def content_revision(book: Mapping[str, Any]) -> int:
-    """A book outside the store is known by its content."""
+    """Return a revision number for a book outside the store, from a hash of its content."""
     return int(sha256(json.dumps(book, sort_keys=True).encode()).hexdigest()[:12], 16)
 
 
 def _own_name(book: Mapping[str, Any]) -> str:
-    """What a book calls itself."""
+    """Return the name in a book's file, "" if there is none."""
     inner = book.get("data") if book.get("spec") == "lorebook_v3" else book
     name = inner.get("name") if isinstance(inner, dict) else None
     return name.strip() if isinstance(name, str) else ""

@@ -1,7 +1,7 @@
-"""A scenario file's values -> Scenario. Nothing is guessed and nothing is ignored.
+"""Read a scenario from the values of its file, without guessing or ignoring anything.
 
-Unknown keys and wrong types are errors that name their path; what this version does not do yet is
-refused by name. Paths count from the folder of the scenario's file.
+Unknown keys and wrong types are errors that name their path. Features that this version lacks are
+refused by name. Paths are relative to the folder of the scenario's file.
 """
 
 from collections.abc import Mapping, Sequence
@@ -66,7 +66,7 @@ def _fact(path: str, value: object) -> Fact:
 
 
 def _facts(given: Any) -> Facts:
-    """What is true in the scene, for entries that ask."""
+    """Read the facts of the scene, which conditions of entries test."""
     if given is None:
         return {}
     if not isinstance(given, dict):
@@ -88,7 +88,7 @@ def _assembly(given: Any, lore: ActivationRules, preset: Preset | None) -> Assem
 
 
 def _is_moment(text: str) -> bool:
-    """True for ISO 8601, of a day that has another before and after it, in whatever zone."""
+    """True for a time in ISO 8601, except in the first and last year, which a zone may overflow."""
     try:
         return not text or 1 < datetime.fromisoformat(text).year < MAXYEAR
     except ValueError:
@@ -96,12 +96,12 @@ def _is_moment(text: str) -> bool:
 
 
 def _zone(text: str) -> tzinfo:
-    """Return the zone of a name, or of an offset such as +05:30.
+    """Return the zone with this name, or with an offset such as +05:30.
 
     Raises:
-        ValueError, OSError, KeyError: There is no such zone.
+        ValueError, OSError, KeyError: there is no such zone.
     """
-    if text == "UTC":  # known without the files that other zones are in
+    if text == "UTC":  # works without the time zone files of the system
         return UTC
     if text[:1] in ("+", "-"):
         zone = datetime.fromisoformat(f"2000-01-01T00:00{text}").tzinfo
@@ -119,7 +119,7 @@ def _is_zone(text: str) -> bool:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Settings:
-    """`settings` of a scenario, as they may be written."""
+    """The key `settings` of a scenario."""
 
     user: str | None = None
     user_icon: str | None = None
@@ -145,7 +145,7 @@ class Settings:
     card_grants: Rows = None
     now: Annotated[str, Must("a date and time such as 2026-11-28T15:04:05", _is_moment)] = ""
     zone: Annotated[str, Must("a time zone such as UTC, Europe/Oslo or +05:30", _is_zone)] = "UTC"
-    """The zone of `now`, where it names none; else the one that it is told in."""
+    """The zone of `now` if that has no offset; else the zone that `now` is converted to."""
     facts: Annotated[Facts, PlainValidator(_facts), Must("a mapping of names")] = field(
         default_factory=dict
     )
@@ -153,11 +153,11 @@ class Settings:
         default_factory=ActivationRules
     )
     assembly: Annotated[Any, Must("a mapping")] = None
-    """Read once the rules of lore are known, which may decide the ties: `Scenario.assembly`."""
+    """Raw rules of assembly; `Scenario.assembly` has them after reading, which needs `lore`."""
 
     @property
     def limit_tokens(self) -> int:
-        """Tokens of the context without the reply's reserve."""
+        """The tokens for the prompt: those of the context without those of the reply."""
         return self.context_tokens - self.reply_tokens
 
     @property
@@ -176,7 +176,7 @@ class Settings:
 
     @property
     def grants(self) -> Grants:
-        """What the card may do: all where the author vouches for it, else what is granted."""
+        """The card's grants: those given, else all if the author vouches for the card."""
         if self.card_grants is None:
             return ALL_GRANTS if self.card_trust == "author" else NO_GRANTS
         rows = listed(self.card_grants, path="settings.card_grants")
@@ -185,7 +185,7 @@ class Settings:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Persona:
-    """Who the partner is."""
+    """The person who speaks with the character."""
 
     name: str | None
     description: str
@@ -193,7 +193,7 @@ class Persona:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class TurnText:
-    """What was said up to one turn, the event that is answered in it, and the facts then."""
+    """The input of one turn: the history, the event to answer, and facts of the moment."""
 
     history: tuple[Message, ...]
     event: Message | None
@@ -202,7 +202,7 @@ class TurnText:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Scenario:
-    """A prompt described by one file; `several` says that the file has `turns`."""
+    """A scenario that was read."""
 
     settings: Settings
     assembly: AssemblyRules
@@ -214,12 +214,13 @@ class Scenario:
     persona: Persona | None
     turns: tuple[TurnText, ...]
     several: bool
+    """True if the file has the key `turns`."""
     notices: tuple[str, ...]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class _File:
-    """The keys of a scenario."""
+    """The top-level keys of a scenario."""
 
     card: Annotated[Any, Must("a path to a card's file, or the card itself")] = None
     lorebooks: Rows = None
@@ -271,13 +272,17 @@ class _EventRow:
 
 
 def read_scenario(data: object, *, folder: Path | None = None) -> Scenario:
-    """The scenario that `data` describes; `folder` is where its paths count from.
+    """Read a scenario from the values of its file.
 
-    FormatError: it cannot be read as a scenario, or its card or a book cannot be read.
+    Args:
+        folder: the folder for relative paths; by default the current folder.
+
+    Raises:
+        FormatError: the scenario, its card or a book cannot be read.
     """
     check_plain(data, kind=KIND, where="the scenario")
     file = read_row(_File, data, path="")
-    settings = _settings(file.settings)
+    settings = _read_settings(file.settings)
     files = Files(
         folder or Path.cwd(),
         card_grants=settings.grants,
@@ -297,18 +302,18 @@ def read_scenario(data: object, *, folder: Path | None = None) -> Scenario:
         card=card,
         books=books,
         components=read_components(
-            listed(file.components, path="components"), placed=_placed(preset)
+            listed(file.components, path="components"), placed=_ids_by_key(preset)
         ),
-        notes=_notes(listed(file.notes, path="notes")),
-        persona=_persona(file.persona),
-        turns=_turns(file),
+        notes=_read_notes(listed(file.notes, path="notes")),
+        persona=_read_persona(file.persona),
+        turns=_read_turns(file),
         several=file.turns is not None,
         notices=tuple(files.notices),
     )
 
 
-def _placed(preset: Preset | None) -> Mapping[str, int]:
-    """The IDs that keys have without being given one: the engine's, or those of the preset."""
+def _ids_by_key(preset: Preset | None) -> Mapping[str, int]:
+    """Return the IDs of keys that need none of their own: the engine's, or the preset's."""
     if preset is None:
         return PLUGGABLE_IDS
     made = preset_components(preset, grants=ALL_GRANTS)
@@ -316,12 +321,16 @@ def _placed(preset: Preset | None) -> Mapping[str, int]:
 
 
 def read_scenario_file(path: Path) -> Scenario:
-    """The scenario in a YAML or JSON file; its paths count from the file's folder."""
+    """Read a scenario from a YAML or JSON file, whose folder is the one for relative paths.
+
+    Raises:
+        FormatError: the scenario, its card or a book cannot be read.
+    """
     data = read_document(path, kind=KIND)
     return read_scenario({} if data is None else data, folder=path.parent)
 
 
-def _settings(given: Any) -> Settings:
+def _read_settings(given: Any) -> Settings:
     read = read_row(Settings, {} if given is None else given, path="settings")
     if read.reply_tokens >= read.context_tokens:
         raise FormatError(
@@ -329,13 +338,16 @@ def _settings(given: Any) -> Settings:
             f"settings: reply_tokens {read.reply_tokens} leaves nothing of context_tokens"
             f" {read.context_tokens}; it must be less",
         )
-    counter_named(read.tokenizer)
+    counter_named(read.tokenizer)  # refuse an unknown name now, not in the first turn
     lore = replace(read.lore, greeting_index=read.greeting_index, user_icon=read.user_icon or None)
     return replace(read, user=read.user or None, lore=lore)
 
 
-def _notes(rows: Sequence[tuple[str, Any]]) -> tuple[AuthorsNote, ...]:
-    notes = tuple(_note(path, row) for path, row in rows)
+def _read_notes(rows: Sequence[tuple[str, Any]]) -> tuple[AuthorsNote, ...]:
+    notes = tuple(
+        AuthorsNote(**asdict(read_row(_NoteRow, row, path=path)), trust="author")
+        for path, row in rows
+    )
     keys = [note.key for note in notes]
     for (path, _), key in zip(rows, keys, strict=True):
         if key and keys.count(key) > 1:
@@ -343,21 +355,17 @@ def _notes(rows: Sequence[tuple[str, Any]]) -> tuple[AuthorsNote, ...]:
     return notes
 
 
-def _note(path: str, row: Any) -> AuthorsNote:
-    return AuthorsNote(**asdict(read_row(_NoteRow, row, path=path)), trust="author")
-
-
-def _persona(given: Any) -> Persona | None:
+def _read_persona(given: Any) -> Persona | None:
     if given is None:
         return None
     read = read_row(_PersonaRow, given, path="persona")
     return Persona(name=read.name or None, description=read.description or "")
 
 
-def _turns(file: _File) -> tuple[TurnText, ...]:
-    blocks = _blocks(file.dynamic_context, path="dynamic_context")
+def _read_turns(file: _File) -> tuple[TurnText, ...]:
+    blocks = _read_blocks(file.dynamic_context, path="dynamic_context")
     if file.turns is None:
-        return (_turn(file.history, file.event, blocks, path=""),)
+        return (_read_turn(file.history, file.event, blocks, path=""),)
     for key in ("history", "event"):
         if getattr(file, key) is not None:
             raise FormatError(KIND, f"{key}: with turns it belongs to each turn")
@@ -365,37 +373,36 @@ def _turns(file: _File) -> tuple[TurnText, ...]:
         (path, read_row(_TurnRow, row, path=path)) for path, row in listed(file.turns, path="turns")
     ]
     return tuple(
-        _turn(
+        _read_turn(
             row.history,
             row.event,
             blocks
             if row.dynamic_context is None
-            else _blocks(row.dynamic_context, path=f"{path}.dynamic_context"),
+            else _read_blocks(row.dynamic_context, path=f"{path}.dynamic_context"),
             path=f"{path}.",
         )
         for path, row in rows
     )
 
 
-def _blocks(given: list[Any] | None, *, path: str) -> tuple[DynamicBlock, ...]:
+def _read_blocks(given: list[Any] | None, *, path: str) -> tuple[DynamicBlock, ...]:
     return tuple(
         DynamicBlock(key=str(index), text=text_at(at, text))
         for index, (at, text) in enumerate(listed(given, path=path))
     )
 
 
-def _turn(
+def _read_turn(
     history: list[Any] | None, event: Any, blocks: tuple[DynamicBlock, ...], *, path: str
 ) -> TurnText:
-    """One turn; `path` ends with a dot where its keys stand in a list."""
+    """Read one turn; `path` is "" or ends with a dot."""
     rows = read_rows(_MessageRow, history, path=f"{path}history")
+    message = None
+    if event is not None:
+        read = read_row(_EventRow, event, path=f"{path}event")
+        message = event_message(read.content, name=read.name or None)
     return TurnText(
         blocks=blocks,
         history=tuple(said(row.role, row.content, name=row.name or None) for row in rows),
-        event=None if event is None else _event(event, path=f"{path}event"),
+        event=message,
     )
-
-
-def _event(row: Any, *, path: str) -> Message:
-    read = read_row(_EventRow, row, path=path)
-    return event_message(read.content, name=read.name or None)

@@ -1,4 +1,4 @@
-"""The result object of one composed turn, as plain values for JSON."""
+"""Describe a composed turn in plain values, for JSON."""
 
 from collections.abc import Iterable, Mapping, Sequence
 from collections.abc import Set as AbstractSet
@@ -24,7 +24,7 @@ AROUND_NOTE: Final = frozenset({"note_top", "note_bottom"})
 
 
 def result_of(turn: ComposedTurn) -> dict[str, Any]:
-    """What `run_scenario` gives for one turn."""
+    """Return the result of one turn, as `run_scenario` returns it."""
     prompt, lore = turn.made.prompt, turn.made.lore
     follow = _messages_after(prompt.messages)
     return {
@@ -47,7 +47,7 @@ def result_of(turn: ComposedTurn) -> dict[str, Any]:
 
 
 def _cache(turn: ComposedTurn) -> dict[str, Any]:
-    """Where a provider may cache, and what this prompt shares with the one of the turn before."""
+    """Describe the cache breakpoints, and the prefix shared with the prompt of the turn before."""
     prompt = turn.made.prompt
     account = prompt.account(turn.before) if turn.before is not None else None
     return {
@@ -91,11 +91,11 @@ def _activated(
 def _placed(
     messages: Sequence[Message], entries: Iterable[ActiveEntry], follow: Mapping[str, int]
 ) -> dict[str, Any]:
-    """Labels of the active entries as they come out, top to bottom, by the position they asked.
+    """Return the labels of active entries by position, from top to bottom.
 
-    Those of one depth and role are one list, and so are those beside one component; what stands
-    beside the message that has its key has lists of its own, by the depth of that. An outlet's
-    text is part of the component that names it and has no stretch of its own.
+    Entries of one depth and role form a list, and so do entries next to one component. Entries next
+    to the message with their key have lists of their own, by its depth. The text of an outlet is
+    part of the component that shows it.
     """
     active = {entry.origin: entry for entry in entries}
     parts = chain.from_iterable(message.parts for message in messages)
@@ -132,12 +132,12 @@ def _at_depths(spots: Mapping[tuple[int | None, str], list[str]]) -> list[dict[s
 
 
 def _depth(entry: ActiveEntry, follow: Mapping[str, int]) -> int | None:
-    """Depth from the newest message; one counted from the oldest is told as it came out."""
+    """Return the depth from the newest message, also for entries counted from the oldest."""
     return follow.get(entry.origin, entry.depth) if entry.from_oldest else entry.depth
 
 
 def _messages_after(messages: Sequence[Message]) -> dict[str, int]:
-    """For the origin of each injected message, how many conversation messages follow it."""
+    """Return, by the origin of each injected message, how many conversation messages follow it."""
     after: dict[str, int] = {}
     count = 0
     for message in reversed(messages):
@@ -149,7 +149,7 @@ def _messages_after(messages: Sequence[Message]) -> dict[str, int]:
 
 
 def _notes(turn: ComposedTurn) -> list[dict[str, Any]]:
-    """Each note: whether it was due, and its text as it stands in the prompt, lore around it."""
+    """Return for each note if it was due, and its text in the prompt with the lore around it."""
     inputs = turn.inputs
     users = inputs.history.user_messages + (inputs.event is not None)
     around = {e.origin for e in turn.made.lore.entries if e.position in AROUND_NOTE}
@@ -171,9 +171,9 @@ def _notes(turn: ComposedTurn) -> list[dict[str, Any]]:
 def _note_text(
     origins: AbstractSet[str], pieces: Sequence[Fragment], staying: Iterable[Message]
 ) -> str:
-    """What the pieces of these origins are together, or the message that stays and is of one.
+    """Return the joined text of these origins, else of their message that stays, else "".
 
-    "" where there is neither. What else their message holds is not theirs.
+    Other texts in the same message are not included.
     """
     found = [piece for piece in pieces if piece.claim.origin in origins]
     if found and (joint := found[0].claim.shared) is not None:
@@ -184,7 +184,7 @@ def _note_text(
 
 
 def _timed(turn: ComposedTurn) -> dict[str, list[str]]:
-    """What stays and what rests after the turn; a dry run knows of neither."""
+    """Return the entries that are sticky or in cooldown after the turn; none in a dry run."""
     if turn.inputs.rules.lore.dry_run:
         return {"sticky": [], "cooldown": []}
     after = turn.made.lore.after
@@ -195,7 +195,7 @@ def _timed(turn: ComposedTurn) -> dict[str, list[str]]:
 
 
 def _decorators(turn: ComposedTurn) -> dict[str, list[list[Any]]]:
-    """The decorators that count, by label; every active entry is there."""
+    """Return the decorators with effect by label, including active entries without any."""
     found: dict[str, list[list[Any]]] = {entry.label: [] for entry in turn.made.lore.entries}
     for name, decorators in decorators_of(turn.inputs.books).items():
         found[name] = [[decorator, list(values)] for decorator, values in decorators]
@@ -216,7 +216,7 @@ def _verdict(verdict: Verdict) -> dict[str, Any]:
 
 
 def _notices(turn: ComposedTurn) -> Iterable[str]:
-    """What the author should know: of the files, and names in templates that nobody knows."""
+    """Yield the notices on files, unknown names in templates, and texts that break the cache."""
     yield from turn.notices
     inputs = turn.inputs
     named = (*ALWAYS_KNOWN, *SAID_LAST, *FIELDS, *(CLOCKED if inputs.now else ()))

@@ -1,10 +1,9 @@
-"""A scenario's turns, composed one after the other.
+"""Compose the turns of a scenario one after the other.
 
-Carried from turn to turn: the cut of the history, where anchored notes stand, the texts that stay
-in the history, and what lore remembers.
+Each turn passes some state to the next: the cut of the history, the places of anchored notes, texts
+that stay in the history, and the state of lore.
 
-Beside the conversation lore may ask about facts (`character.tags`) and look for its keys in texts
-of the card and the persona; neither is part of what was said.
+Lore may also test facts (`character.tags`), and search texts of the card and the persona for keys.
 """
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
@@ -49,7 +48,7 @@ from evennia_ai.formats.presets.mapping import keys_left_out, place_texts, repla
 from evennia_ai.formats.scenario.parts import component_set
 from evennia_ai.formats.scenario.reading import Scenario, TurnText
 
-# The components of the card and the persona that hold a text for scanning, by key.
+# The sources that lore may scan, by the key of the component that has the text.
 _HOLDERS: Final[Mapping[str, SourceName]] = MappingProxyType(
     {
         "persona_description": "persona",
@@ -62,7 +61,7 @@ _HOLDERS: Final[Mapping[str, SourceName]] = MappingProxyType(
 
 
 def facts_of(card: Card | None, *, given: Facts) -> Facts:
-    """The facts of a scenario: who the character is, and what its author says, which wins."""
+    """Return the facts of a scenario: those of the card, and the given ones, which win."""
     known: dict[str, Fact] = {GENERATION_KIND: NORMAL}
     if card is not None:
         known |= {CHARACTER_NAME: card.name, CHARACTER_TAGS: card.tags}
@@ -70,7 +69,7 @@ def facts_of(card: Card | None, *, given: Facts) -> Facts:
 
 
 class ScannedSources:
-    """Texts for scanning, compiled once: `plugged` are the components of the card and persona."""
+    """The texts of the card and the persona that lore may scan, compiled once."""
 
     def __init__(self, plugged: Iterable[PromptComponent], card: Card | None) -> None:
         texts: dict[SourceName, str] = {
@@ -85,64 +84,63 @@ class ScannedSources:
         }
 
     def expanded(self, values: Mapping[str, str], dice: Dice) -> dict[SourceName, str]:
-        """Each text as it reads in this turn, its macros expanded."""
+        """Return the texts with their macros expanded for a turn."""
         return fill_each(self._templates, values, dice, Meter(SCANNED_WORK))
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ComposedTurn:
-    """One turn of a scenario: what went in, what came out, and what was sent in the turn before."""
+    """One turn of a scenario with its prompt."""
 
     inputs: Inputs
     made: Composition
     before: Sent | None = None
+    """The prompt of the turn before."""
     notices: tuple[str, ...] = ()
-    """What the author of the scenario should know of its files."""
+    """Notices on the files of the scenario, for its author."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class _Carried:
-    """What one turn leaves to the next.
-
-    `staying` are the texts that stay, each with the number of messages that were said before it.
-    """
+class _TurnState:
+    """The state that one turn passes to the next."""
 
     cut: int = 0
     anchors: Anchors = field(default_factory=dict)
     staying: tuple[tuple[int, Message], ...] = ()
+    """Texts that stay in the history, each with the number of messages before it."""
     lore: LoreState = NO_STATE
     sent: Sent | None = None
 
 
 def composed_turns(scenario: Scenario) -> Iterator[ComposedTurn]:
-    """Every turn of the scenario, in order. BudgetError: what a turn requires does not fit."""
-    stage = _Stage(scenario)
-    carried = _Carried()
+    """Compose every turn of a scenario, in order.
+
+    Raises:
+        BudgetError: the required texts of a turn do not fit.
+    """
+    shared = _SharedInputs(scenario)
+    state = _TurnState()
     for number, text in enumerate(scenario.turns):
-        inputs = stage.inputs(text, number=number, carried=carried)
+        inputs = shared.turn_inputs(text, number=number, state=state)
         made = compose_with_lore(inputs)
-        yield ComposedTurn(inputs=inputs, made=made, before=carried.sent, notices=scenario.notices)
-        carried = _left(made, carried, said=stage.said_before(text))
-
-
-def _left(made: Composition, carried: _Carried, *, said: int) -> _Carried:
-    """What the next turn begins with, after this one was asked with so many messages `said`."""
-    prompt = made.prompt
-    kept = (one for one in carried.staying if one[0] <= said)
-    fresh = ((said, message) for message in texts_left_in_history(prompt.messages))
-    return _Carried(
-        cut=prompt.cut,
-        anchors=prompt.anchors,
-        staying=(*kept, *fresh),
-        lore=made.lore.after,
-        sent=prompt.sent,
-    )
+        yield ComposedTurn(inputs=inputs, made=made, before=state.sent, notices=scenario.notices)
+        prompt = made.prompt
+        said = len(shared.greeting) + len(text.history)
+        kept = (one for one in state.staying if one[0] <= said)
+        fresh = ((said, message) for message in texts_left_in_history(prompt.messages))
+        state = _TurnState(
+            cut=prompt.cut,
+            anchors=prompt.anchors,
+            staying=(*kept, *fresh),
+            lore=made.lore.after,
+            sent=prompt.sent,
+        )
 
 
 def _with_staying(
     said: Sequence[Message], staying: Sequence[tuple[int, Message]]
 ) -> Iterator[Message]:
-    """What was said, and in it what stays; a history that became shorter lost what came later."""
+    """Yield the history with the texts that stay in it; a shorter history loses the later ones."""
     at = 0
     for place, message in staying:
         if place <= len(said):
@@ -152,68 +150,60 @@ def _with_staying(
     yield from said[at:]
 
 
-class _Stage:
-    """What all turns of a scenario share, worked out once."""
+class _SharedInputs:
+    """The inputs that all turns of a scenario share, computed once."""
 
     def __init__(self, scenario: Scenario) -> None:
-        plugged = _plugged(scenario)
+        settings = scenario.settings
+        plugged = _pluggable_components(scenario)
+        own: list[PromptComponent] = []
+        if settings.system_prompt:
+            own.append(STATIC_COMPONENTS[0].changed(content=settings.system_prompt, trust="author"))
         self.scenario = scenario
-        components = apply_formats(_components(scenario, plugged), scenario.assembly)
+        components = apply_formats(
+            component_set(scenario.components, settings=own, card=plugged), scenario.assembly
+        )
         self.components = ComponentSet(components)
         self.notes = Notes(scenario.notes)
-        self.values = macro_values(scenario.card, user=_user(scenario))
-        self.clocked = {**self.values, **clock_values(scenario.settings.moment)}
+        self.values = macro_values(scenario.card, user=_user_name(scenario))
+        self.clocked = {**self.values, **clock_values(settings.moment)}
         self.greeting = _greeting(scenario, self.clocked)
         self.sources = ScannedSources(plugged, scenario.card)
-        self.facts = facts_of(scenario.card, given=scenario.settings.facts)
+        self.facts = facts_of(scenario.card, given=settings.facts)
 
-    def inputs(self, text: TurnText, *, number: int, carried: _Carried) -> Inputs:
-        """What the prompt of the turn `number`, from 0, depends on."""
-        scenario = self.scenario
+    def turn_inputs(self, text: TurnText, *, number: int, state: _TurnState) -> Inputs:
+        """Return the inputs of the prompt of one turn; the first turn has the number 0."""
+        scenario, settings = self.scenario, self.scenario.settings
         dice = _dice(scenario, number)
         said = (*self.greeting, *text.history)
-        history = History(_with_staying(said, carried.staying))
-        is_shorter = carried.cut > history.stop
+        history = History(_with_staying(said, state.staying))
+        is_shorter = state.cut > history.stop  # than in the turn before
+        heard = history.counted(history.earlier) + (text.event is not None)
         return Inputs(
             components=self.components,
-            rules=_rules(scenario, dice),
+            rules=ComposeRules(
+                budget=BudgetRules(limit_tokens=settings.limit_tokens),
+                layout=settings.layout,
+                blocks=settings.blocks,
+                counter=settings.counter,
+                assembly=scenario.assembly,
+                lore=settings.lore,
+                dice=dice,
+            ),
             history=history,
             event=text.event,
             notes=self.notes,
             books=scenario.books,
             blocks=text.blocks,
             values=self.values,
-            cut=0 if is_shorter else carried.cut,
-            anchors={} if is_shorter else carried.anchors,
-            lore_state=carried.lore,
-            now=scenario.settings.moment,
-            clock=_clock(number, history, text.event),
+            cut=0 if is_shorter else state.cut,
+            anchors={} if is_shorter else state.anchors,
+            lore_state=state.lore,
+            now=settings.moment,
+            clock=Clock(turns=number + 1, messages=heard),  # no seconds pass in a scenario
             facts=self.facts,
             sources=self.sources.expanded(self.clocked, dice),
         )
-
-    def said_before(self, text: TurnText) -> int:
-        """How many messages stand before the event of this turn."""
-        return len(self.greeting) + len(text.history)
-
-
-def _clock(number: int, history: History, event: Message | None) -> Clock:
-    """The turn's own number from 1, and what was heard up to it; no time passes in a scenario."""
-    heard = history.counted(history.earlier) + (event is not None)
-    return Clock(turns=number + 1, messages=heard)
-
-
-def _rules(scenario: Scenario, dice: Dice) -> ComposeRules:
-    settings = scenario.settings
-    return ComposeRules(
-        budget=BudgetRules(limit_tokens=settings.limit_tokens),
-        layout=settings.layout,
-        blocks=settings.blocks,
-        counter=settings.counter,
-        assembly=scenario.assembly,
-        lore=settings.lore,
-        dice=dice,
-    )
 
 
 def _dice(scenario: Scenario, number: int) -> Dice:
@@ -221,25 +211,12 @@ def _dice(scenario: Scenario, number: int) -> Dice:
     return Dice(turn=f"{seed}:{number}", conversation=str(seed))
 
 
-def _components(
-    scenario: Scenario, plugged: Sequence[PromptComponent]
-) -> tuple[PromptComponent, ...]:
-    settings = scenario.settings
-    own: list[PromptComponent] = []
-    if settings.system_prompt:
-        own.append(STATIC_COMPONENTS[0].changed(content=settings.system_prompt, trust="author"))
-    return component_set(scenario.components, settings=own, card=plugged)
-
-
-def _plugged(scenario: Scenario) -> Sequence[PromptComponent]:
-    """The components of the card, the partner's description and the preset.
-
-    They have their own IDs, or those of the preset.
-    """
+def _pluggable_components(scenario: Scenario) -> Sequence[PromptComponent]:
+    """Return the components of the card, the persona and the preset, placed by the preset."""
     preset = scenario.preset
     if preset is None:
-        return _texts(scenario, {})
-    texts = _texts(scenario, replaceable_texts(preset, grants=ALL_GRANTS))
+        return _card_and_persona(scenario, {})
+    texts = _card_and_persona(scenario, replaceable_texts(preset, grants=ALL_GRANTS))
     off = keys_left_out(preset, "normal")
     return [
         one.changed(enabled=False) if one.key in off else one
@@ -247,10 +224,11 @@ def _plugged(scenario: Scenario) -> Sequence[PromptComponent]:
     ]
 
 
-def _texts(scenario: Scenario, defaults: Mapping[str, str]) -> Sequence[PromptComponent]:
-    """The components of the card and the partner's description, at their own IDs.
+def _card_and_persona(scenario: Scenario, defaults: Mapping[str, str]) -> Sequence[PromptComponent]:
+    """Return the components of the card and the persona, with their own IDs.
 
-    `defaults` are those of a preset for texts of the card that the settings do not give.
+    Args:
+        defaults: the preset's texts, for those that the settings lack.
     """
     settings = scenario.settings
     system_prompt = settings.card_system_prompt or defaults.get("card_system_prompt", "")
@@ -283,31 +261,28 @@ def _pluggable(key: str, text: str, *, trust: Trust) -> PromptComponent:
     return PromptComponent(id=PLUGGABLE_IDS[key], key=key, content=text, trust=trust)
 
 
-def _user(scenario: Scenario) -> str:
-    """The partner's name, one for all turns.
+def _user_name(scenario: Scenario) -> str:
+    """Return the user's name, which is the same in all turns.
 
-    As the settings say, else the persona, else who spoke last in the first turn in which somebody
-    has a name, else "".
+    It is the name in the settings, else the persona's, else that of the newest speaker in the first
+    turn with a named one, else "".
     """
     persona = scenario.persona.name if scenario.persona else None
-    named = scenario.settings.user or persona
-    if named:
-        return named
-    return next((name for text in scenario.turns if (name := _speaker(text))), "")
-
-
-def _speaker(text: TurnText) -> str:
-    """Who spoke last, "" where nobody has a name."""
-    if text.event is not None and text.event.name:
-        return text.event.name
-    speakers = (m.name for m in reversed(text.history) if m.role == "user" and m.name)
-    return next(speakers, "")
+    if name := scenario.settings.user or persona:
+        return name
+    for text in scenario.turns:
+        if text.event is not None and text.event.name:
+            return text.event.name
+        for message in reversed(text.history):
+            if message.role == "user" and message.name:
+                return message.name
+    return ""
 
 
 def _greeting(scenario: Scenario, values: Mapping[str, str]) -> tuple[Message, ...]:
-    """The character's greeting as the first message, where the scenario asks for it.
+    """Return the character's greeting as the first message, if the scenario asks for it.
 
-    It was said once, before the first turn: its macros are rolled for all turns alike.
+    The character says it once, before the first turn, so its macros give the same in all turns.
     """
     settings, card = scenario.settings, scenario.card
     if card is None or not settings.greeting:

@@ -1,7 +1,7 @@
-"""Rows: one mapping of foreign data each, read into the dataclass that declares its keys.
+"""Read mappings of a scenario into dataclasses that declare their keys.
 
-A key that nobody declares is an error and never a setting that silently does nothing, so that a
-typing mistake is told. A value of the wrong type is never converted.
+An undeclared key is an error, so that a typing mistake is never a setting without effect. Values of
+a wrong type are never converted.
 """
 
 import reprlib
@@ -20,19 +20,19 @@ from evennia_ai.engine.prompt.components import MAX_DEPTH
 KIND: Final = "scenario"
 MAX_NUMBER: Final = 10**9
 
-# Errors of what is one of several words.
+# Errors of pydantic for a value that is not one of several words.
 _NO_CHOICE: Final = ("literal_error", "string_type")
 _Choice = TypeVar("_Choice", bound=str)
 _Row = TypeVar("_Row")
 
 
 def whole_from(low: int) -> Any:
-    """What to write behind `int` for whole numbers from `low` on."""
+    """Return the annotation of `int` for whole numbers of `low` or more."""
     return Field(ge=low, le=MAX_NUMBER)
 
 
 Whole = Annotated[int, whole_from(0), Must(f"a whole number from 0 to {MAX_NUMBER}")]
-# Deeper than any history is the top of it all the same.
+# Depths above the limit become the limit: both mean the top of the history.
 Depth = Annotated[
     int,
     Field(ge=0),
@@ -44,7 +44,15 @@ TextRole = Literal["system", "user", "assistant"]
 
 
 def read_row(form: type[_Row], row: object, *, path: str) -> _Row:
-    """The row of this form at `path`, "" for the whole file; FormatError names what is wrong."""
+    """Read a mapping into a dataclass.
+
+    Args:
+        form: the dataclass.
+        path: the path of the mapping, "" for the whole file.
+
+    Raises:
+        FormatError: names the path of what is wrong.
+    """
     made = strict_model(form)
     try:
         read = made.model_validate(known_keys(row, path=path, known=made.model_fields))
@@ -61,7 +69,10 @@ def read_row(form: type[_Row], row: object, *, path: str) -> _Row:
 
 
 def read_rows(form: type[_Row], rows: list[Any] | None, *, path: str) -> list[_Row]:
-    """The rows of a list, read at once; what is wrong is told of the first that is."""
+    """Read a list of mappings into dataclasses; FormatError is about the first wrong one.
+
+    The whole list is validated at once, which is much faster than one mapping at a time.
+    """
     try:
         read = _all_of(cast(Hashable, form)).validate_python(rows or [])
     except ValidationError:
@@ -76,7 +87,7 @@ def _all_of(form: Hashable) -> TypeAdapter[list[Any]]:
 
 
 def known_keys(row: object, *, path: str, known: Collection[str]) -> dict[str, Any]:
-    """The mapping, which has no other keys than these."""
+    """Return the mapping, or raise FormatError if it has other keys than these."""
     if not isinstance(row, dict):
         raise wrong(path, row, "a mapping of " + ", ".join(known))
     unknown = [key for key in row if key not in known]
@@ -86,12 +97,12 @@ def known_keys(row: object, *, path: str, known: Collection[str]) -> dict[str, A
 
 
 def listed(items: list[Any] | None, *, path: str) -> list[tuple[str, Any]]:
-    """The items of a list, each with its path; none where there is no list."""
+    """Return the items of a list with their paths; nothing for None."""
     return [(f"{path}[{index}]", item) for index, item in enumerate(items or ())]
 
 
 def one_of(path: str, value: str, choices: Sequence[_Choice]) -> _Choice:
-    """`value`, which must be one of `choices`."""
+    """Return the choice that equals the value, or raise FormatError."""
     for choice in choices:
         if value == choice:
             return choice
@@ -99,20 +110,20 @@ def one_of(path: str, value: str, choices: Sequence[_Choice]) -> _Choice:
 
 
 def text_at(path: str, value: object) -> str:
-    """`value`, which must be text."""
+    """Return the value if it is text, or raise FormatError."""
     if not isinstance(value, str):
         raise wrong(path, value, "text")
     return value
 
 
 def wrong(path: str, value: object, wanted: str) -> FormatError:
-    """The error for a value that is not `wanted`."""
+    """Return the error that a value must be something else."""
     where = path or "the scenario"
     return FormatError(KIND, f"{where}: {brief(value)} is not allowed: it must be {wanted}")
 
 
 def brief(value: object) -> str:
-    """`value` for a message, cut to what fits a line."""
+    """Render a value for an error message in at most 60 characters."""
     shown = reprlib.repr(value)
     return shown if len(shown) <= 60 else shown[:57] + "..."
 

@@ -1,7 +1,7 @@
-"""Token counters by name: an estimate, a fixed ratio, and those whose vocabulary a package brings.
+"""Token counters by name: an estimate, a fixed ratio, and exact ones from a package.
 
-`gpt-4-turbo` and the like are what SillyTavern calls the counters of those models. Nothing is
-fetched: without the package of the extra `tokens` a name is refused, and says how to get it.
+Names such as `gpt-4-turbo` are SillyTavern's names for counters. Nothing is downloaded: without the
+package of the extra `tokens`, the error says how to install it.
 """
 
 import math
@@ -13,14 +13,14 @@ from types import MappingProxyType
 from typing import Any, Final
 
 from evennia_ai.engine.errors import NotYetError
-from evennia_ai.engine.prompt.tokens import ESTIMATE, CountText, TokenCounter, ratio_counter
+from evennia_ai.engine.prompt.tokens import ESTIMATE, TokenCounter, ratio_counter
 from evennia_ai.formats.scenario.tables import brief, wrong
 
 WHERE: Final = "settings.tokenizer"
 _RATIO: Final = re.compile(r"chars/([0-9]{1,4}(?:\.[0-9]{1,6})?)")
-# What carries the vocabularies.
+# The package with the vocabularies.
 _PACKAGE: Final = "bpe_openai"
-# A name -> its vocabulary.
+# The vocabulary of each counter, by name.
 VOCABULARIES: Final[Mapping[str, str]] = MappingProxyType(
     {
         "cl100k_base": "cl100k_base",
@@ -34,14 +34,16 @@ VOCABULARIES: Final[Mapping[str, str]] = MappingProxyType(
 
 
 def counter_named(name: str) -> TokenCounter:
-    """The counter of this name.
+    """Return the counter with this name.
 
-    NotYetError: there is none. FormatError: a ratio that is not above 0.
+    Raises:
+        NotYetError: there is no such counter, or its package is not installed.
+        FormatError: the ratio is not above 0.
     """
     if name == ESTIMATE.name:
         return ESTIMATE
     if name in VOCABULARIES:
-        return _exact(VOCABULARIES[name])
+        return _exact_counter(VOCABULARIES[name])
     ratio = _RATIO.fullmatch(name)
     if ratio is None:
         known = ", ".join(("estimate", "chars/R", *VOCABULARIES))
@@ -53,22 +55,18 @@ def counter_named(name: str) -> TokenCounter:
 
 
 @lru_cache
-def _exact(vocabulary: str) -> TokenCounter:
-    """The counter of a vocabulary, one for all who ask: messages keep what it counted."""
+def _exact_counter(vocabulary: str) -> TokenCounter:
+    """Return the only counter of a vocabulary: messages cache their counts by counter."""
     try:
         package: Any = import_module(_PACKAGE)
     except ImportError:
         needs = f"{vocabulary} without its vocabulary (pip install 'evennia-ai[tokens]')"
         raise NotYetError(needs, WHERE) from None
-    return TokenCounter(vocabulary, "1", _counting(package.get_encoding(vocabulary)))
-
-
-def _counting(encoding: Any) -> CountText:
-    """Counts what somebody wrote: a text never holds the marks of a model's own."""
+    encoding = package.get_encoding(vocabulary)
 
     def count(text: str) -> int:
-        # Half a pair has no bytes; as the replacement it costs what a sender would pay.
+        # A lone surrogate has no bytes; as the replacement character it costs what is sent.
         clean = text.encode("utf-8", "replace").decode()
-        return len(encoding.encode_ordinary(clean))
+        return len(encoding.encode_ordinary(clean))  # special tokens in text count as plain text
 
-    return count
+    return TokenCounter(vocabulary, "1", count)

@@ -18,7 +18,7 @@ from evennia_ai.engine.errors import EditConflictError, FormatError, NotStoredEr
 from evennia_ai.engine.history.records import canonical_json
 from evennia_ai.engine.lorebook.book import ATTACH_RANK
 from evennia_ai.engine.prompt.components import Scope
-from evennia_ai.formats.lorebooks.editing.edits import changed_entries
+from evennia_ai.formats.lorebooks.editing.edits import changed_entry_ids
 from evennia_ai.services.settings.conf import conf
 from evennia_ai.store.authored import book_texts
 from evennia_ai.store.core.authoring import (
@@ -361,7 +361,7 @@ def _refuse_locked_entries(row: models.Lorebook, source: str, doing: str, *, by:
     if not kept:
         return
     try:
-        changed = changed_entries(json.loads(_value(row).source), json.loads(source))
+        changed = changed_entry_ids(json.loads(_value(row).source), json.loads(source))
     except FormatError:  # nobody can tell which entries a text changes that is no book
         changed = frozenset(kept)
     locks = (lock for uid, lock in kept.items() if uid in changed)

@@ -15,13 +15,13 @@ from typing import Any, Final
 from evennia_ai import models
 from evennia_ai.engine.errors import StoreError
 from evennia_ai.engine.history.records import NewRecord, Record, RecordKind
-from evennia_ai.formats.chats.chat import Chat, chat_pieces, values_sha256
+from evennia_ai.formats.chats.chat import Chat, dump_chat, values_sha256
 from evennia_ai.formats.chats.chat_records import (
     OF_CHAT,
     VALUES,
     ChatSource,
-    chat_of_records,
-    records_of_chat,
+    chat_to_records,
+    records_to_chat,
 )
 from evennia_ai.store.core.snapshots import one_change
 from evennia_ai.store.history import conversations
@@ -84,7 +84,7 @@ def import_chat(chat: Chat, source: ChatSource, *, npc_ref: str) -> Conversation
     _refuse_where_more_counts(npc_ref, partner_ref)
     with one_change(f"taking over {source.file} for NPC {npc_ref}", by=source.by):
         where = conversations.conversation(npc_ref, kind="private", partner_ref=partner_ref)
-        _write(where, records_of_chat(chat, source))
+        _write(where, chat_to_records(chat, source))
         conversations.written_past(where)
     return where
 
@@ -96,10 +96,10 @@ def exported_chat(
 
     `partner_name` is who the user is called in a conversation of the game.
     """
-    header, messages = chat_of_records(
+    header, messages = records_to_chat(
         _records(conversation), npc_name=npc_name, partner_name=partner_name
     )
-    return chat_pieces(header, messages)
+    return dump_chat(header, messages)
 
 
 def _sources() -> Any:

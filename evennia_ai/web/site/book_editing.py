@@ -13,8 +13,13 @@ from django.urls import reverse
 from evennia_ai.engine.errors import FormatError, NotStoredError
 from evennia_ai.formats.lorebooks.editing.comparing import book_differences
 from evennia_ai.formats.lorebooks.editing.edits import change_entry
-from evennia_ai.formats.lorebooks.editing.lints import lints
-from evennia_ai.formats.lorebooks.editing.typed import field_named, in_words_of, number, typed_value
+from evennia_ai.formats.lorebooks.editing.lints import lint_book
+from evennia_ai.formats.lorebooks.editing.typed import (
+    find_field,
+    in_words_of,
+    parse_number,
+    parse_value,
+)
 from evennia_ai.npc.mind.viewers import viewer_of
 from evennia_ai.npc.views.parse_cache import attached_book
 from evennia_ai.services.settings.conf import conf
@@ -68,9 +73,9 @@ def _wanted(form: Mapping[str, str]) -> dict[str, Any]:
     if do != "set" or not word or not text:
         raise FormatError("form", "says no field and value to set; nothing was changed")
     if word == "order":
-        return {"order": number(text)}
-    field = field_named(word)
-    return {field.name: typed_value(field, text)}
+        return {"order": parse_number(text)}
+    field = find_field(word)
+    return {field.name: parse_value(field, text)}
 
 
 class LintsPage(Page):
@@ -84,7 +89,7 @@ class LintsPage(Page):
         may_view = viewer_of(self.request.user).may_view
         found = [
             {"uid": lint.uid, "kind": lint.kind, "text": lint.text}
-            for lint in lints(
+            for lint in lint_book(
                 attached_book(stored),
                 rules=given.lore,
                 limit_tokens=given.limit_tokens,

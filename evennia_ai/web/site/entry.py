@@ -21,7 +21,12 @@ from evennia_ai.engine.lorebook.entry import Logic, LoreEntry
 from evennia_ai.engine.lorebook.scan.regex.pattern import is_delimited
 from evennia_ai.engine.prompt.components import MAX_DEPTH
 from evennia_ai.formats.lorebooks.editing.edits import add_entry, change_entry, content_at
-from evennia_ai.formats.lorebooks.editing.typed import in_words, in_words_of, said_of, typed_value
+from evennia_ai.formats.lorebooks.editing.typed import (
+    field_text,
+    in_words_of,
+    parse_value,
+    value_in_words,
+)
 from evennia_ai.formats.lorebooks.entry_fields import TYPED_FIELDS
 from evennia_ai.npc.mind.viewers import viewer_of
 from evennia_ai.npc.views.parse_cache import attached_book
@@ -165,7 +170,7 @@ def _others(stored: StoredBook, uid: str, form: Mapping[str, str]) -> list[dict[
     return [
         {
             "word": word,
-            "says": in_words(said_of(field, entry)) if entry else "",
+            "says": value_in_words(field_text(field, entry)) if entry else "",
             "typed": form.get(f"{_OTHER}{word}", ""),
         }
         for word, field in TYPED_FIELDS.items()
@@ -176,7 +181,7 @@ def _others(stored: StoredBook, uid: str, form: Mapping[str, str]) -> list[dict[
 def _typed_others(form: Mapping[str, str]) -> dict[str, Any]:
     """The values that are typed for those fields; what is left empty stays as it is."""
     return {
-        field.name: typed_value(field, text)
+        field.name: parse_value(field, text)
         for word, field in TYPED_FIELDS.items()
         if word not in _IN_THE_FORM and (text := form.get(f"{_OTHER}{word}", "").strip())
     }

@@ -8,7 +8,7 @@ import pytest
 
 from evennia_ai.engine.errors import FormatError
 from evennia_ai.formats.cards.loading import load_card
-from evennia_ai.formats.file_kinds import json_of_file, kind_of, kind_of_file
+from evennia_ai.formats.file_kinds import json_of_file, kind_of_file, kind_of_value
 from evennia_ai.formats.lorebooks.books import read_book
 from evennia_ai.formats.presets.reading import read_preset
 from tests.formats.cards.builders import card_data
@@ -66,7 +66,7 @@ READERS = {
 
 @pytest.mark.parametrize(("value", "name"), KINDS)
 def test_every_reader_names_the_kind_of_a_refused_file(value, name):
-    kind = kind_of(value)
+    kind = kind_of_value(value)
     assert kind is not None
     assert kind.name == name
     content = json.dumps(value).encode()

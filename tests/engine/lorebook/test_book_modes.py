@@ -5,7 +5,7 @@ import pytest
 from evennia_ai.engine.errors import FormatError
 from evennia_ai.formats.lorebooks.books import read_book
 from evennia_ai.formats.lorebooks.conversion import as_v3, as_world
-from evennia_ai.formats.lorebooks.editing.edits import new_book, with_mode
+from evennia_ai.formats.lorebooks.editing.edits import new_book, set_mode
 from tests.engine.lorebook.builders import a_book, a_world_entry, an_entry
 
 FROZEN = {"evennia_ai": {"mode": "frozen"}}
@@ -32,27 +32,27 @@ def test_who_uses_a_book_may_decide_otherwise():
 
 @pytest.mark.parametrize("book", BOOKS.values(), ids=BOOKS)
 def test_the_mode_is_written_and_taken_back_without_a_trace(book):
-    frozen = with_mode(book, "frozen")
+    frozen = set_mode(book, "frozen")
 
     assert read_book(frozen).mode == "frozen"
-    assert with_mode(frozen, "frozen") == frozen
-    assert with_mode(frozen, "floating") == book
+    assert set_mode(frozen, "frozen") == frozen
+    assert set_mode(frozen, "floating") == book
 
 
 def test_extensions_that_were_there_stay():
-    assert with_mode(BOOKS["v3"], "frozen")["extensions"] == {"theirs": 1, **FROZEN}
+    assert set_mode(BOOKS["v3"], "frozen")["extensions"] == {"theirs": 1, **FROZEN}
 
 
 def test_what_is_given_stays_as_it_is():
     book = new_book("harbour")
-    with_mode(book, "frozen")
+    set_mode(book, "frozen")
 
     assert book == new_book("harbour")
 
 
 @pytest.mark.parametrize("name", ["standalone", "world"])
 def test_the_mode_travels_to_the_other_format_and_back(name):
-    frozen = with_mode(BOOKS[name], "frozen")
+    frozen = set_mode(BOOKS[name], "frozen")
     there, back = (as_world, as_v3) if name == "standalone" else (as_v3, as_world)
 
     assert read_book(there(frozen)).mode == "frozen"
@@ -62,7 +62,7 @@ def test_the_mode_travels_to_the_other_format_and_back(name):
 def test_a_book_of_another_program_can_be_frozen():
     memory = {"kind": "memory", "name": "m", "entries": [{"entry": "Wet.", "keywords": ["sea"]}]}
 
-    assert read_book(with_mode(memory, "frozen")).mode == "frozen"
+    assert read_book(set_mode(memory, "frozen")).mode == "frozen"
 
 
 @pytest.mark.parametrize(

@@ -14,7 +14,7 @@ from evennia_ai.engine.lorebook.rules import ActivationRules, read_rules
 from evennia_ai.engine.lorebook.scan.key_index import INDEXES
 from evennia_ai.engine.prompt.components import ALL_GRANTS, NO_GRANTS
 from evennia_ai.formats.lorebooks.books import MAX_ENTRIES, read_book
-from evennia_ai.formats.lorebooks.editing.lints import lints
+from evennia_ai.formats.lorebooks.editing.lints import lint_book
 from tests.effort import little_work
 from tests.engine.lorebook.builders import (
     a_book,
@@ -69,7 +69,7 @@ def test_a_key_that_wakes_fifty_thousand_entries_is_looked_at_in_part(large_book
 @pytest.mark.long
 def test_fifty_thousand_entries_are_linted(large_book):
     with little_work(30):
-        assert lints(large_book) == ()
+        assert lint_book(large_book) == ()
 
 
 def test_more_entries_than_any_book_has_are_refused():
@@ -180,7 +180,7 @@ def test_keys_of_blanks_have_a_verdict(preset, keys):
 def test_an_empty_book_gives_nothing(preset):
     for book in (a_book(), a_world()):
         assert awake(book, rules=rules_of(preset)).verdicts == ()
-        assert lints(book) == ()
+        assert lint_book(book) == ()
 
 
 @pytest.mark.long
@@ -190,7 +190,7 @@ def test_ten_thousand_entries_whose_keys_are_all_the_same_word_are_bounded():
         result = awake(book, scan=a_scan("user: the"), limit_tokens=100)
         assert sum(entry.tokens for entry in result.entries) <= 25
     with little_work(20):
-        assert len(lints(book)) >= 10_000
+        assert len(lint_book(book)) >= 10_000
 
 
 @PRESETS

@@ -197,7 +197,7 @@ def test_what_is_as_it_should_be_is_read_without_a_notice(fields):
     assert a_card(**fields).notices == ()
 
 
-def test_null_texts_are_empty_and_never_the_word():
+def test_null_text_is_read_as_empty_not_as_the_word_null():
     texts = dict.fromkeys(["personality", "scenario", "mes_example", "system_prompt"])
     contents = [c.content for c in card_components(a_card(**texts))]
     assert contents == ["Marta keeps the lamp."]
@@ -228,7 +228,7 @@ def test_a_missing_version_is_noticed():
 
 
 @pytest.mark.parametrize("version", ["3.0", "2.9", "1"])
-def test_an_older_version_passes_without_a_word(version):
+def test_older_spec_version_has_no_notice(version):
     assert read_card({**card_data(), "spec_version": version}).notices == ()
 
 

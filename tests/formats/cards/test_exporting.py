@@ -105,13 +105,13 @@ def in_a_picture(assets: tuple[Asset, ...]) -> tuple[Asset, ...]:
     )
 
 
-def test_there_are_cards_to_go_round() -> None:
+def test_round_trip_cards_exist() -> None:
     assert len(_cards()) > 60
 
 
 @pytest.mark.parametrize("carrier", CARRIERS)
 @pytest.mark.parametrize("card", _cards())
-def test_a_card_goes_round_through_every_form(card, carrier):
+def test_card_survives_every_chain_of_export_forms(card, carrier):
     found = load_card(CARRIERS[carrier](card))
     wanted = card_as_v3(found.card, modified_at=NOW)
     for form in FORMS:
@@ -413,7 +413,7 @@ def test_the_main_icon_of_an_archive_is_the_picture_of_its_png():
     assert part(b"gAMA", b"\0\0\0\3") in made
 
 
-def test_what_a_form_cannot_hold_is_told():
+def test_export_losses_are_listed_by_form():
     sad = an_asset("embeded://s.png", type="emotion", name="sad")
     assets = [an_asset("embeded://i.png"), an_asset("data:,x", name="d"), sad]
     members = {"i.png": picture(), "s.png": b"sad", "module.risum": b"\0"}

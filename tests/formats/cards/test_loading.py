@@ -117,7 +117,7 @@ def test_err_a_device_without_end_is_too_large():
         ),
     ],
 )
-def test_what_is_strange_but_sound_is_read_with_a_notice(content, notices):
+def test_unusual_but_intact_picture_is_read_with_a_notice(content, notices):
     found = load_card(content)
     assert found.raw == CARD
     assert [told[: len(known)] for told, known in zip(found.notices, notices, strict=True)] == (

@@ -24,7 +24,7 @@ from evennia_ai.formats.cards.report.making import import_report
 from evennia_ai.formats.lorebooks.books import book_of_card, read_book
 from evennia_ai.formats.lorebooks.conversion import as_v3, as_world
 from evennia_ai.formats.lorebooks.editing.edits import add_entry, change_entry, remove_entry
-from evennia_ai.formats.lorebooks.editing.lints import lints
+from evennia_ai.formats.lorebooks.editing.lints import lint_book
 from evennia_ai.formats.scenario import run_scenario
 from tests.formats.cards.builders import card_data
 
@@ -120,7 +120,7 @@ def test_a_card_that_is_read_is_shown_edited_exported_and_played(data):
     assert all(report_lines(import_report(CardImport(card=card, carrier="json"))))
     assert card_components(card)
     if book is not None:
-        lints(book, source=card.character_book)
+        lint_book(book, source=card.character_book)
     for form in FORMS:
         written = load_card(dump_card(card, form, modified_at=1, with_v2=form == "png")).card
         again = character_book(written)
@@ -146,7 +146,7 @@ def test_a_book_that_is_read_is_converted_and_edited(name, data):
         read = read_book(book)
     except FormatError:
         return
-    lints(read, source=book)
+    lint_book(read, source=book)
     made, world = as_v3(book), as_world(book)
     for other in (made, world):
         assert [bool(one.refused) for one in read_book(other).entries] == [

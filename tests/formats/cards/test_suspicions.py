@@ -85,7 +85,7 @@ def test_marks_of_chat_templates_are_found(text: str) -> None:
         ("a\U000e0041b", "invisible"),
     ],
 )
-def test_what_acts_outside_the_story_is_found(text: str, kind: str) -> None:
+def test_texts_that_act_outside_the_story_are_found(text: str, kind: str) -> None:
     assert kinds(text) == [kind]
 
 
@@ -109,7 +109,7 @@ def test_what_acts_outside_the_story_is_found(text: str, kind: str) -> None:
         "A prison jailbreak in the north.",
     ],
 )
-def test_ordinary_text_raises_nothing(text: str) -> None:
+def test_ordinary_text_raises_no_suspicion(text: str) -> None:
     assert kinds(text) == []
 
 
@@ -133,7 +133,7 @@ def test_a_name_that_passes_for_somebody_else_is_found(name: str) -> None:
 
 
 @pytest.mark.parametrize("name", ["Marta", "Systema", "Ai", ""])
-def test_an_ordinary_name_raises_nothing(name: str) -> None:
+def test_ordinary_name_raises_no_suspicion(name: str) -> None:
     assert list(find_in_name(name, "name")) == []
 
 

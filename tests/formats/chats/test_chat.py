@@ -8,7 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from evennia_ai.engine.errors import FormatError
-from evennia_ai.formats.chats.chat import ChatLimits, chat_pieces, is_chat, read_chat
+from evennia_ai.formats.chats.chat import ChatLimits, dump_chat, is_chat, read_chat
 from tests.formats.chats.builders import HEADER, a_chat, a_file, a_line, a_user_line, read
 
 _TEXTS = st.text(st.characters(exclude_categories=["Cs"]), max_size=40)
@@ -69,16 +69,16 @@ def test_empty_lines_and_a_mark_of_byte_order_are_no_messages():
 def test_what_is_read_and_written_has_equal_values_line_by_line(header, lines):
     before = [*([header] if header is not None else []), *lines]
     chat = read(a_file(*before))
-    written = b"".join(chat_pieces(chat.header, [m.raw for m in chat.messages]))
+    written = b"".join(dump_chat(chat.header, [m.raw for m in chat.messages]))
     assert [json.loads(line) for line in written.split(b"\n")] == before
 
 
 @pytest.mark.parametrize(
     ("content", "problem"),
     [
-        (b"", "evening.jsonl: it holds nothing"),
-        (b"{}", "line 1: mes must be what was said"),
-        (a_file(HEADER, HEADER), "line 2: mes must be what was said"),
+        (b"", "evening.jsonl: it is empty"),
+        (b"{}", "line 1: mes must be the message"),
+        (a_file(HEADER, HEADER), "line 2: mes must be the message"),
         (a_file(HEADER) + b"\n[]", "line 2: must be a JSON object"),
         (a_file(HEADER) + b'\n{"mes": "a"', "line 2: no valid JSON"),
         (a_file(HEADER) + b'\n{"mes": NaN}', "line 2: no valid JSON"),
@@ -117,7 +117,7 @@ def test_a_million_swipes_are_refused_by_their_number():
         read(b'{"mes": "a", "swipes": [' + b"0," * (10**6 - 1) + b"0]}")
 
 
-def test_of_a_line_without_end_no_more_is_read_than_a_line_may_have():
+def test_line_without_end_is_read_up_to_the_limit():
     class Endless(io.BytesIO):
         asked = 0
 

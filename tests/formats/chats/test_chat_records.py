@@ -8,14 +8,14 @@ from evennia_ai.engine.actors import trusted
 from evennia_ai.engine.errors import FormatError
 from evennia_ai.engine.history.corrections import CORRECTS
 from evennia_ai.engine.history.records import NewRecord, RecordKind
-from evennia_ai.formats.chats.chat import left_in_file
+from evennia_ai.formats.chats.chat import list_import_losses
 from evennia_ai.formats.chats.chat_records import (
     ChatSource,
-    chat_of_records,
-    is_source,
-    label_of_name,
-    played_in,
-    records_of_chat,
+    chat_to_records,
+    find_played,
+    is_chat_source,
+    name_label,
+    records_to_chat,
 )
 from tests.engine.history.builders import stored
 from tests.formats.chats.builders import HEADER, a_chat, a_line, a_user_line
@@ -29,18 +29,18 @@ def the_records(*lines, **source):
     made = ChatSource(
         **{"file": "a.jsonl", "sha256": "ab" * 32, "played": "Oren", **source}, by=trusted("Ada")
     )
-    return list(records_of_chat(chat, made))
+    return list(chat_to_records(chat, made))
 
 
 def the_way_back(records, **names):
     told = {"npc_name": "Oren", "partner_name": "Anna", **names}
-    header, messages = chat_of_records(stored(records), **told)
+    header, messages = records_to_chat(stored(records), **told)
     return header, list(messages)
 
 
 def test_the_first_record_tells_where_all_of_it_is_from():
-    first, *_ = records_of_chat(a_chat(HEADER, a_line()), SOURCE)
-    assert is_source(first)
+    first, *_ = chat_to_records(a_chat(HEADER, a_line()), SOURCE)
+    assert is_chat_source(first)
     assert first.meta["file"] == "evening.jsonl"
     assert first.meta["sha256"] == "ab" * 32
     assert (first.meta["by"], first.meta["messages"]) == ("Bo", 1)
@@ -85,8 +85,8 @@ def test_the_words_of_the_user_are_the_players_where_one_is_named():
         ("x" * 500, "x" * 44),
     ],
 )
-def test_a_name_in_a_file_is_a_label_and_no_office(name, label):
-    assert label_of_name(name) == label
+def test_name_in_a_file_never_becomes_a_role(name, label):
+    assert name_label(name) == label
 
 
 def test_what_others_said_is_one_line_so_that_no_line_of_it_passes_for_anothers():
@@ -125,7 +125,7 @@ def test_what_was_said_in_the_game_since_is_written_as_the_app_has_it():
     ]
 
 
-def test_a_corrected_line_leaves_with_the_words_that_count():
+def test_corrected_line_is_exported_with_its_new_text():
     first, said = the_records(HEADER, a_line(mes="One.\r\nTwo."))
     instead = NewRecord(
         kind=said.kind, role=said.role, body="Three.", meta={**said.meta, CORRECTS: "1.2"}
@@ -136,14 +136,14 @@ def test_a_corrected_line_leaves_with_the_words_that_count():
 
 def test_the_npc_is_the_character_of_its_name_or_of_that_of_its_card():
     chat = a_chat(a_line("Mira"), a_line("OREN TALLOW"))
-    assert played_in(chat, ["Oren", "Oren Tallow"]) == "OREN TALLOW"
-    assert played_in(chat, ["Oren"], wanted="mira") == "Mira"
+    assert find_played(chat, ["Oren", "Oren Tallow"]) == "OREN TALLOW"
+    assert find_played(chat, ["Oren"], wanted="mira") == "Mira"
 
 
-def test_whom_the_npc_plays_is_asked_for_where_no_character_has_its_name():
+def test_err_character_must_be_named_if_none_has_the_npcs_name():
     chat = a_chat(a_line("Mira"), a_line("Bo"))
     with pytest.raises(FormatError, match="'Oren' says nothing in this chat; there are 'Mira'"):
-        played_in(chat, ["Oren"])
+        find_played(chat, ["Oren"])
 
 
 UNUSED = {"user_name": "unused", "character_name": "unused", "chat_metadata": {}}
@@ -171,9 +171,9 @@ WELCOME = a_line("SillyTavern System", "Hi.", is_system=True)
 def test_a_name_of_a_header_counts_only_where_somebody_speaks_under_it(lines, user, played, own):
     chat = a_chat(*lines)
     names = ["Brand"] if "Brand" in chat.characters else ["Tilda"]
-    assert (chat.user, played_in(chat, names)) == (user, played)
+    assert (chat.user, find_played(chat, names)) == (user, played)
     source = ChatSource(file="a", sha256="ab", played=played, by=trusted("Ada"))
-    kinds = [one.kind for one in records_of_chat(chat, source)]
+    kinds = [one.kind for one in chat_to_records(chat, source)]
     assert kinds.count(RecordKind.ASSISTANT) == own
 
 
@@ -190,7 +190,7 @@ def test_a_name_of_a_header_counts_only_where_somebody_speaks_under_it(lines, us
 )
 def test_err_a_chat_in_which_no_line_is_the_npcs_is_refused(lines, wanted, problem):
     with pytest.raises(FormatError, match=problem):
-        played_in(a_chat(*lines), ["Tilda"], wanted=wanted)
+        find_played(a_chat(*lines), ["Tilda"], wanted=wanted)
 
 
 @pytest.mark.parametrize(
@@ -211,11 +211,11 @@ def test_err_a_chat_in_which_no_line_is_the_npcs_is_refused(lines, wanted, probl
         ),
         (
             {"timedWorldInfo": {"sticky": {"w.1": {}, "w.2": {}}, "cooldown": {"w.3": {}}}},
-            ("its timers of lore entries (2 sticky, 1 cooldown) begin anew",),
+            ("its timers of lore entries (2 sticky, 1 cooldown) start again",),
         ),
         ({"timedWorldInfo": [], "note_prompt": 5, "world_info": None, "variables": []}, ()),
         (None, ()),
     ],
 )
-def test_what_stands_beside_the_messages_is_told_of(metadata, told):
-    assert left_in_file(a_chat({**UNUSED, "chat_metadata": metadata}, a_line())) == told
+def test_import_lists_the_settings_that_it_ignores(metadata, told):
+    assert list_import_losses(a_chat({**UNUSED, "chat_metadata": metadata}, a_line())) == told

@@ -37,7 +37,7 @@ def wakes(keyword, line, *, beside=()):
     return bool(texts(awake(read_book(book), scan=a_scan(event=line))))
 
 
-def test_an_entry_says_in_v3_what_it_said():
+def test_translated_entry_has_the_same_settings_in_v3():
     entry = read(id=4)
     assert (entry.uid, entry.name, entry.keys) == ("4", "the toll", ("toll",))
     assert entry.template.source == "The toll is a penny."
@@ -46,7 +46,7 @@ def test_an_entry_says_in_v3_what_it_said():
     assert (entry.match_whole_words, entry.case_sensitive) == (True, False)
 
 
-def test_what_it_leaves_out_is_as_everywhere():
+def test_missing_settings_get_the_usual_defaults():
     [entry] = read_book(as_v3(a_memory_book({"entry": "Lore.", "keywords": None}))).entries
     assert (entry.uid, entry.keys, entry.order, entry.priority) == ("0", (), 100, 100)
     assert (entry.name, entry.enabled, entry.position) == ("", True, "after")
@@ -111,7 +111,7 @@ def test_the_book_s_own_settings_are_those_of_v3():
         ("a/b*", "a/b", True),
     ],
 )
-def test_a_star_is_any_run_of_letters_and_a_question_mark_one(keyword, line, woken):
+def test_star_matches_any_letters_and_question_mark_one_letter(keyword, line, woken):
     assert wakes(keyword, line) is woken
 
 
@@ -121,7 +121,7 @@ def test_a_keyword_of_stars_alone_keeps_the_entry_active(keyword):
     assert (entry.constant, entry.keys) == (True, ("toll",))
 
 
-def test_a_keyword_that_looks_like_a_pattern_is_none():
+def test_keyword_that_looks_like_a_regular_expression_is_matched_literally():
     assert wakes("/t.ll/", "a /t.ll/ there")
     assert not wakes("/t.ll/", "toll")
     assert wakes("/t.ll/", "a /t.ll/ there", beside=["x*"])
@@ -129,7 +129,7 @@ def test_a_keyword_that_looks_like_a_pattern_is_none():
 
 
 @pytest.mark.parametrize("keyword", ["a*b", "a*b*c", "*a*b*", "a?b*c?d", "a" + "*b" * 20])
-def test_wildcards_are_done_with_soon_however_many_there_are(keyword):
+def test_wildcards_match_in_bounded_time(keyword):
     [key] = read(keywords=[keyword]).keys
     found = read_pattern(key)
     assert isinstance(found, Pattern)
@@ -137,7 +137,7 @@ def test_wildcards_are_done_with_soon_however_many_there_are(keyword):
         assert search_patterns("a" * 20_000, [found]).places == {}
 
 
-def test_a_keyword_beyond_the_limit_is_not_blown_up_and_told():
+def test_keyword_over_the_limit_is_not_expanded_and_is_noticed():
     keyword = "?" * 1001
     made = as_v3(a_memory_book(a_memory(keywords=[keyword])))
     assert made["data"]["entries"][0]["keys"] == [keyword]
@@ -161,7 +161,7 @@ def test_the_whole_entry_and_the_book_s_other_members_are_kept():
     assert as_v3(made) == made
 
 
-def test_a_world_file_of_it_goes_back_to_the_same_v3():
+def test_translated_book_survives_conversion_to_a_world_file_and_back_to_v3():
     book = a_memory_book(a_memory(keywords=["t*"]), a_memory(priority=9, probability=5))
     assert as_v3(as_world(book)) == as_v3(book)
     priorities = [entry.priority for entry in read_book(as_world(book)).entries]
@@ -193,7 +193,7 @@ def test_err_a_broken_book_is_refused_with_the_place_in_the_file(book, message):
         (a_memory_book(a_memory(), scanDepth=-1), "scanDepth must be 0 or more: it is ignored"),
     ],
 )
-def test_what_cannot_be_read_of_a_book_is_told_and_kept(book, notice):
+def test_unreadable_settings_of_a_book_are_noticed_and_kept(book, notice):
     assert notice in " | ".join(read_book(book).notices)
     kept = as_v3(book)["data"]["entries"]
     assert [one["extensions"]["agnai"] if isinstance(one, dict) else one for one in kept] == book[
@@ -230,7 +230,7 @@ def test_whatever_a_book_holds_it_is_translated_or_refused_in_one_line(fields, k
 
 @UNHURRIED
 @given(st.lists(st.text(max_size=8), max_size=4), st.text(max_size=20))
-def test_no_keyword_makes_a_pattern_that_is_none(keywords, line):
+def test_every_keyword_becomes_a_valid_key(keywords, line):
     book = as_v3(a_memory_book(a_memory(keywords=[*keywords, "x*"])))
     result = awake(read_book(book), scan=a_scan(event=line))
     assert all("is no regular expression" not in verdict.reason for verdict in result.verdicts)

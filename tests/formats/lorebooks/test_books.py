@@ -125,10 +125,10 @@ def test_err_a_broken_book_is_refused_in_one_line_that_names_the_place(data, mes
         ({"keys": "coin, sea"}, "keys is one text: split at its commas", {"keys": ("coin", "sea")}),
         (
             {"keys": [1, None, "sea", True]},
-            "keys has items that are no texts: 2 that are neither text nor number are left out",
+            "keys has items that are not text: 2 that are neither text nor number are left out",
             {"keys": ("1", "sea")},
         ),
-        ({"keys": [5]}, "keys has items that are no texts: numbers are taken as texts", {}),
+        ({"keys": [5]}, "keys has items that are not text: numbers are taken as texts", {}),
         ({"keys": None}, "keys is null: taken as missing", {"keys": ()}),
         ({"keys": {}}, "keys must be a list of texts: it is ignored", {"keys": ()}),
         ({"enabled": "false"}, "enabled is 'false': taken as false", {"enabled": False}),
@@ -266,7 +266,7 @@ def test_what_another_program_would_do_and_we_do_not_is_a_notice():
     book = read_book({"lorebookVersion": 5, "entries": entries, "categories": [off]})
     assert book.notices == (
         "category 'Sea' is switched off, and its entries with it",
-        "entry b: keyRelative is not done: the text stands at its place, not beside its key",
+        "entry b: keyRelative is not done: the text is at its place, not next to its key",
     )
 
 

@@ -12,12 +12,12 @@ from evennia_ai.formats.lorebooks.books import read_book
 from evennia_ai.formats.lorebooks.conversion import (
     as_v3,
     as_world,
-    differences,
+    find_differences,
+    is_same_json,
     is_world,
-    restored,
-    same,
+    restore_differences,
 )
-from evennia_ai.formats.lorebooks.editing.edits import change_entry, fields_of
+from evennia_ai.formats.lorebooks.editing.edits import change_entry, entry_settings
 from tests.engine.lorebook.builders import a_world_entry, an_entry
 
 
@@ -26,7 +26,7 @@ def written(book: Any) -> str:
 
 
 def told(book: dict[str, Any]) -> list[dict[str, Any]]:
-    return [fields_of(entry) for entry in read_book(book).entries]
+    return [entry_settings(entry) for entry in read_book(book).entries]
 
 
 def test_a_book_of_the_format_itself_stays_as_it_is():
@@ -275,7 +275,7 @@ def _alike(entries: list[dict[str, Any]]) -> list[dict[str, Any]]:
 
 
 def test_a_difference_names_the_member_and_both_sides():
-    assert differences({"a": 1, "b": 2}, {"b": "2", "c": 3}) == [
+    assert find_differences({"a": 1, "b": 2}, {"b": "2", "c": 3}) == [
         {"at": ["a"], "rebuilt": 1},
         {"at": ["b"], "original": "2", "rebuilt": 2},
         {"at": ["c"], "original": 3},
@@ -283,18 +283,18 @@ def test_a_difference_names_the_member_and_both_sides():
 
 
 def test_members_of_extensions_differ_one_by_one():
-    found = differences({"extensions": {"a": 1, "b": 1}}, {"extensions": {"a": 1, "b": 2}})
+    found = find_differences({"extensions": {"a": 1, "b": 1}}, {"extensions": {"a": 1, "b": 2}})
     assert found == [{"at": ["extensions", "b"], "original": 2, "rebuilt": 1}]
 
 
 @pytest.mark.parametrize(("one", "other"), [(1, True), (1, 1.0), (0, False), ("1", 1), ([], {})])
 def test_values_of_other_types_are_not_the_same(one, other):
-    assert not same(one, other)
+    assert not is_same_json(one, other)
 
 
 def test_a_member_that_was_changed_since_is_left_alone():
-    found = differences({"a": 1, "b": 1}, {"a": 2, "b": 2})
-    assert restored({"a": 1, "b": 5}, found) == {"a": 2, "b": 5}
+    found = find_differences({"a": 1, "b": 1}, {"a": 2, "b": 2})
+    assert restore_differences({"a": 1, "b": 5}, found) == {"a": 2, "b": 5}
 
 
 VALUES = st.none() | st.booleans() | st.integers(0, 2) | st.lists(st.integers(0, 1), max_size=2)
@@ -306,9 +306,9 @@ WITH_INSIDE = OBJECTS | st.builds(
 
 @given(WITH_INSIDE, WITH_INSIDE)
 def test_undoing_all_differences_gives_the_original(rebuilt, original):
-    assert same(restored(rebuilt, differences(rebuilt, original)), original)
+    assert is_same_json(restore_differences(rebuilt, find_differences(rebuilt, original)), original)
 
 
 @given(WITH_INSIDE, VALUES | st.lists(VALUES | OBJECTS | st.fixed_dictionaries({"at": VALUES})))
 def test_what_is_no_difference_is_left_alone(value, found):
-    assert restored(value, found) == value
+    assert restore_differences(value, found) == value

@@ -28,13 +28,13 @@ def read(_own: Any = None, **members: Any) -> LoreEntry:
     return entry
 
 
-def test_it_stands_under_extensions_in_v3_and_beside_the_fields_in_a_world_file():
+def test_own_data_is_read_under_extensions_in_v3_and_next_to_the_fields_in_a_world_file():
     world = read_book({"entries": {"0": a_world_entry(sticky=2, evennia_ai={"clock": "seconds"})}})
     assert world.entries[0].timing.clock == "seconds"
     assert read(clock="seconds").timing.clock == "seconds"
 
 
-def test_what_it_does_not_say_is_as_if_it_were_not_there():
+def test_null_in_own_data_counts_as_missing():
     nothing = read(clock=None, when=[], npcs=[], anchor=None)
     assert (nothing.timing.clock, nothing.conditions, nothing.anchor) == (None, (), None)
 

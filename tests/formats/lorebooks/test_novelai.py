@@ -54,7 +54,7 @@ def doubts(**fields):
     return found.doubts.get(0, ())
 
 
-def test_an_entry_says_in_v3_what_it_said():
+def test_translated_entry_has_the_same_settings_in_v3():
     entry = read(contextConfig={"budgetPriority": 250})
     assert (entry.uid, entry.name, entry.keys) == ("5f-1", "the ferry", ("ferry",))
     assert entry.template.source == "The ferry sails at dusk."
@@ -64,7 +64,7 @@ def test_an_entry_says_in_v3_what_it_said():
     assert (entry.position, entry.depth, entry.scan_depth) == ("after", None, None)
 
 
-def test_what_it_leaves_out_is_as_novelai_has_it():
+def test_missing_settings_get_the_defaults_of_novelai():
     book = a_novel_book({"text": "Lore.", "contextConfig": None, "keys": None})
     [entry] = read_book(as_v3(book)).entries
     assert (entry.uid, entry.name, entry.keys) == ("0", "", ())
@@ -104,12 +104,12 @@ def test_v3_calls_the_keys_patterns_where_all_of_them_are():
         ({"keys": ["ferry & dusk"]}, "a key with '&' is one phrase here"),
     ],
 )
-def test_what_is_not_done_is_told(fields, told):
+def test_unsupported_settings_are_reported(fields, told):
     [doubt] = doubts(**fields)
     assert doubt.startswith(told)
 
 
-def test_of_an_entry_with_the_usual_settings_nothing_is_told():
+def test_entry_with_usual_settings_has_no_notices():
     assert doubts() == ()
 
 
@@ -142,7 +142,7 @@ def test_the_whole_entry_and_the_book_s_other_members_are_kept():
     assert as_v3(made) == made
 
 
-def test_a_world_file_of_it_says_the_same_and_goes_back_to_the_same_v3():
+def test_translated_book_survives_conversion_to_a_world_file_and_back():
     book = a_novel_book(a_novel_entry(keys=["/a/", "b"]), a_novel_entry(enabled=False))
     assert as_v3(as_world(book)) == as_v3(book)
     worlds = as_world(book)["entries"].values()
@@ -184,11 +184,11 @@ def test_err_a_broken_book_is_refused_with_the_place_in_the_file(book, message):
         (a_novel_book(a_novel_entry(), categories={}), "categories must be a list: it is ignored"),
     ],
 )
-def test_what_cannot_be_read_of_a_book_is_told_and_the_rest_counts(book, notice):
+def test_unreadable_settings_of_a_book_are_noticed_and_the_rest_is_read(book, notice):
     assert [told[: len(notice)] for told in read_book(book).notices] == [notice]
 
 
-def test_a_book_of_another_shape_with_that_member_is_none_of_novelai_s():
+def test_book_of_another_shape_is_not_taken_for_novelai():
     assert translate_book({"lorebookVersion": 5, "entries": {}}, limit_entries=9) is None
     framed = {"spec": "lorebook_v3", "lorebookVersion": 5, "entries": []}
     assert translate_book(framed, limit_entries=9) is None

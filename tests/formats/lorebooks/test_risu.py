@@ -37,7 +37,7 @@ def doubts(content, **fields):
     return (*found.doubts.get(0, ()), *read_book(as_v3(book)).notices)
 
 
-def test_an_entry_says_in_v3_what_it_said():
+def test_translated_entry_has_the_same_settings_in_v3():
     entry = read(id="r-1")
     assert (entry.uid, entry.name, entry.keys) == ("r-1", "the bell", ("bell", "fog"))
     assert entry.template.source == "The bell rings in fog."
@@ -46,7 +46,7 @@ def test_an_entry_says_in_v3_what_it_said():
     assert (entry.case_sensitive, entry.match_whole_words, entry.chance) == (None, None, 100)
 
 
-def test_what_it_leaves_out_is_as_everywhere():
+def test_missing_settings_get_the_usual_defaults():
     [entry] = read_book(as_v3(a_risu_book({"content": "Lore.", "key": None}))).entries
     assert (entry.uid, entry.keys, entry.order, entry.priority) == ("0", (), 100, 100)
 
@@ -167,7 +167,7 @@ def test_excluded_keys_beside_secondary_keys_are_told():
     entry = read(content, secondkey="mist", selective=True)
     assert (entry.secondary_keys, entry.logic) == (("mist",), "any")
     assert doubts(content, secondkey="mist", selective=True) == (
-        "@@exclude_keys_all is ignored beside secondary keys",
+        "@@exclude_keys_all is ignored next to secondary keys",
     )
 
 
@@ -199,7 +199,7 @@ def test_the_whole_entry_and_the_book_s_other_members_are_kept():
     assert as_v3(made) == made
 
 
-def test_a_world_file_of_it_says_the_same_and_goes_back_to_the_same_v3():
+def test_translated_book_survives_conversion_to_a_world_file_and_back():
     book = a_risu_book(a_risu_entry("@@end\n@@unrecursive\nT.", useRegex=True, key="a+"))
     assert as_v3(as_world(book)) == as_v3(book)
     world = as_world(book)["entries"]["0"]
@@ -230,7 +230,7 @@ def test_err_a_broken_book_is_refused_with_the_place_in_the_file(book, message):
         (a_risu_book(a_risu_entry(extentions=[])), "entry 0: extentions must be an object"),
     ],
 )
-def test_what_cannot_be_read_of_a_book_is_told_and_the_rest_counts(book, notice):
+def test_unreadable_settings_of_a_book_are_noticed_and_the_rest_is_read(book, notice):
     assert [told[: len(notice)] for told in read_book(book).notices] == [notice]
 
 

@@ -12,7 +12,7 @@ from evennia_ai.engine.lorebook.entry import (
     Recursion,
     Timing,
 )
-from evennia_ai.formats.lorebooks.books import read_book, unwrapped
+from evennia_ai.formats.lorebooks.books import read_book, unwrap_book
 from evennia_ai.formats.lorebooks.conversion import as_v3, as_world
 from tests.engine.lorebook.builders import a_book, an_entry
 
@@ -105,7 +105,7 @@ def test_by_the_standard_constant_second_and_excluded_keys_are_ignored_beside_pa
     [entry] = book.entries
     assert (entry.patterns, entry.constant, entry.selective) == ("all", False, False)
     assert (entry.gates.excluded, entry.gates.additional) == ((), (("sea",),))
-    assert book.notices == ("entry 0: constant is ignored beside use_regex (Card V3)",)
+    assert book.notices == ("entry 0: constant is ignored next to use_regex (Card V3)",)
 
 
 def test_sillytavern_s_blanket_regex_flag_goes_by_the_form_of_each_key():
@@ -258,7 +258,7 @@ def test_risuais_decorators_work_in_an_entry_of_a_card(lines, name, value):
     [there] = read_book(as_world({"entries": [an_entry(f"{lines}\nLore.")]})).entries
     assert getattr(there, name) == value
     world = as_world({"entries": [an_entry(f"{lines}\nLore.", id=0)]})
-    assert unwrapped(as_v3(world))["entries"] == [an_entry(f"{lines}\nLore.", id=0)]
+    assert unwrap_book(as_v3(world))["entries"] == [an_entry(f"{lines}\nLore.", id=0)]
 
 
 def test_a_line_of_risuai_does_not_make_patterns_of_words():

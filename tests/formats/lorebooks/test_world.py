@@ -51,7 +51,7 @@ def test_a_world_file_is_read():
     assert book.notices == ()
 
 
-def test_an_entry_that_says_next_to_nothing_has_the_application_s_defaults():
+def test_almost_empty_entry_gets_the_defaults_of_sillytavern():
     [entry] = read_book({"entries": {"0": {"key": []}}}).entries
     assert (entry.position, entry.order, entry.chance, entry.logic) == ("before", 100, 100, "any")
     assert (entry.keys, entry.selective, entry.template.source) == ((), False, "")

@@ -142,7 +142,7 @@ def test_secrets_are_not_exported() -> None:
     assert json.loads(text) == a_file(temperature=0.5)
 
 
-def test_what_a_preset_has_no_word_for_is_told() -> None:
+def test_changes_that_a_preset_cannot_hold_are_listed() -> None:
     edited = component(read(a_full_file()), "st_mine")
     assert list_unwritable([edited]) == ()
     assert list_unwritable([edited.changed(volatile=True, priority=5)]) == (

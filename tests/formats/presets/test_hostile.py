@@ -138,7 +138,7 @@ def test_a_text_cannot_open_a_template_of_builders() -> None:
         "{{roll 999999999d999999999}}" * 100,
     ],
 )
-def test_macros_without_end_cost_no_time_worth_telling(text: str) -> None:
+def test_unclosed_macros_are_handled_in_linear_time(text: str) -> None:
     preset = a_preset(a_prompt("evil", text), before=("evil",))
     with little_work(5):
         composed(place_texts(preset, (), grants=ALL_GRANTS), context_tokens=1_000_000)

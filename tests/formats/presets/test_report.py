@@ -69,7 +69,7 @@ def test_the_grants_it_has_a_use_for_are_counted() -> None:
     uses = {one.grant: one for one in preset_report(PRESET, grants=frozenset({"fields"})).uses}
     assert set(uses) == {"system_prompt", "fields", "after_history", "positions", "roles"}
     assert uses["fields"].given
-    assert uses["fields"].gives == "its prompts stand before the history (1)"
+    assert uses["fields"].gives == "its prompts are before the history (1)"
 
 
 def test_the_lines_tell_a_prompt_in_three() -> None:

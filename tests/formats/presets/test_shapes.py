@@ -26,7 +26,7 @@ def read(name: str) -> Preset:
     return read_preset(json.dumps(SHAPES[name]).encode(), name=name)
 
 
-def test_there_are_at_least_40() -> None:
+def test_at_least_40_preset_shapes_are_tested() -> None:
     assert len(SHAPES) >= 40
     assert len(json.dumps(SHAPES["2 MB"])) > 1_900_000
 
@@ -45,7 +45,7 @@ def test_what_was_written_reads_as_the_same_preset(name: str) -> None:
 
 
 @EACH
-def test_one_switch_is_one_value_that_differs(name: str) -> None:
+def test_switching_a_prompt_changes_one_value_of_the_file(name: str) -> None:
     preset, file = read(name), drop_secrets(SHAPES[name])[0]
     first = preset.order[0]
     made = json.loads(dump_preset(switch_prompt(preset, first.identifier, not first.enabled)))
@@ -56,7 +56,7 @@ def test_one_switch_is_one_value_that_differs(name: str) -> None:
 
 @pytest.mark.parametrize("grants", [ALL_GRANTS, NO_GRANTS], ids=["granted", "not granted"])
 @EACH
-def test_one_text_is_one_value_that_differs(name: str, grants: Grants) -> None:
+def test_changing_a_text_changes_one_value_of_the_file(name: str, grants: Grants) -> None:
     preset, file = read(name), drop_secrets(SHAPES[name])[0]
     texts = {one.key for one in preset.by_identifier.values() if not one.is_marker}
     texts |= {"st_main", "st_jailbreak"}

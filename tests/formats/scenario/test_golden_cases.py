@@ -66,7 +66,7 @@ def test_a_scenario_gives_what_its_case_says(name: str) -> None:
     assert shown(case["given"]) == case["expect"]
 
 
-def test_no_name_stands_for_two_cases() -> None:
+def test_case_names_are_unique() -> None:
     listed = [case for path in FOLDER.glob("*.yaml") for case in read_document(path, kind="case")]
     assert len(listed) == len(CASES) > 60
 

@@ -46,7 +46,7 @@ def test_lore_around_the_note_is_told_with_it() -> None:
     ]
 
 
-def test_lore_around_a_note_that_is_not_due_stands_nowhere() -> None:
+def test_lore_around_a_note_is_left_out_if_the_note_is_not_due() -> None:
     result = run(at("note_top"), notes=[{"content": "N.", "every": 0}], history=said(2))
     assert [entry["position"] for entry in result["activated"]] == ["note_top"]
     assert result["placed"]["note_top"] == []
@@ -137,7 +137,7 @@ def turns_of(*lines: str) -> list[dict[str, Any]]:
     return [{"event": {"content": line}} for line in lines]
 
 
-def test_what_stays_and_what_rests_is_told_after_each_turn() -> None:
+def test_result_lists_sticky_and_resting_entries_after_each_turn() -> None:
     entries = [
         {"key": ["oil"], "sticky": 2},
         {"key": ["oil"], "cooldown": 2},

@@ -9,8 +9,8 @@ from evennia_ai.cli.game.folder.authored import Taking
 from evennia_ai.cli.game.folder.judged import Judged, left_out
 from evennia_ai.cli.game.folder.places import FolderFile
 from evennia_ai.engine.errors import FormatError
-from evennia_ai.formats.chats.chat import Chat, left_in_file, read_chat
-from evennia_ai.formats.chats.chat_records import ChatSource, played_in
+from evennia_ai.formats.chats.chat import Chat, list_import_losses, read_chat
+from evennia_ai.formats.chats.chat_records import ChatSource, find_played
 from evennia_ai.store.history.chats import import_chat, imported_chat
 from evennia_ai.store.history.record_rows import ConversationRef
 
@@ -25,7 +25,7 @@ def judged_chat(file: FolderFile, taking: Taking) -> Iterator[Judged]:
     if len(refs) != 1:
         yield left_out("chat", file.where, _nobody(names, refs))
         return
-    yield _of_npc(file, chat, refs[0], taking=taking, played=played_in(chat, names))
+    yield _of_npc(file, chat, refs[0], taking=taking, played=find_played(chat, names))
 
 
 def judged_group_chat(file: FolderFile, taking: Taking) -> Iterator[Judged]:
@@ -59,7 +59,7 @@ def _of_npc(file: FolderFile, chat: Chat, ref: str, *, taking: Taking, played: s
         return Judged(kind=kind, where=where, name=name, fate="there")
     source = ChatSource(file=file.where, sha256=digest, played=played, by=taking.by)
     write: Callable[[], ConversationRef] = partial(import_chat, chat, source, npc_ref=ref)
-    notices = left_in_file(chat)
+    notices = list_import_losses(chat)
     told = f"becomes a conversation of NPC #{ref}, {len(chat.messages)} messages"
     return Judged(
         kind=kind, where=where, name=name, fate="take", why=told, notices=notices, write=write

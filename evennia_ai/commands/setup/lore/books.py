@@ -28,14 +28,14 @@ from evennia_ai.engine.lorebook.scan.key_index import prepare_index
 from evennia_ai.engine.prompt.components import Scope
 from evennia_ai.engine.text.columns import WIDTH, clipped, visible
 from evennia_ai.formats.file_kinds import json_of_file
-from evennia_ai.formats.lorebooks.books import read_book, unwrapped
+from evennia_ai.formats.lorebooks.books import read_book, unwrap_book
 from evennia_ai.formats.lorebooks.conversion import as_v3, as_world
 from evennia_ai.formats.lorebooks.editing.comparing import book_differences
 from evennia_ai.formats.lorebooks.editing.without_effect import (
-    extensions_asked,
-    fields_without_effect,
-    texts_in_entries,
-    unknown_in_entries,
+    entry_texts,
+    list_idle_fields,
+    list_unknown_macros,
+    list_wanted_extensions,
 )
 from evennia_ai.npc.mind.viewers import allows
 from evennia_ai.npc.views.parse_cache import know_read
@@ -114,7 +114,7 @@ class LoreBooks(CardWork):
     @inlineCallbacks
     def _imported_into_card(self, name: str, text: str, book: Lorebook) -> Steps:
         """Put the book of a file in the place of the one inside a card."""
-        made = unwrapped(as_v3(json.loads(text), name=book.label))
+        made = unwrap_book(as_v3(json.loads(text), name=book.label))
         stored = yield saved(self, named.stored_book(name) or name, lambda _: made, by=self.actor)
         count = counted(len(book.entries), "entry", "entries")
         self.say(f"The book inside {stored.name} has {count} now. Revision {stored.revision}.")
@@ -268,6 +268,6 @@ def _read(path: Path, file_name: str, given: Conf) -> tuple[CheckedText, Loreboo
     book = read_book(data)
     if len(text) >= named.LONG:
         prepare_index(book, rules=given.lore)
-    asked = extensions_asked(texts_in_entries(data))
-    told = (*twice, *asked, *unknown_in_entries(data), *fields_without_effect(data))
+    asked = list_wanted_extensions(entry_texts(data))
+    told = (*twice, *asked, *list_unknown_macros(data), *list_idle_fields(data))
     return store.checked_text(book.label, text, most=most), book, told

@@ -31,12 +31,12 @@ from evennia_ai.engine.lorebook.entry import LoreEntry
 from evennia_ai.engine.lorebook.scan.key_index import prepare_index
 from evennia_ai.engine.text.columns import clipped
 from evennia_ai.formats.cards.card import Card
-from evennia_ai.formats.lorebooks.books import book_of_card, read_book, unwrapped
+from evennia_ai.formats.lorebooks.books import book_of_card, read_book, unwrap_book
 from evennia_ai.formats.lorebooks.editing.edits import (
     add_entry,
     change_entry,
     content_at,
-    fields_of,
+    entry_settings,
     new_book,
     remove_entry,
 )
@@ -103,7 +103,7 @@ def _new_label(book: str, fields: Mapping[str, Any]) -> str:
 
 def _says(entry: LoreEntry, fields: Mapping[str, Any]) -> bool:
     """True if an entry says this already; a content may say more than the entry tells of it."""
-    said = fields_of(entry)
+    said = entry_settings(entry)
     return "content" not in fields and all(
         name in said and said[name] == value for name, value in fields.items()
     )
@@ -162,7 +162,7 @@ def _with_book(card: Card, *, edit: Edit) -> Card:
     """The card with its own book edited, or with a new one; in a card no frame stands around it."""
     own = card.character_book
     made = edit(new_book(card.name) if own is None else dict(book_of_card(own)))
-    return replace(card, character_book=None if made is None else unwrapped(made))
+    return replace(card, character_book=None if made is None else unwrap_book(made))
 
 
 def _entry(stored: StoredBook, uid: str) -> OpenEntry:

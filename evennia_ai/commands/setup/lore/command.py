@@ -19,7 +19,7 @@ from evennia_ai.commands.setup.lore.edits import LoreEdits
 from evennia_ai.commands.setup.lore.shown import item_to_explain, npc_at_hand, trial_lines
 from evennia_ai.commands.turn_shown import why_lines
 from evennia_ai.engine.text.columns import WIDTH, wrapped
-from evennia_ai.formats.lorebooks.editing.lints import lints
+from evennia_ai.formats.lorebooks.editing.lints import lint_book
 from evennia_ai.formats.lorebooks.entry_fields import TYPED_FIELDS
 from evennia_ai.npc.mind.viewers import allows
 from evennia_ai.npc.runtime import runtime
@@ -190,7 +190,7 @@ class CmdLore(LoreEdits, LoreBooks):
         book = named.opened(named.book_named(self.caller, self.wanted("lore/lint <book>")))
         found = [
             str(lint)
-            for lint in lints(
+            for lint in lint_book(
                 book.book,
                 rules=conf().lore,
                 limit_tokens=conf().limit_tokens,

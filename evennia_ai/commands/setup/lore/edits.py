@@ -34,15 +34,15 @@ from evennia_ai.engine.lorebook.entry import IN_HISTORY, LoreEntry, Patterns
 from evennia_ai.formats.lorebooks.editing import typed
 from evennia_ai.formats.lorebooks.editing.edits import (
     new_book,
-    with_mode,
+    set_mode,
 )
 from evennia_ai.formats.lorebooks.editing.lints import unsettled_entry_sentence
 from evennia_ai.formats.lorebooks.editing.typed import (
-    field_named,
-    in_words,
+    field_text,
+    find_field,
+    parse_value,
     place_in_words,
-    said_of,
-    typed_value,
+    value_in_words,
 )
 from evennia_ai.store.authored import lorebooks as store
 from evennia_ai.store.authored.lorebooks import StoredBook
@@ -77,7 +77,7 @@ class LoreEdits(CardWork):
         if not entry_name:
             self._create_book(text)
             return
-        keys, content = typed.keys_and_content(self.rhs or "")
+        keys, content = typed.parse_keys_and_content(self.rhs or "")
         fields = {"name": entry_name, "content": content, **typed.with_patterns({"keys": keys})}
         is_first = named.stored_book(book) is None
         if not is_first:
@@ -89,7 +89,7 @@ class LoreEdits(CardWork):
         where = "" if named.card_called(book) else ", which counts nowhere yet"
         of_book = f" {new}{where}" if is_first else ""
         self.say(
-            f"Made {found.label}{of_book}; keys: {in_words(found.entry.keys)}; place:"
+            f"Made {found.label}{of_book}; keys: {value_in_words(found.entry.keys)}; place:"
             f" {place_in_words(found.entry)}. Revision {found.of.stored.revision}."
             f"{_remark(found.entry)}"
         )
@@ -103,13 +103,13 @@ class LoreEdits(CardWork):
     @waits
     def keys(self) -> Steps:
         found = self._entry("keys", "<key>, <key>")
-        fields = typed.with_patterns({"keys": typed.keys_in(self.rhs)}, of=found.entry)
+        fields = typed.with_patterns({"keys": typed.parse_keys(self.rhs)}, of=found.entry)
         yield self._change(found, fields, "keys", lambda e: e.keys)
 
     @waits
     def secondary(self) -> Steps:
         found = self._entry("secondary", "[any | all | not any | not all] <key>, <key>")
-        fields = typed.with_patterns(typed.secondary_in(self.rhs), of=found.entry)
+        fields = typed.with_patterns(typed.parse_secondary_keys(self.rhs), of=found.entry)
         yield self._change(found, fields, "secondary keys", _logic_and_keys)
 
     @waits
@@ -133,22 +133,23 @@ class LoreEdits(CardWork):
     @waits
     def position(self) -> Steps:
         found = self._entry("position", "<position>")
-        yield self._change(found, typed.position_in(self.rhs), "place", place_in_words)
+        yield self._change(found, typed.parse_position(self.rhs), "place", place_in_words)
 
     @waits
     def set_field(self) -> Steps:
         found = self._entry("set", "<field> <value>")
         word, _, value = self.rhs.partition(" ")
-        field = field_named(word)
+        field = find_field(word)
         if not value.strip():
             raise CommandError(
-                f"{found.label}: {word} is {in_words(said_of(field, found.entry))}. To change it:"
+                f"{found.label}: {word} is {value_in_words(field_text(field, found.entry))}. To"
+                " change it:"
                 f" lore/set {self.lhs} = {word} <value>."
             )
-        given = typed_value(field, value.strip())
+        given = parse_value(field, value.strip())
         if field.name == "patterns" and given in get_args(Patterns):
             typed.check_patterns([*found.entry.keys, *found.entry.secondary_keys], given)
-        yield self._change(found, {field.name: given}, word, partial(said_of, field))
+        yield self._change(found, {field.name: given}, word, partial(field_text, field))
 
     @waits
     def enable(self) -> Steps:
@@ -173,7 +174,7 @@ class LoreEdits(CardWork):
         if opened(book).book.mode == mode:
             self.say(f"Lorebook {book.name} is {mode} already; nothing was changed.")
             return
-        after = yield saved(self, book, partial(with_mode, mode=mode), by=self.actor)
+        after = yield saved(self, book, partial(set_mode, mode=mode), by=self.actor)
         self.say(f"Lorebook {book.name} is {mode} from now on. Revision {after.revision}.")
 
     def remove(self) -> Generator[Any, Any, None] | None:
@@ -242,7 +243,7 @@ class LoreEdits(CardWork):
         tell: Callable[[LoreEntry], Any],
     ) -> Steps:
         """Store new values, and say what was and what is."""
-        before = in_words(tell(found.entry))
+        before = value_in_words(tell(found.entry))
         after = found
         if fields:
             after = yield changed(self, found, fields, by=self.actor)
@@ -250,7 +251,7 @@ class LoreEdits(CardWork):
             self.say(f"{found.label}: {what} so already: {before}; nothing was changed.")
             return
         self.say(
-            f"{after.label}: {what} before: {before}; now: {in_words(tell(after.entry))}."
+            f"{after.label}: {what} before: {before}; now: {value_in_words(tell(after.entry))}."
             f" Revision {after.of.stored.revision}.{_remark(after.entry)}"
         )
 

@@ -29,9 +29,9 @@ from evennia_ai.engine.text.columns import WIDTH, clipped, padded, visible, wrap
 from evennia_ai.formats.lorebooks.editing.typed import (
     TOLD_APART,
     UNSET,
-    in_words,
+    field_text,
     place_in_words,
-    said_of,
+    value_in_words,
 )
 from evennia_ai.formats.lorebooks.entry_fields import TYPED_FIELDS
 from evennia_ai.npc.mind.viewers import seer_for, viewer_of
@@ -142,7 +142,7 @@ def _row(entry: LoreEntry) -> str:
 def _set_fields(entry: LoreEntry) -> Iterator[str]:
     """The other fields that say something."""
     for word, field in TYPED_FIELDS.items():
-        value = in_words(said_of(field, entry))
+        value = value_in_words(field_text(field, entry))
         if value not in UNSET and word not in TOLD_APART:
             yield f"{word} {value}"
 

@@ -19,13 +19,13 @@ from evennia_ai.formats.cards.card import DATA_FIELDS, Card
 from evennia_ai.formats.cards.components import unsettled_texts
 from evennia_ai.formats.cards.loading import CardImport, embedded_path
 from evennia_ai.formats.cards.report.parts import TOP_FROM, card_texts, note_role, pattern_keys
-from evennia_ai.formats.lorebooks.books import book_of_card, in_order, unwrapped
+from evennia_ai.formats.lorebooks.books import book_of_card, entries_in_order, unwrap_book
 from evennia_ai.formats.lorebooks.editing.lints import unsettled_entry_sentence
 from evennia_ai.formats.lorebooks.editing.without_effect import (
-    extensions_asked,
-    fields_without_effect,
-    texts_in_entries,
-    unknown_in_entries,
+    entry_texts,
+    list_idle_fields,
+    list_unknown_macros,
+    list_wanted_extensions,
 )
 from evennia_ai.formats.lorebooks.other_programs import read_risu_lines
 
@@ -44,10 +44,10 @@ _WITH_ORIGINAL: Final = frozenset({"system_prompt", "post_history_instructions"}
 def list_ignored(found: CardImport) -> Iterator[str]:
     """Yield what is only kept for the export, and the macros that are sent unexpanded."""
     card = found.card
-    yield from list_wanted_extensions(card)
-    yield from list_unknown_macros(card)
+    yield from list_card_extensions(card)
+    yield from list_card_macros(card)
     book = card.character_book
-    for sentence in (*unknown_in_entries(book), *fields_without_effect(book)):
+    for sentence in (*list_unknown_macros(book), *list_idle_fields(book)):
         yield f"lore: {sentence}"
     if card.creator or card.character_version or card.tags:
         yield "creator, version and tags are shown to builders and never in a prompt"
@@ -63,13 +63,13 @@ def list_ignored(found: CardImport) -> Iterator[str]:
         yield f"{_count(remote, 'asset')} at remote addresses, never fetched"
 
 
-def list_wanted_extensions(card: Card) -> tuple[str, ...]:
+def list_card_extensions(card: Card) -> tuple[str, ...]:
     """Return a sentence for each SillyTavern extension that the card or its book is made for."""
     own = (text for _, text in card_texts(card))
-    return extensions_asked((*own, *texts_in_entries(card.character_book)), card.extensions)
+    return list_wanted_extensions((*own, *entry_texts(card.character_book)), card.extensions)
 
 
-def list_unknown_macros(card: Card) -> Iterator[str]:
+def list_card_macros(card: Card) -> Iterator[str]:
     """Yield a sentence for each unknown macro in the card's own texts."""
     for path, text in card_texts(card):
         known = KNOWN_NAMES | {"original"} if path in _WITH_ORIGINAL else KNOWN_NAMES
@@ -100,9 +100,9 @@ def list_neutralised(card: Card, book: Lorebook | None, *, grants: Grants) -> It
     if "system_prompt" not in grants and card.system_prompt.strip():
         yield "system_prompt is left out"
     if "after_history" not in grants and card.post_history_instructions.strip():
-        yield "post_history_instructions stand inside the history as a user's"
+        yield "post_history_instructions are inside the history as a user's"
     if "roles" not in grants and (role := note_role(card)) not in ("", "user"):
-        yield f"extensions.depth_prompt asks to speak as {role}: it stands there as a user's"
+        yield f"extensions.depth_prompt asks to speak as {role}: it is there as a user's"
     yield from unsettled_texts(card)
     if book is not None:
         yield from _list_neutralised_lore(book, grants)
@@ -133,12 +133,12 @@ def _list_neutralised_lore(book: Lorebook, grants: Grants) -> Iterator[str]:
 def _list_ignored_decorators(card: Card) -> Iterator[str]:
     """Yield a sentence for each decorator line that has no effect, with the number of entries."""
     try:
-        book = unwrapped(book_of_card(card.character_book or {}))
+        book = unwrap_book(book_of_card(card.character_book or {}))
     except FormatError:  # the notices of the book report it
         return
     seen: Counter[str] = Counter()
     known: dict[str, frozenset[str]] = {}  # by head: many entries begin with the same lines
-    for _, entry in in_order(book["entries"]):
+    for _, entry in entries_in_order(book["entries"]):
         content = entry.get("content") if isinstance(entry, dict) else None
         if isinstance(content, str) and has_decorators(content):
             content = read_risu_lines(content).content

@@ -246,7 +246,7 @@ def _reasons_to_look(entry: LoreEntry, tokens: int) -> Iterator[str]:
     if entry.ignore_budget:
         yield "asks to ignore the budget"
     if entry.position == "depth" and (entry.depth or 0) <= 0 and not entry.from_oldest:
-        yield "stands last"
+        yield "comes last"
     if speaks_as(entry):
         yield f"speaks as {entry.role}"
     if pattern_keys(entry):
@@ -260,7 +260,7 @@ def grant_uses(card: Card, book: Lorebook | None, *, grants: Grants) -> tuple[Gr
     gives: dict[Grant, str] = {}
     if texts := [field for field in FIELDS.values() if getattr(card, field).strip()]:
         *most, last = texts
-        names = f"{', '.join(most)} and {last} stand" if most else f"{last} stands"
+        names = f"{', '.join(most)} and {last} are" if most else f"{last} is"
         gives["fields"] = f"{names} before the history"
     if card.system_prompt.strip():
         gives["system_prompt"] = ALLOWS["system_prompt"]
@@ -268,10 +268,12 @@ def grant_uses(card: Card, book: Lorebook | None, *, grants: Grants) -> tuple[Gr
         gives["after_history"] = ALLOWS["after_history"]
     entries = [entry for entry in book.entries if entry.is_usable] if book else []
     if moved := sum(entry.position not in IN_HISTORY for entry in entries):
-        gives["positions"] = f"{_entries_stand(moved)} where they ask to, outside the history"
+        gives["positions"] = (
+            f"{_entries(moved, 'is', 'are')} where they ask to, outside the history"
+        )
     roles = []
     if others := sum("roles" in missing(entry, NO_GRANTS) for entry in entries):
-        roles.append(f"{_entries_stand(others)} as system or assistant")
+        roles.append(f"{_entries(others, 'speaks', 'speak')} as system or assistant")
     if note_role(card) not in ("", "user"):
         roles.append("its note by depth in the role it asks for")
     gives["roles"] = "; ".join(roles)
@@ -288,9 +290,10 @@ def grant_uses(card: Card, book: Lorebook | None, *, grants: Grants) -> tuple[Gr
 def _budget_use(entries: Sequence[LoreEntry], asked: int | None) -> str:
     uses = [] if asked is None else [f"its lore has a budget of {asked} tokens of its own"]
     if ignoring := sum(entry.ignore_budget for entry in entries):
-        uses.append(f"{_entries_stand(ignoring)} outside any budget")
+        uses.append(f"{_entries(ignoring, 'is', 'are')} outside any budget")
     return "; ".join(uses)
 
 
-def _entries_stand(number: int) -> str:
-    return "1 lore entry stands" if number == 1 else f"{number} lore entries stand"
+def _entries(number: int, one: str, many: str) -> str:
+    """Return the number of entries with a verb in the singular (`one`) or plural (`many`)."""
+    return f"1 lore entry {one}" if number == 1 else f"{number} lore entries {many}"

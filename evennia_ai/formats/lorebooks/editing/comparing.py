@@ -1,6 +1,6 @@
-"""What is different in two texts of a book: its own settings, and its entries in builders' words.
+"""Differences between two versions of a book, in the words that builders use.
 
-A book that stands alone and the book inside a card are told of alike.
+Books of their own and books inside cards are compared alike.
 """
 
 import json
@@ -11,28 +11,28 @@ from evennia_ai.engine.errors import FormatError
 from evennia_ai.engine.lorebook.entry import LoreEntry
 from evennia_ai.engine.text.columns import visible
 from evennia_ai.engine.text.differences import diff_members
-from evennia_ai.formats.lorebooks.books import in_order, read_book, unwrapped
+from evennia_ai.formats.lorebooks.books import entries_in_order, read_book, unwrap_book
 from evennia_ai.formats.lorebooks.editing.typed import (
     TOLD_APART,
     UNSET,
     UNUSED,
-    in_words,
+    field_text,
     place_in_words,
-    said_of,
+    value_in_words,
 )
 from evennia_ai.formats.lorebooks.entry_fields import TYPED_FIELDS
 
 LONGEST_COMPARED: Final = 200_000
-"""Characters of a book that is compared: it is read for that."""
-# What is not told of an entry that came or went.
+"""Longer books are not compared, because both versions have to be read for it."""
+# Values that are not listed for a new or removed entry.
 _UNSAID: Final[tuple[object, ...]] = ("", "on", [], *UNSET)
 
 
 class _Book(NamedTuple):
     members: Mapping[str, Any]
-    """What the book says beside its entries."""
+    """The settings of the book."""
     entries: Mapping[str, tuple[LoreEntry, Mapping[str, Any]]]
-    """Its entries by id: as they are read, and as the file says them."""
+    """The entries by id, each as it was read and as raw JSON."""
 
 
 def book_differences(
@@ -41,10 +41,15 @@ def book_differences(
     *,
     sees: Callable[[str], bool] = lambda _: True,
 ) -> list[str] | None:
-    """What is different in two books, in lines of a unified diff: the book, then entry by entry.
+    """Return the differences between two books as lines of a unified diff.
 
-    A book is its text or its JSON, None is no book. `sees` says of an entry's id whether it may
-    be told of. None where one of them is too long, or cannot be read.
+    Args:
+        older: the JSON of a book as text or as a value, None for no book.
+        newer: the same for the newer version.
+        sees: True for ids of entries that the reader may see.
+
+    Returns:
+        Lines for the book, then for each entry; None if a book is too long or cannot be read.
     """
     before, after = _read(older), _read(newer)
     if before is None or after is None:
@@ -61,31 +66,32 @@ def _entry_differing(
     before: tuple[LoreEntry, Mapping[str, Any]] | None,
     after: tuple[LoreEntry, Mapping[str, Any]] | None,
 ) -> Iterator[str]:
-    """What is different in an entry; one that came or went is told by what it says."""
+    """Yield the differences in an entry; for a new or removed one, its values."""
     if before and after and before[1] == after[1]:
         return
     entry, _ = after or before or (None, None)
     label = f"#{uid} ({entry.name}) " if entry and entry.name else f"#{uid} "
-    was, now = _said(before), _said(after)
+    was, now = _typed_values(before), _typed_values(after)
     if before is None or after is None:
         yield visible(f"{label}is {'new' if after else 'gone'}:")
-        unsaid = [name for name, said in {**was, **now}.items() if said in _UNSAID]
+        unsaid = [name for name, value in {**was, **now}.items() if value in _UNSAID]
         was, now = (
-            {name: said for name, said in told.items() if name not in unsaid} for told in (was, now)
+            {name: value for name, value in values.items() if name not in unsaid}
+            for values in (was, now)
         )
     lines = list(diff_members(was, now, of=label))
-    if not lines and before and after:  # what another program keeps in it, as the file says it
+    if not lines and before and after:  # only data of another program differs: show it raw
         lines = list(diff_members(before[1], after[1], of=label))
     yield from lines
 
 
-def _said(entry: tuple[LoreEntry, Mapping[str, Any]] | None) -> dict[str, Any]:
-    """What an entry says by the words in which builders set it."""
+def _typed_values(entry: tuple[LoreEntry, Mapping[str, Any]] | None) -> dict[str, Any]:
+    """Return the values of an entry by the words with which builders set them."""
     if entry is None:
         return {}
     read, raw = entry
     typed = {
-        word: in_words(None if (said := said_of(field, read)) == UNUSED else said)
+        word: value_in_words(None if (said := field_text(field, read)) == UNUSED else said)
         for word, field in TYPED_FIELDS.items()
         if word not in TOLD_APART
     }
@@ -103,7 +109,7 @@ def _said(entry: tuple[LoreEntry, Mapping[str, Any]] | None) -> dict[str, Any]:
 
 
 def changed_ids(older: str | None, newer: str | None) -> Mapping[str, list[str]]:
-    """The ids of the entries that are new, removed and changed; none where it is too long."""
+    """Return the ids of new, removed and changed entries; empty if a book is too long."""
     before, after = _read(older), _read(newer)
     if before is None or after is None:
         return {}
@@ -116,7 +122,7 @@ def changed_ids(older: str | None, newer: str | None) -> Mapping[str, list[str]]
 
 
 def _read(book: str | Mapping[str, Any] | None) -> _Book | None:
-    """A book by its parts; None where it is too long to be read for this, or no book."""
+    """Read a book for comparing; None if it is too long or cannot be read."""
     if book is None:
         return _Book({}, {})
     if isinstance(book, str) and len(book) > LONGEST_COMPARED:
@@ -124,10 +130,10 @@ def _read(book: str | Mapping[str, Any] | None) -> _Book | None:
     data = json.loads(book) if isinstance(book, str) else book
     try:
         read = read_book(data).entries
-    except FormatError:  # stored by other means than the command, or by another version
+    except FormatError:  # something other than our commands, or another version, has stored it
         return None
-    inner = unwrapped(data)
+    inner = unwrap_book(data)
     members = {name.replace("_", " "): said for name, said in inner.items() if name != "entries"}
-    raw = in_order(inner["entries"])
+    raw = entries_in_order(inner["entries"])
     entries = {entry.uid: (entry, given) for entry, (_, given) in zip(read, raw, strict=True)}
     return _Book(members, entries)

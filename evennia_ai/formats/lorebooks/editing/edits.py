@@ -1,8 +1,8 @@
-"""Edits of a book: changes to the file's own JSON, in the format the file is in.
+"""Edit the JSON of a book in the format of its file.
 
-Values in, values out: what is given stays as it is, what comes out shares with it what was not
-touched. Fields nobody here knows are kept. Whatever comes out can be read, and says what was
-asked; else nothing is changed and the error says why.
+Edits return a new value, which shares unchanged parts with the old one, and never change their
+arguments. Unknown fields are kept. The result can always be read and has the wanted values;
+otherwise the edit raises `FormatError`.
 """
 
 from collections import Counter
@@ -10,6 +10,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from copy import deepcopy
 from difflib import get_close_matches
 from functools import partial
+from itertools import chain
 from typing import Any, Final, NamedTuple
 
 from pydantic.alias_generators import to_camel
@@ -26,20 +27,20 @@ from evennia_ai.engine.lorebook.book import (
 from evennia_ai.engine.lorebook.decorators import NO_ICONS, read_decorators, with_value, without
 from evennia_ai.engine.lorebook.entry import AT_MENTION, LoreEntry
 from evennia_ai.formats.lorebooks.books import (
-    in_order,
+    entries_in_order,
     is_world_file,
+    make_unique,
     read_book,
-    told_apart,
-    unwrapped,
+    unwrap_book,
 )
 from evennia_ai.formats.lorebooks.conversion import as_v3
 from evennia_ai.formats.lorebooks.entry_fields import FIELDS, Write, problem_with
 from evennia_ai.formats.lorebooks.other_programs import is_of_another_program
-from evennia_ai.formats.lorebooks.reading import entry_of
-from evennia_ai.formats.lorebooks.values import Where, identifier
+from evennia_ai.formats.lorebooks.reading import build_entry
+from evennia_ai.formats.lorebooks.values import Where, parse_identifier
 from evennia_ai.formats.lorebooks.written import is_world_entry, read_fields
 
-# New entries, with what each standard requires.
+# New entries with all members that their format requires.
 _NEW_V3: Final[Mapping[str, Any]] = {
     "keys": [],
     "content": "",
@@ -64,7 +65,7 @@ _NEW_WORLD: Final[Mapping[str, Any]] = {
     "useProbability": True,
     "depth": 4,
 }
-# Fields that imply a place, and the place; the last one given counts.
+# The places that fields imply; the last field that is given counts.
 _IMPLIED: Final = {
     "depth": "depth",
     "outlet": "outlet",
@@ -78,39 +79,44 @@ _IN_CAMEL: Final = frozenset({"selective_logic", "use_probability"})
 
 
 def new_book(name: str) -> dict[str, Any]:
-    """A standalone V3 lorebook without entries."""
+    """Return a V3 lorebook without entries."""
     return {"spec": "lorebook_v3", "data": {"name": name, "extensions": {}, "entries": []}}
 
 
 def add_entry(
     book: Mapping[str, Any], fields: Mapping[str, Any], *, taken: Iterable[str] = ()
 ) -> tuple[dict[str, Any], str]:
-    """The book with one more entry at its end, and the entry's id.
+    """Return the book with another entry at its end, and the id of that entry.
 
-    `taken` are ids that it may not have, beside those of the book's entries. FormatError: a field
-    is not known, or cannot have the value.
+    Args:
+        taken: further ids that the new entry may not get.
+
+    Raises:
+        FormatError: a field is unknown or cannot have its value.
     """
     book = _editable(book)
     listed = _listed(book)
     in_world = is_world_file(book)
-    number = max(_last_id(listed, in_world), last_id_in(unwrapped(book)), *_numbers(taken)) + 1
+    number = max(_last_id(listed, in_world), last_id_in(unwrap_book(book)), *_numbers(taken)) + 1
     is_world = _is_world(listed, in_world=in_world)
     blank = {**_NEW_WORLD, "uid": number} if is_world else {**_NEW_V3, "id": number}
-    entry = _changed_entry(deepcopy(blank), fields, uid=str(number), in_world=in_world)
+    entry = _change_entry(deepcopy(blank), fields, uid=str(number), in_world=in_world)
     changed = {**listed, str(number): entry} if isinstance(listed, dict) else [*listed, entry]
     return _checked(_with_entries(book, changed)), str(number)
 
 
 def change_entry(book: Mapping[str, Any], uid: str, fields: Mapping[str, Any]) -> dict[str, Any]:
-    """The book with other values in some fields of an entry; None takes a field back.
+    """Return the book with new values in some fields of an entry; None removes a field.
 
-    Where a decorator of the content overrules a field, the decorator's line is changed too.
-    FormatError: there is no such entry, or a field is not known or cannot have the value.
+    If a decorator in the content overrules a field, the line of the decorator is changed too.
+
+    Raises:
+        FormatError: there is no such entry, or a field is unknown or cannot have its value.
     """
     book = _editable(book)
     listed = _listed(book)
-    name, raw = _found(listed, uid, is_world_file(book))
-    entry = _changed_entry(raw, fields, uid=uid, in_world=is_world_file(book))
+    name, raw = _find_entry(listed, uid, is_world_file(book))
+    entry = _change_entry(raw, fields, uid=uid, in_world=is_world_file(book))
     changed: list[Any] | dict[str, Any]
     if isinstance(listed, dict):
         changed = {**listed, name: entry}
@@ -121,14 +127,17 @@ def change_entry(book: Mapping[str, Any], uid: str, fields: Mapping[str, Any]) -
 
 
 def remove_entry(book: Mapping[str, Any], uid: str) -> dict[str, Any]:
-    """Return the book without an entry; the others keep their ids, written where they moved.
+    """Return the book without an entry; the others keep their ids.
 
-    The book remembers its highest id: past turns and locks name a removed entry by its id, so no
-    later one gets it. FormatError: there is no such entry.
+    The book remembers its highest id, so that no later entry gets the id of a removed one: past
+    turns and locks still refer to that.
+
+    Raises:
+        FormatError: there is no such entry.
     """
     book = _editable(book)
     listed = _listed(book)
-    name, _ = _found(listed, uid, is_world_file(book))
+    name, _ = _find_entry(listed, uid, is_world_file(book))
     in_world = is_world_file(book)
     ids = [entry.uid for entry in _named(listed, in_world) if entry.name != name]
     left: list[Any] | dict[str, Any]
@@ -136,17 +145,18 @@ def remove_entry(book: Mapping[str, Any], uid: str) -> dict[str, Any]:
         left = {key: entry for key, entry in listed.items() if key != name}
     else:
         left = [*listed[: int(name)], *listed[int(name) + 1 :]]
-    last = max(_last_id(listed, in_world), last_id_in(unwrapped(book)))
+    last = max(_last_id(listed, in_world), last_id_in(unwrap_book(book)))
     whole = _with_entries(book, _with_ids(left, ids, in_world))
     if "entries" in whole:
         return _checked(saying_last_id(whole, last))
     return _checked({**whole, "data": saying_last_id(whole["data"], last)})
 
 
-def changed_entries(older: Mapping[str, Any], newer: Mapping[str, Any]) -> frozenset[str]:
-    """Return the ids of the entries that are not alike in two books, those of one book included.
+def changed_entry_ids(older: Mapping[str, Any], newer: Mapping[str, Any]) -> frozenset[str]:
+    """Return the ids of entries that differ between two books or are only in one of them.
 
-    FormatError: one of them cannot be read as a book.
+    Raises:
+        FormatError: one of the books cannot be read.
     """
     before, after = (
         {one.uid: one.raw for one in _named(_listed(_editable(book)), is_world_file(book))}
@@ -157,41 +167,42 @@ def changed_entries(older: Mapping[str, Any], newer: Mapping[str, Any]) -> froze
 
 
 def content_at(book: Mapping[str, Any], index: int) -> str:
-    """The content of the entry of this index as it is written, its decorators among it."""
-    raw = list(in_order(unwrapped(book)["entries"]))[index][1]
+    """Return the raw content of the entry with this index, including decorators."""
+    raw = list(entries_in_order(unwrap_book(book)["entries"]))[index][1]
     return str(raw.get("content") or "") if isinstance(raw, dict) else ""
 
 
-def with_mode(book: Mapping[str, Any], mode: BookMode) -> dict[str, Any]:
-    """The book with another mode."""
+def set_mode(book: Mapping[str, Any], mode: BookMode) -> dict[str, Any]:
+    """Return the book with another activation mode."""
     book = _editable(book)
     if "entries" in book:
         return _checked(saying_mode(book, mode))
     return _checked({**book, "data": saying_mode(book["data"], mode)})
 
 
-def fields_of(entry: LoreEntry) -> dict[str, Any]:
-    """What an entry says, in the words of an edit; the content is without its decorators."""
-    said = {name: _said(name, entry) for name, field in FIELDS.items() if field.is_compared}
-    return {**said, "content": entry.template.source}
+def entry_settings(entry: LoreEntry) -> dict[str, Any]:
+    """Return the values of an entry as an edit takes them; the content has no decorators."""
+    values = {name: _value_of(name, entry) for name, field in FIELDS.items() if field.is_compared}
+    return {**values, "content": entry.template.source}
 
 
 class _Named(NamedTuple):
-    """An entry by its name in the file (its position in a list) and its id."""
+    """A raw entry with its id and its name in the file."""
 
     name: str
+    """The name in an object of entries, or the position in a list."""
     uid: str
     raw: Any
-    """Its own JSON: an object, or whatever a file has where one should be."""
+    """The JSON of the entry, which a file may not have as an object."""
 
 
 def _editable(book: Mapping[str, Any]) -> Mapping[str, Any]:
-    """The book, that of another program as V3: what is edited is no file of theirs any more."""
+    """Return the book in an editable format: books of other programs become V3."""
     return as_v3(book) if is_of_another_program(book) else book
 
 
 def _listed(book: Mapping[str, Any]) -> list[Any] | dict[str, Any]:
-    listed = unwrapped(book)["entries"]
+    listed = unwrap_book(book)["entries"]
     if not isinstance(listed, list | dict):
         raise FormatError("book", "book.entries: must be a list or an object")
     return listed
@@ -204,67 +215,59 @@ def _with_entries(book: Mapping[str, Any], listed: list[Any] | dict[str, Any]) -
 
 
 def _checked(book: dict[str, Any]) -> dict[str, Any]:
-    """The book, which can be read; FormatError where it cannot."""
+    """Return the book after reading it as a test; FormatError if that fails."""
     read_book(book)
     return book
 
 
 def _is_world(listed: list[Any] | dict[str, Any], *, in_world: bool) -> bool:
-    """Whether new entries are to be spelled as in a world file."""
+    """True if new entries get the spelling of a world file."""
     raws = listed.values() if isinstance(listed, dict) else listed
     is_one = all(is_world_entry(raw, in_world=in_world) for raw in raws)
     return is_one and (bool(listed) or isinstance(listed, dict))
 
 
 def _named(listed: list[Any] | dict[str, Any], in_world: bool) -> Iterator[_Named]:
-    """The entries with the ids that they have as the book is read."""
+    """Yield the entries with the ids that reading the book gives them."""
     times: Counter[str] = Counter()
-    for name, raw in in_order(listed):
+    for name, raw in entries_in_order(listed):
         own = _own_id(name, raw, in_world)
-        yield _Named(name, told_apart(own, times), raw)
+        yield _Named(name, make_unique(own, times), raw)
 
 
 def _with_ids(
     listed: list[Any] | dict[str, Any], ids: Sequence[str], in_world: bool
 ) -> list[Any] | dict[str, Any]:
-    """The entries under these ids, in the order they are walked in.
+    """Return the entries with these ids, given in the order of the entries.
 
-    An id is not written while it is what the entry's place, and the ids before it, make of it.
+    An id is written only if the entry would get another one from its place in the file.
     """
     named = list(_named(listed, in_world))
     if all(entry.uid == uid for entry, uid in zip(named, ids, strict=True)):
         return listed
-    told = {
-        entry.name: entry.raw
-        if not isinstance(entry.raw, dict) or _own_id(entry.name, entry.raw, in_world) == uid
-        else {**entry.raw, _id_member(entry.raw, in_world): _number_or_text(uid)}
-        for entry, uid in zip(named, ids, strict=True)
-    }
-    return {key: told[key] for key in listed} if isinstance(listed, dict) else [*told.values()]
+    raws: dict[str, Any] = {}
+    for entry, uid in zip(named, ids, strict=True):
+        raws[entry.name] = entry.raw
+        if isinstance(entry.raw, dict) and _own_id(entry.name, entry.raw, in_world) != uid:
+            member = "uid" if is_world_entry(entry.raw, in_world=in_world) else "id"
+            number = plain_number(uid, digits=15)
+            raws[entry.name] = {**entry.raw, member: uid if number is None else number}
+    return {key: raws[key] for key in listed} if isinstance(listed, dict) else [*raws.values()]
 
 
 def _own_id(name: str, raw: Any, in_world: bool) -> str:
-    """What an entry of this name would be called if it were alone."""
+    """Return the id of an entry before ids are made unique."""
     if not isinstance(raw, dict):
         return one_line(name)
     members = ("uid", "id") if is_world_entry(raw, in_world=in_world) else ("id", "uid")
     given = next((raw[each] for each in members if raw.get(each) is not None), name)
     try:
-        return identifier(given)
-    except ValueError:  # neither number nor text: as if it were missing
+        return parse_identifier(given)
+    except ValueError:  # neither number nor text counts as missing
         return one_line(name)
 
 
-def _number_or_text(uid: str) -> int | str:
-    number = plain_number(uid, digits=15)
-    return uid if number is None else number
-
-
-def _id_member(raw: Mapping[str, Any], in_world: bool) -> str:
-    return "uid" if is_world_entry(raw, in_world=in_world) else "id"
-
-
-def _found(listed: list[Any] | dict[str, Any], uid: str, in_world: bool) -> tuple[str, Any]:
+def _find_entry(listed: list[Any] | dict[str, Any], uid: str, in_world: bool) -> tuple[str, Any]:
     known: list[str] = []
     for entry in _named(listed, in_world):
         if entry.uid == uid:
@@ -276,52 +279,64 @@ def _found(listed: list[Any] | dict[str, Any], uid: str, in_world: bool) -> tupl
 
 
 def _last_id(listed: list[Any] | dict[str, Any], in_world: bool) -> int:
-    """Return the highest number that is an id or a name of an entry, -1 where none is one."""
+    """Return the highest number that is an id or a name of an entry, -1 if there is none."""
     names = (text for entry in _named(listed, in_world) for text in (entry.name, entry.uid))
     return max(len(listed) - 1, *_numbers(names))
 
 
 def _numbers(names: Iterable[str]) -> list[int]:
-    return [-1, *(int(text) for text in names if _is_number(text))]
+    """Return -1 and the names that are whole numbers."""
+    numbers = [
+        int(text) for text in names if text.isascii() and text.isdecimal() and len(text) <= 15
+    ]
+    return [-1, *numbers]
 
 
-def _is_number(text: str) -> bool:
-    return text.isascii() and text.isdecimal() and len(text) <= 15
-
-
-def _changed_entry(
+def _change_entry(
     raw: Any, given: Mapping[str, Any], *, uid: str, in_world: bool
 ) -> dict[str, Any]:
-    """An entry's own JSON with the fields; `in_world` says whether it is one of a world file.
+    """Return the JSON of one entry with new values in some fields.
 
-    FormatError: it would not say what was asked, or what is asked is wrong. What was wrong before
-    may stay so: several faults of a file are mended one by one.
+    Errors that the entry had before do not matter, so that builders can mend them one by one.
+
+    Args:
+        in_world: True for an entry of a world file.
+
+    Raises:
+        FormatError: a field is unknown or cannot have its value, or another setting of the entry
+            overrules it.
     """
-    fields = _complete(_known(given))
+    fields = _checked_fields(given)
+    implied = [place for name, place in _IMPLIED.items() if fields.get(name) is not None]
+    if implied and "position" not in fields:
+        fields = {"position": implied[-1], **fields}
     if not isinstance(raw, dict):
-        problem = f"entry {one_line(uid)[:60]}: it is no object and has no fields; remove it"
+        problem = f"entry {one_line(uid)[:60]}: it is not an object and has no fields; remove it"
         raise FormatError("book", problem)
     is_world = is_world_entry(raw, in_world=in_world)
     read = partial(_read, uid=uid, in_world=in_world)
-    before, faults = read(raw)
+    before, old_faults = read(raw)
     if "content" in fields or isinstance(raw.get("content"), str):
-        fields["content"] = _agreeing({"content": raw.get("content"), **fields})
-    entry = _written(raw, _writes(fields, is_world=is_world), is_world=is_world)
-    after, left = read(entry)
+        fields["content"] = _with_decorators({"content": raw.get("content"), **fields})
+    writes = chain.from_iterable(
+        FIELDS[name].writes(value, is_world) for name, value in fields.items()
+    )
+    entry = _write_members(raw, writes, is_world=is_world)
+    after, faults = read(entry)
     if after.patterns != before.patterns and "patterns" not in fields:
-        # SillyTavern's data turns `use_regex` into something else: say what it was.
+        # Members of SillyTavern change the meaning of `use_regex`: write down the old meaning.
         keep = FIELDS["patterns"].writes(before.patterns, is_world)
-        entry = _written(entry, keep, is_world=is_world)
-        after, left = read(entry)
-    for fault in left:
-        if str(fault) not in map(str, faults):
+        entry = _write_members(entry, keep, is_world=is_world)
+        after, faults = read(entry)
+    for fault in faults:
+        if str(fault) not in map(str, old_faults):
             raise fault
     _confirm(fields, after)
     return entry
 
 
-def _known(given: Mapping[str, Any]) -> dict[str, Any]:
-    """A copy of the fields; FormatError names what is not known or not allowed."""
+def _checked_fields(given: Mapping[str, Any]) -> dict[str, Any]:
+    """Copy the fields; FormatError if one is unknown or cannot have its value."""
     check_plain(dict(given), kind="book", where="entry")
     for name, value in given.items():
         if name not in FIELDS:
@@ -335,18 +350,12 @@ def _known(given: Mapping[str, Any]) -> dict[str, Any]:
     return deepcopy(dict(given))
 
 
-def _complete(fields: dict[str, Any]) -> dict[str, Any]:
-    """The fields, with the place that some of them imply."""
-    implied = [place for name, place in _IMPLIED.items() if fields.get(name) is not None]
-    return fields if "position" in fields or not implied else {"position": implied[-1], **fields}
+def _with_decorators(fields: Mapping[str, Any]) -> str:
+    """Return the content with decorators that agree with the fields.
 
-
-def _agreeing(fields: Mapping[str, Any]) -> str:
-    """The content with decorators that do not contradict the fields.
-
-    What a decorator says is changed in its line where it can be, so that other programs see it.
+    The line of a decorator is changed if possible, so that other programs see the new value.
     """
-    content = _placed(str(fields["content"]), fields)
+    content = _with_place(str(fields["content"]), fields)
     for name in ("role", "scan_depth"):
         if fields.get(name) is not None:
             content = with_value(content, name, str(fields[name]))
@@ -355,7 +364,7 @@ def _agreeing(fields: Mapping[str, Any]) -> str:
     return content
 
 
-def _placed(content: str, fields: Mapping[str, Any]) -> str:
+def _with_place(content: str, fields: Mapping[str, Any]) -> str:
     if "position" not in fields:
         return without(content, ("depth", "reverse_depth")) if "depth" in fields else content
     place, depth = fields["position"], fields.get("depth")
@@ -371,19 +380,16 @@ def _placed(content: str, fields: Mapping[str, Any]) -> str:
     return with_value(without(content, ("reverse_depth",)), "depth", str(depth))
 
 
-def _writes(fields: Mapping[str, Any], *, is_world: bool) -> Iterator[Write]:
-    for name, value in fields.items():
-        yield from FIELDS[name].writes(value, is_world)
-
-
-def _written(raw: Mapping[str, Any], writes: Iterable[Write], *, is_world: bool) -> dict[str, Any]:
-    """A copy of the entry in which every write is done."""
+def _write_members(
+    raw: Mapping[str, Any], writes: Iterable[Write], *, is_world: bool
+) -> dict[str, Any]:
+    """Return a copy of the entry in which the members are written."""
     entry = dict(raw)
-    app = entry if is_world else _copied(entry.get("extensions"))
-    own = _copied(app.get("evennia_ai"))
+    app = entry if is_world else _copy_object(entry.get("extensions"))
+    own = _copy_object(app.get("evennia_ai"))
     for write in writes:
         target = {"entry": entry, "app": app, "own": own}[write.target]
-        for name in _names(target, write, is_world=is_world):
+        for name in _member_names(target, write, is_world=is_world):
             if write.value is None:
                 target.pop(name, None)
             else:
@@ -396,8 +402,8 @@ def _written(raw: Mapping[str, Any], writes: Iterable[Write], *, is_world: bool)
     return entry
 
 
-def _names(target: Mapping[str, Any], write: Write, *, is_world: bool) -> list[str]:
-    """The members to write: each spelling that is there, else the usual one."""
+def _member_names(target: Mapping[str, Any], write: Write, *, is_world: bool) -> list[str]:
+    """Return the members to write: every spelling that exists, else the usual one."""
     if write.target != "app":
         return [] if write.only_there and write.name not in target else [write.name]
     camel = to_camel(write.name)
@@ -406,34 +412,34 @@ def _names(target: Mapping[str, Any], write: Write, *, is_world: bool) -> list[s
     return there if there or write.only_there else [usual]
 
 
-def _copied(value: Any) -> dict[str, Any]:
-    """A copy of an object; what should be one and is none says nothing, and gives way to one."""
+def _copy_object(value: Any) -> dict[str, Any]:
+    """Return a copy of an object, or a new one in place of any other value."""
     return dict(value) if isinstance(value, dict) else {}
 
 
 def _read(
     raw: Mapping[str, Any], *, uid: str, in_world: bool
 ) -> tuple[LoreEntry, tuple[FormatError, ...]]:
-    """The entry, and what is wrong in it."""
+    """Read an entry, and return it with its errors."""
     where = f"entry {one_line(uid)[:60]}"
     fields = read_fields(raw, in_world=in_world, default_uid=uid, where=where)
-    return entry_of(fields, label="book", index=0, absent=NO_ICONS)[0], fields.problems
+    return build_entry(fields, label="book", index=0, absent=NO_ICONS)[0], fields.problems
 
 
 def _confirm(fields: Mapping[str, Any], entry: LoreEntry) -> None:
-    """FormatError where the entry does not say what the fields say."""
+    """Raise FormatError if the entry does not have the values of the fields."""
     for name, value in fields.items():
-        said = _said(name, entry)
-        if not FIELDS[name].is_compared or value is None or said == value:
+        now = _value_of(name, entry)
+        if not FIELDS[name].is_compared or value is None or now == value:
             continue
-        says = one_line(repr(said))[:60]
+        shown = one_line(repr(now))[:60]
         raise (Where("entry") / name).refused(
-            f"would still be {says}: something else in the entry overrules it"
+            f"would still be {shown}: something else in the entry overrules it"
             " (a decorator of its content, its position, or its regex keys); change that too"
         )
 
 
-def _said(name: str, entry: LoreEntry) -> Any:
-    """What an entry says of a field, as an edit has it."""
-    said = FIELDS[name].says(entry)
-    return list(said) if isinstance(said, tuple) else said
+def _value_of(name: str, entry: LoreEntry) -> Any:
+    """Return the entry's value of a field, as an edit takes it."""
+    value = FIELDS[name].says(entry)
+    return list(value) if isinstance(value, tuple) else value

@@ -1,7 +1,8 @@
-"""What a book's own texts say about its keys: the facts that its lints are drawn from.
+"""Gather facts about a book's keys from its own texts, for the lints.
 
-Each text is searched once, with the index that the engine scans with. Where a book has very many
-regular expressions only a sample of the texts is searched, and nothing is said that would need all.
+Each text is searched once, with the same index that the engine uses. In a book with very many
+regular expressions only a sample of the texts is searched; lints that need all texts then stay
+silent.
 """
 
 from collections import Counter
@@ -26,7 +27,7 @@ from evennia_ai.engine.text.words import split_words
 NO_DICE: Final = Dice(turn="", conversation="")
 _MOST_SEARCHES: Final = 300_000
 _WITHOUT_END: Final = 1_000_000
-# So many other entries at least, and the share of them that makes a key common.
+# A key is common if its text is in this share of at least so many other entries.
 _SPREADS: Final = ((20, 0.2), (4, 0.5), (2, 1))
 _FREQUENT_SHARE: Final = 0.03
 _FREQUENT_TIMES: Final = 4
@@ -35,56 +36,55 @@ _FEWEST_WORDS: Final = 40
 
 @dataclass(frozen=True, kw_only=True)
 class Evidence:
-    """What the lints of a book are drawn from; `tokens` of each entry's text by its index.
-
-    `budget` is None where nothing limits the book but the prompt it goes into.
-    """
+    """The facts about a book that its lints use."""
 
     book: Lorebook
     rules: ActivationRules
     budget: int | None
+    """The tokens for the book's lore; None if only the size of the prompt limits it."""
     tokens: Sequence[int]
+    """The tokens of each entry's text, by index."""
     key_index: BookIndex
 
     @property
     def entry_keys(self) -> KeysOfEntries:
-        """The keys of each entry as the engine looks for them."""
+        """The keys of each entry as the engine searches for them."""
         return self.key_index.entry_keys
 
     @property
     def scan_depth(self) -> int:
-        """The scan depth of entries that state none."""
+        """The scan depth of entries without their own."""
         own = self.book.scan_depth
         return self.rules.scan_depth if own is None else own
 
     @property
     def recurses(self) -> bool:
-        """Whether texts of entries wake entries of this book."""
+        """True if texts of active entries activate other entries of this book."""
         own = self.book.recursive
         return self.rules.recursive if own is None else own
 
     @property
     def is_blind(self) -> bool:
-        """Whether an entry of scan depth 0 does not see texts of entries either."""
+        """True if entries with scan depth 0 are not activated by texts of entries either."""
         return self.rules.flags.depth_0_is_blind
 
     @cached_property
     def levels(self) -> list[int]:
-        """The delay levels of the book, each once."""
+        """The delay levels in the book, ascending."""
         return sorted({e.recursion.delay_level for e in self._enabled} - {0})
 
     @property
     def walks_levels(self) -> bool:
-        """Whether levels are reached even where nothing recurses."""
+        """True if levels are reached even without recursion."""
         return self.rules.flags.levels_are_walked and len(self.levels) > 1
 
     def rank(self, level: int) -> int:
-        """How many levels of the book come before this one."""
+        """Return the number of levels in the book below this one."""
         return self.levels.index(level)
 
     @property
     def reached_levels(self) -> int:
-        """How many of the levels recursion can reach at best."""
+        """The number of levels that recursion can reach at most."""
         limit = self.rules.max_recursion_steps
         if not limit:
             return _WITHOUT_END
@@ -93,24 +93,24 @@ class Evidence:
 
     @cached_property
     def members(self) -> Counter[str]:
-        """How many entries are in each group."""
+        """The number of entries in each group."""
         return Counter(
             name for entry in self._enabled for name in dict.fromkeys(entry.grouping.names)
         )
 
     def passes_on(self, index: int) -> bool:
-        """Whether an entry other than this one passes its text on."""
+        """True if some other entry passes its text on to recursion."""
         return any(other != index for other in self._feeders)
 
     def is_unfed(self, index: int) -> bool:
-        """Whether no text that is passed on has a key of the entry; False where that is unknown."""
+        """True if no other entry passes on a text with a key of this one; False if unknown."""
         numbers = self.entry_keys[index].primary
         if not self._found.is_whole or any(n < 0 or n in self.key_index.patterns for n in numbers):
             return False
         return not any(self._found.fed_by.get(number, set()) - {index} for number in numbers)
 
     def spread(self, number: int, index: int) -> tuple[int, int] | None:
-        """In how many of the other entries' texts a key stands, where that is a large share."""
+        """Return how many of how many other entries have a key in their text, if many have it."""
         own = number in self._found.own.get(index, ())
         there, others = self._found.texts[number] - own, self._found.searched - 1
         for fewest, share in _SPREADS:
@@ -119,13 +119,13 @@ class Evidence:
         return None
 
     def is_frequent(self, text: str) -> bool:
-        """Whether a key is one word, and one of the most frequent of the book's texts."""
+        """True if a key is a single word, and one of the most frequent in the book's texts."""
         times = self._words[normal_form(text).casefold()]
         enough = times >= _FREQUENT_TIMES and self._running_words >= _FEWEST_WORDS
         return enough and times >= _FREQUENT_SHARE * self._running_words
 
     def refusals(self, entry: LoreEntry) -> list[str]:
-        """What is wrong with each key that is meant to be a regular expression."""
+        """Return a sentence for each key that should be a regular expression and is refused."""
         by_form = self.rules.flags.patterns_by_form or entry.patterns == "by_form"
         if not by_form and entry.patterns == "none":
             return []
@@ -141,7 +141,7 @@ class Evidence:
 
     @cached_property
     def _feeders(self) -> list[int]:
-        """Up to two entries that pass their text on: enough to know of another one."""
+        """The first two entries that pass on their text: one of them is not the asking entry."""
         passing = (
             entry.index
             for entry in self._enabled
@@ -151,7 +151,7 @@ class Evidence:
 
     @cached_property
     def _words(self) -> Counter[str]:
-        """How often each word stands in the texts."""
+        """The number of times that each word is in the texts."""
         words: Counter[str] = Counter()
         for entry in self._enabled:
             words.update(split_words(normal_form(entry.template.source).casefold()))
@@ -159,7 +159,7 @@ class Evidence:
 
     @cached_property
     def _running_words(self) -> int:
-        """How many words the texts have."""
+        """The number of words in the texts."""
         return self._words.total()
 
     @cached_property
@@ -187,14 +187,18 @@ class Evidence:
         return self._known_refusals[key]
 
 
-def evidence_of(
+def gather_evidence(
     book: Lorebook,
     *,
     rules: ActivationRules,
     limit_tokens: int | None,
     counter: TokenCounter,
 ) -> Evidence:
-    """The evidence for a book under these rules."""
+    """Gather the evidence for a book.
+
+    Args:
+        limit_tokens: the size of a prompt, None if unknown.
+    """
     budget = rules.budget_tokens if limit_tokens is None else budget_of(rules, limit_tokens)
     return Evidence(
         book=book,
@@ -207,20 +211,20 @@ def evidence_of(
 
 @dataclass(kw_only=True)
 class _KeyHits:
-    """Which keys stand in which texts, kept small.
-
-    `texts` is in how many texts a key stands, `own` which of its own keys an entry's text has,
-    `fed_by` up to two entries that pass on a text with the key.
-    """
+    """The keys found in the texts, reduced to what lints need."""
 
     is_whole: bool
+    """True if all texts were searched, False for a sample."""
     searched: int = 0
     texts: Counter[int] = field(default_factory=Counter)
+    """By key: the number of texts with it."""
     own: dict[int, frozenset[int]] = field(default_factory=dict)
+    """By entry: its own keys in its text."""
     fed_by: dict[int, set[int]] = field(default_factory=dict)
+    """By key: up to two entries that pass on a text with it."""
 
     def add(self, entry: LoreEntry, key_index: BookIndex) -> None:
-        """Search the entry's text."""
+        """Search the text of an entry and add its hits."""
         hits = key_index.table.hits(searchable(entry.template.source, fold=key_index.table.fold))
         self.searched += 1
         self.texts.update(hits.keys())

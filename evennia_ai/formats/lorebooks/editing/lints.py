@@ -1,8 +1,8 @@
-"""Lints: what an author of a book should look at again, found without a conversation.
+"""Lints of books: problems that can be found without a conversation.
 
-Everything said here is true of the book by itself: an entry that nothing can wake, flags that
-contradict each other, keys that say too little, texts that cannot fit. What a key stands for is
-asked of the very index that the engine scans with. The cost is that of reading the book once.
+Examples are entries that nothing can activate, contradicting flags, keys that match too often, and
+texts that cannot fit. Keys are searched with the engine's own index. A lint of a book costs about
+as much as reading it once.
 """
 
 from collections.abc import Callable, Collection, Iterable, Iterator
@@ -19,17 +19,17 @@ from evennia_ai.engine.prompt.templates.unknown import unknown_macros
 from evennia_ai.engine.prompt.tokens import ESTIMATE, TokenCounter
 from evennia_ai.engine.text.normal_form import normal_form
 from evennia_ai.engine.text.words import is_in_word
-from evennia_ai.formats.lorebooks.editing.lint_evidence import Evidence, evidence_of
+from evennia_ai.formats.lorebooks.editing.lint_evidence import Evidence, gather_evidence
 from evennia_ai.formats.lorebooks.editing.without_effect import (
-    extensions_asked,
-    fields_without_effect,
-    texts_in_entries,
+    entry_texts,
+    list_idle_fields,
+    list_wanted_extensions,
 )
 
 _NO_RULES: Final = ActivationRules()
 _SHOWN_KEYS: Final = 3
 _SHORT_LETTERS: Final = 2
-# A duration that is over before the NPC speaks again: one turn; an answer and the next line.
+# Durations that are over before the NPC speaks again: one turn, or its answer and the next line.
 _NEVER_SEEN: Final[dict[ClockName, int]] = {"turns": 1, "messages": 2, "seconds": 0}
 
 
@@ -38,22 +38,24 @@ _ERRORS: Final = frozenset({"unreachable", "regex", "level", "weight"})
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Lint:
-    """One finding: the entry it is about ("" for the whole book), its kind, and what to do."""
+    """A finding."""
 
     uid: str
+    """The id of the entry, "" for the whole book."""
     kind: str
     text: str
+    """The problem, and what to do about it."""
 
     @property
     def is_error(self) -> bool:
-        """Whether something of the book is lost, or can never do what it says."""
+        """True if a part of the book is lost or can never have an effect."""
         return self.kind in _ERRORS or (self.kind == "notice" and is_loss(self.text))
 
     def __str__(self) -> str:
         return f"entry {self.uid}: {self.text}" if self.uid else self.text
 
 
-def lints(
+def lint_book(
     book: Lorebook,
     *,
     rules: ActivationRules = _NO_RULES,
@@ -62,17 +64,18 @@ def lints(
     outlets: Collection[str] = (),
     source: Any = None,
 ) -> tuple[Lint, ...]:
-    """The findings about the book as a whole, then about each entry that is not disabled.
+    """Return the findings on the book, then those on each enabled entry.
 
-    `limit_tokens` is the limit of the prompts it is for, where that is known; `outlets` are those
-    that some component shows; `source` is the JSON value that the book was read from, where that
-    is at hand: what nothing reads is in no entry.
+    Args:
+        limit_tokens: the size of a prompt, None if unknown.
+        outlets: the outlets that some component shows.
+        source: the JSON value of the book, to find members that nothing reads.
     """
-    evidence = evidence_of(book, rules=rules, limit_tokens=limit_tokens, counter=counter)
+    evidence = gather_evidence(book, rules=rules, limit_tokens=limit_tokens, counter=counter)
     enabled = [entry for entry in book.entries if entry.enabled]
     found = [Lint(uid="", kind="notice", text=one_line(notice)) for notice in book.notices]
-    found += [Lint(uid="", kind="no_effect", text=text) for text in fields_without_effect(source)]
-    asked = extensions_asked(texts_in_entries(source))
+    found += [Lint(uid="", kind="no_effect", text=text) for text in list_idle_fields(source)]
+    asked = list_wanted_extensions(entry_texts(source))
     found += [Lint(uid="", kind="extension", text=text) for text in asked]
     found += _budgets(evidence)
     found += _outlets(enabled, frozenset(outlets))
@@ -94,7 +97,7 @@ LintCheck = Callable[[LoreEntry, Evidence], Iterator[Finding]]
 
 
 def _budgets(evidence: Evidence) -> Iterator[Lint]:
-    """The texts of the book beside what it may spend."""
+    """Yield a lint if the book's texts exceed its budget."""
     budget = evidence.budget
     if budget is None:
         return
@@ -112,18 +115,18 @@ def _budgets(evidence: Evidence) -> Iterator[Lint]:
 
 
 def _outlets(entries: Iterable[LoreEntry], known: frozenset[str]) -> Iterator[Lint]:
-    """Outlets that no component is known to show, each told once."""
+    """Yield a lint for each outlet that no known component shows."""
     first = {e.outlet: e for e in reversed(list(entries)) if e.position == "outlet"}
     for name in sorted(first.keys() - known):
         shown = f"the outlet '{one_line(name)[:60]}', which no component here shows"
-        text = f"stands in {shown}; write {{{{outlet::NAME}}}} into a component, or move it"
+        text = f"is in {shown}; write {{{{outlet::NAME}}}} into a component, or move it"
         if not name:
-            text = "stands in an outlet without a name; name it, or move the entry"
+            text = "is in an outlet without a name; name it, or move the entry"
         yield Lint(uid=first[name].uid, kind="outlet", text=text)
 
 
 def _doubles(entries: Iterable[LoreEntry]) -> dict[int, str]:
-    """Index of each entry that another one says already, and the id of that one."""
+    """Return, by the index of each duplicate entry, the id of the first one."""
     seen: dict[tuple[frozenset[str], str], str] = {}
     doubles: dict[int, str] = {}
     for entry in entries:
@@ -136,24 +139,24 @@ def _doubles(entries: Iterable[LoreEntry]) -> dict[int, str]:
 
 
 def _reach(entry: LoreEntry, evidence: Evidence) -> Iterator[Finding]:
-    """Why nothing can wake the entry."""
+    """Yield the reason if nothing can activate the entry."""
     gates, keys = entry.gates, evidence.entry_keys[entry.index]
     if entry.refused:
         yield "unreachable", f"is never active: {entry.refused}; change that or disable it"
     elif gates.forbidden and not gates.forced:
         yield "unreachable", "is never active: @@dont_activate; remove the line or disable it"
-    elif not _wakes_itself(entry) and not _real(keys.primary):
+    elif not _needs_no_key(entry) and not _findable(keys.primary):
         yield from _keyless(entry, bool(keys.refused))
     elif clash := _clash(entry, evidence):
         yield "unreachable", clash
 
 
-def _wakes_itself(entry: LoreEntry) -> bool:
+def _needs_no_key(entry: LoreEntry) -> bool:
     return entry.constant or entry.gates.forced
 
 
-def _real(numbers: Iterable[int]) -> set[int]:
-    """The keys that can be found at all."""
+def _findable(numbers: Iterable[int]) -> set[int]:
+    """Return the keys that some text can match."""
     return {number for number in numbers if number != NEVER}
 
 
@@ -168,14 +171,14 @@ def _keyless(entry: LoreEntry, is_told: bool) -> Iterator[Finding]:
 
 
 def _clash(entry: LoreEntry, evidence: Evidence) -> str:
-    """Keys that are wanted and unwanted at once, "" where there are none."""
+    """Describe keys that are both wanted and excluded, "" if there are none."""
     keys = evidence.entry_keys[entry.index]
     excluded = set(keys.excluded)
-    if any(line and _real(line) <= excluded for line in keys.additional):
+    if any(line and _findable(line) <= excluded for line in keys.additional):
         return "wants @@additional_keys that @@exclude_keys rules out; remove them from one list"
-    if _wakes_itself(entry):
+    if _needs_no_key(entry):
         return ""
-    primary = _real(keys.primary)
+    primary = _findable(keys.primary)
     if primary <= excluded:
         return "@@exclude_keys rules out every key it has; remove them from one list"
     if entry.logic == "not_any" and entry.selective and primary <= set(keys.secondary):
@@ -184,7 +187,7 @@ def _clash(entry: LoreEntry, evidence: Evidence) -> str:
 
 
 def _recursion(entry: LoreEntry, evidence: Evidence) -> Iterator[Finding]:
-    """Whether the recursion it waits for can come."""
+    """Yield the reason if the recursion that an entry waits for cannot come."""
     level = entry.recursion.delay_level
     if not level or entry.refused or entry.gates.forced:
         return
@@ -201,16 +204,16 @@ def _recursion(entry: LoreEntry, evidence: Evidence) -> Iterator[Finding]:
         text = f"level {level} is number {evidence.rank(level) + 1} of the levels in this book"
         text += f", and recursion reaches {evidence.reached_levels}"
         yield "level", f"{text}; use lower levels, or raise max_recursion_steps"
-    elif not _wakes_itself(entry) and evidence.is_unfed(entry.index):
+    elif not _needs_no_key(entry) and evidence.is_unfed(entry.index):
         text = f"waits for recursion (level {level}), and no other entry's text has one of its keys"
         yield "level", f"{text}; put a key into a text that should wake it"
 
 
 def _depth(entry: LoreEntry, evidence: Evidence) -> Iterator[Finding]:
-    """Keys that are looked for in no message."""
+    """Yield a finding if no message is searched for the entry's keys."""
     depth = evidence.scan_depth if entry.scan_depth is None else entry.scan_depth
     widens = entry.scan_depth is None and evidence.rules.min_activations
-    needs_no_text = _wakes_itself(entry) or ALWAYS in evidence.entry_keys[entry.index].primary
+    needs_no_text = _needs_no_key(entry) or ALWAYS in evidence.entry_keys[entry.index].primary
     if depth > 0 or widens or needs_no_text or entry.sources or not entry.keys:
         return
     advice = "set it to 1 or more, or make the entry constant"
@@ -225,7 +228,7 @@ def _depth(entry: LoreEntry, evidence: Evidence) -> Iterator[Finding]:
 
 
 def _keys(entry: LoreEntry, evidence: Evidence) -> Iterator[Finding]:
-    """Keys that cannot be looked for, that say too little, or that do not count."""
+    """Yield findings on keys that are refused, match too often, or have no effect."""
     for problem in evidence.refusals(entry):
         yield "regex", problem
     common = list(_common(entry, evidence))
@@ -251,13 +254,13 @@ def _common(entry: LoreEntry, evidence: Evidence) -> Iterator[str]:
         elif len(text) <= _SHORT_LETTERS and all(c.isalpha() and is_in_word(c) for c in text):
             yield f"{shown} has {len(text)} letter{'s' * (len(text) > 1)}"
         elif spread := evidence.spread(number, entry.index):
-            yield f"{shown} stands in {spread[0]} of the {spread[1]} other entries"
+            yield f"{shown} is in {spread[0]} of the {spread[1]} other entries"
         elif evidence.is_frequent(text):
             yield f"{shown} is one of the most frequent words of the book"
 
 
 def _chances(entry: LoreEntry, evidence: Evidence) -> Iterator[Finding]:
-    """Chance, groups and timers that do nothing or leave no chance."""
+    """Yield findings on chances, groups and timers without effect."""
     if entry.chance <= 0:
         yield "chance", "has a chance of 0 %, so it is never active; raise it or disable the entry"
     for name in dict.fromkeys(entry.grouping.names):
@@ -277,7 +280,7 @@ def _chances(entry: LoreEntry, evidence: Evidence) -> Iterator[Finding]:
 
 
 def _texts(entry: LoreEntry, evidence: Evidence) -> Iterator[Finding]:
-    """Content that is not there, or that can never fit."""
+    """Yield a finding on content that is missing or can never fit."""
     tokens, budget = evidence.tokens[entry.index], evidence.budget
     if not entry.template.source.strip():
         yield "content", "has no content, so it adds nothing; write some, or disable it"
@@ -287,21 +290,21 @@ def _texts(entry: LoreEntry, evidence: Evidence) -> Iterator[Finding]:
 
 
 def _macros(entry: LoreEntry, evidence: Evidence) -> Iterator[Finding]:
-    """Macros of its text that nothing here knows."""
+    """Yield the unknown macros in the entry's text."""
     for macro in unknown_macros(entry.template.source):
         yield "macro", f"{one_line(macro)}: sent as it is written"
 
 
 def _unsettled(entry: LoreEntry, evidence: Evidence) -> Iterator[Finding]:
-    """Names of what is said in a text that is placed before the history."""
+    """Yield a finding if a text before the history changes with every message."""
     if sentence := unsettled_entry_sentence(entry):
         yield "unsettled", f"{sentence}; give it a depth to keep it in the history"
 
 
 def unsettled_entry_sentence(entry: LoreEntry) -> str:
-    """Return what to know of an entry before the history that names what is said; "" if it is not.
+    """Return a sentence if a text before the history changes with every message, else "".
 
-    An outlet is before the history if a component there names it.
+    Outlets count as before the history, because a component there may show them.
     """
     if entry.position in IN_HISTORY:
         return ""

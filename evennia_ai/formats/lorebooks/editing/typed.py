@@ -1,9 +1,8 @@
-"""What builders' texts mean of an entry: keys, numbers, places, conditions, and how each reads.
+"""Parse what builders type for the fields of an entry, and describe fields in their words.
 
-Each function gives a value for `lorebook.editing.edits` or raises `TypedError` with one line. The
-command `lore` and the forms of the pages both read what is typed by this.
-Which fields an entry has is for the table of `lorebook.formats`, what a value may be beyond its
-kind for the editing to judge.
+The command `lore` and the forms of the web pages use the same parsers. A parser returns a value for
+`formats.lorebooks.editing.edits`, or raises `TypedError` with one line of text. The table in
+`formats.lorebooks.entry_fields` has the fields; `edits` checks the values.
 """
 
 import re
@@ -32,7 +31,7 @@ from evennia_ai.formats.lorebooks.values import Step
 NOTHING: Final = "off"
 LOGICS: Final = {"any": "any", "all": "all", "not any": "not_any", "not all": "not_all"}
 
-# The positions that need nothing said with them.
+# The positions without further parts.
 _PLAIN: Final[tuple[str, ...]] = tuple(
     name for name in get_args(Position) if name not in ("outlet", "anchor", AT_MENTION)
 )
@@ -43,7 +42,7 @@ _FLAGS: Final = {
     **dict.fromkeys(("on", "yes", "true"), True),
     **dict.fromkeys(("off", "no", "false"), False),
 }
-# A key: a pattern /.../flags, which may hold commas and colons, or any text without them.
+# A key is a regular expression /.../flags, which may contain commas and colons, or text without.
 _PATTERN: Final = r"\s*(/(?:[^/\\]|\\.)+/[a-zA-Z]*(?=\s*(?:[{ends}]|$))|[^{ends}]*)\s*"
 _KEY: Final = re.compile(_PATTERN.format(ends=","), re.DOTALL)
 _KEY_BEFORE_COLON: Final = re.compile(_PATTERN.format(ends=",:"), re.DOTALL)
@@ -51,26 +50,30 @@ _LOGIC: Final = re.compile(r"(not\s+any|not\s+all|any|all)(?:\s*:\s*|\s+|$)(.*)"
 
 
 class TypedError(EvenniaAIError):
-    """What a builder typed means nothing of the kind; the text says why and what would."""
+    """A builder typed something that cannot be used; the message says why and what can."""
 
 
-def keys_in(text: str) -> list[str]:
-    """The keys of `a, b, /c,d/i`: commas part them, but not inside a pattern; none for off."""
+def parse_keys(text: str) -> list[str]:
+    """Parse `a, b, /c,d/i`: commas separate keys, except in regular expressions; "off" is none."""
     if text.lower() == NOTHING:
         return []
-    return _keys(text, _KEY)[0]
+    return _split_keys(text, _KEY)[0]
 
 
-def keys_and_content(text: str) -> tuple[list[str], str]:
-    """The keys of `a, /b:c/: content`, and the content behind the first colon outside a pattern."""
-    keys, end = _keys(text, _KEY_BEFORE_COLON)
+def parse_keys_and_content(text: str) -> tuple[list[str], str]:
+    """Parse `a, /b:c/: content`; the first colon outside regular expressions ends the keys."""
+    keys, end = _split_keys(text, _KEY_BEFORE_COLON)
     return keys, text[end + 1 :].strip()
 
 
 def with_patterns(fields: dict[str, Any], *, of: LoreEntry | None = None) -> dict[str, Any]:
-    """The fields, and that keys of the form /.../ are patterns, where one is and `of` says not.
+    """Add the setting for regular expressions to the fields if a key of the form /.../ needs it.
 
-    TypedError: a key that is to be a pattern cannot be read as one.
+    Args:
+        of: the entry that gets the fields, None for a new one.
+
+    Raises:
+        TypedError: a key is not a valid regular expression.
     """
     keys = [*fields.get("keys", ()), *fields.get("secondary_keys", ())]
     patterns: Patterns = "none" if of is None else of.patterns
@@ -81,7 +84,7 @@ def with_patterns(fields: dict[str, Any], *, of: LoreEntry | None = None) -> dic
 
 
 def check_patterns(keys: Iterable[str], patterns: Patterns) -> None:
-    """TypedError names the first key that is to be a pattern and cannot be read as one."""
+    """Raise TypedError for the first key that should be a regular expression and is not valid."""
     for key in keys:
         if patterns == "none" or (patterns == "by_form" and not is_delimited(key)):
             continue
@@ -90,8 +93,8 @@ def check_patterns(keys: Iterable[str], patterns: Patterns) -> None:
             raise TypedError(f"The key {clipped(key, 80)} {read.reason}. Nothing was changed.")
 
 
-def _keys(text: str, key: re.Pattern[str]) -> tuple[list[str], int]:
-    """The keys that stand in a row with commas between them, and where the row ends."""
+def _split_keys(text: str, key: re.Pattern[str]) -> tuple[list[str], int]:
+    """Return the keys of a list with commas, and the offset at which the list ends."""
     keys: list[str] = []
     at = -1
     while at < len(text) and (at < 0 or text[at] == ","):
@@ -102,18 +105,18 @@ def _keys(text: str, key: re.Pattern[str]) -> tuple[list[str], int]:
     return keys, at
 
 
-def secondary_in(text: str) -> dict[str, Any]:
-    """The fields of `[any|all|not any|not all] a, b`; what is not named stays as it is."""
+def parse_secondary_keys(text: str) -> dict[str, Any]:
+    """Parse `[any|all|not any|not all] a, b` to fields; without keys only the logic changes."""
     found = _LOGIC.fullmatch(text.strip())
     if found is None:
-        return {"secondary_keys": keys_in(text)}
+        return {"secondary_keys": parse_keys(text)}
     logic = LOGICS[" ".join(found[1].lower().split())]
-    keys = keys_in(found[2])
+    keys = parse_keys(found[2])
     return {"logic": logic, **({"secondary_keys": keys} if keys else {})}
 
 
-def position_in(text: str) -> dict[str, Any]:
-    """The fields of a place: a word, `depth:<n>`, `outlet:<name>`, `before:<component>`."""
+def parse_position(text: str) -> dict[str, Any]:
+    """Parse a place to fields: a word, `depth:<n>`, `outlet:<name>`, `before:<component>`."""
     place, _, of = (part.strip() for part in text.partition(":"))
     place = place.lower()
     if place in ("before", "after") and of:
@@ -123,40 +126,40 @@ def position_in(text: str) -> dict[str, Any]:
     if place == "depth" and of:
         return {"position": "depth", "depth": _whole(of, what="depth")}
     if place.split()[:1] == [AT_MENTION] and not of:
-        return {"position": AT_MENTION, "mention": mention_in(text)}
+        return {"position": AT_MENTION, "mention": parse_mention(text)}
     if place in _PLAIN and not of:
         return {"position": place}
     raise TypedError(
-        f"'{text}' is no position; there are {', '.join(_PLAIN)}, outlet:<name>,"
+        f"'{text}' is not a position; there are {', '.join(_PLAIN)}, outlet:<name>,"
         f" before:<component>, after:<component> and {_MENTION}. Nothing was changed."
     )
 
 
-def mention_in(text: str) -> dict[str, str]:
-    """What `at_mention after oldest` says: on which side of which message."""
+def parse_mention(text: str) -> dict[str, str]:
+    """Parse a place such as `at_mention after oldest`: the side, and the message."""
     place, *given = text.lower().split() or [""]
     side = next((word for word in SIDES if word in given), SIDES[0])
     message = next((word for word in MENTIONINGS if word in given), MENTIONINGS[0])
     if place != AT_MENTION or len(given) > len({*given} & {side, message}):
-        raise TypedError(f"'{text}' is no place; write {_MENTION}. Nothing was changed.")
+        raise TypedError(f"'{text}' is not a place; write {_MENTION}. Nothing was changed.")
     return {"side": side, "message": message}
 
 
-def text_in(text: str) -> str:
-    """The text itself, "" for off."""
+def parse_text(text: str) -> str:
+    """Return the text, "" for "off"."""
     return "" if text.lower() == NOTHING else text
 
 
-def number(text: str) -> float:
-    """A number; whole where it is written so."""
+def parse_number(text: str) -> float:
+    """Parse a number, to an int if it has no point."""
     if not _NUMBER.fullmatch(text):
-        raise TypedError(f"'{text}' is no number. Nothing was changed.")
+        raise TypedError(f"'{text}' is not a number. Nothing was changed.")
     return float(text) if "." in text else int(text)
 
 
-def number_or_off(text: str) -> float:
-    """A number, 0 for off."""
-    return 0 if text.lower() == NOTHING else number(text)
+def parse_number_or_off(text: str) -> float:
+    """Parse a number, 0 for "off"."""
+    return 0 if text.lower() == NOTHING else parse_number(text)
 
 
 def _whole(text: str, *, what: str) -> int:
@@ -167,20 +170,20 @@ def _whole(text: str, *, what: str) -> int:
     return int(text)
 
 
-def flag(text: str) -> bool:
-    """On or off."""
+def parse_flag(text: str) -> bool:
+    """Parse on or off."""
     if text.lower() not in _FLAGS:
         raise TypedError(f"'{text}' is neither on nor off. Nothing was changed.")
     return _FLAGS[text.lower()]
 
 
-def word(text: str) -> str:
-    """One of the words that a field knows."""
+def parse_word(text: str) -> str:
+    """Return a word in lower case; the field checks whether it knows it."""
     return text.lower()
 
 
-def questions(text: str) -> list[dict[str, Any]]:
-    """Conditions of `<fact> <test> <value>, <value>; <fact> <test> <value>`."""
+def parse_questions(text: str) -> list[dict[str, Any]]:
+    """Parse conditions: `<fact> <test> <value>, <value>; <fact> <test> <value>`."""
     if text.lower() == NOTHING:
         return []
     return [_question(part) for part in text.split(";") if part.strip()]
@@ -190,24 +193,24 @@ def _question(text: str) -> dict[str, Any]:
     words = text.split(maxsplit=2)
     if len(words) < 3:
         raise TypedError(
-            f"'{text.strip()}' is no condition; write <fact> <test> <value>, <value>, with one of"
-            f" the tests {', '.join(TESTS)}. Nothing was changed."
+            f"'{text.strip()}' is not a condition; write <fact> <test> <value>, <value>, with one"
+            f" of the tests {', '.join(TESTS)}. Nothing was changed."
         )
     fact, test, values = words
-    return {"fact": fact, "test": test.lower(), "values": [_value(v) for v in keys_in(values)]}
+    return {"fact": fact, "test": test.lower(), "values": [_value(v) for v in parse_keys(values)]}
 
 
 def _value(text: str) -> Any:
     if text.lower() in ("true", "false"):
         return text.lower() == "true"
-    return number(text) if _NUMBER.fullmatch(text) else text
+    return parse_number(text) if _NUMBER.fullmatch(text) else text
 
 
 DEFAULT: Final = "default"
 UNUSED: Final = "unused, for there is no sticky, cooldown or delay"
 
 _SHOWN_COLUMNS: Final = 120
-# What has a switch of its own, by what somebody may call it.
+# The switches of `lore` for fields that `lore/set` does not set, by words that builders may try.
 _SWITCHES: Final[Mapping[str, str]] = {
     **{name: name for name in ("keys", "depth", "order", "position", "edit", "enable", "lock")},
     **dict.fromkeys(("secondary", "secondary_keys", "logic", "selective"), "secondary"),
@@ -219,8 +222,12 @@ _SWITCHES: Final[Mapping[str, str]] = {
 }
 
 
-def field_named(word: str) -> LoreField:
-    """The field that a builder calls `word`; TypedError names those there are."""
+def find_field(word: str) -> LoreField:
+    """Return the field with this word.
+
+    Raises:
+        TypedError: there is no such field; the message lists the fields.
+    """
     name = "_".join(word.lower().split())
     if name in TYPED_FIELDS:
         return TYPED_FIELDS[name]
@@ -228,21 +235,21 @@ def field_named(word: str) -> LoreField:
         raise TypedError(f"'{word}' has a switch of its own: lore/{_SWITCHES[name]}.")
     near = get_close_matches(name[:40], TYPED_FIELDS, n=3)
     known = f"near it are {', '.join(near)}" if near else f"there are {', '.join(TYPED_FIELDS)}"
-    raise TypedError(f"'{word}' is no field of an entry; {known}. Nothing was changed.")
+    raise TypedError(f"'{word}' is not a field of an entry; {known}. Nothing was changed.")
 
 
-def typed_value(field: LoreField, text: str) -> Any:
-    """What a builder's text means; None takes back what the field says."""
+def parse_value(field: LoreField, text: str) -> Any:
+    """Parse the value of a field; "default" gives None, which removes the field."""
     return None if text.lower() == DEFAULT else _READERS[field.typed or "text"](text)
 
 
-def said_of(field: LoreField, entry: LoreEntry) -> Any:
-    """What an entry says of a field, as builders read it."""
+def field_text(field: LoreField, entry: LoreEntry) -> Any:
+    """Return the entry's value of a field in the form that builders know."""
     return _IN_WORDS.get(field.name, field.says)(entry)
 
 
-def in_words(value: Any) -> str:
-    """A field's value in words, on one line of bounded length."""
+def value_in_words(value: Any) -> str:
+    """Render a value as one line of limited length."""
     if isinstance(value, bool):
         return "on" if value else "off"
     if value is None:
@@ -255,9 +262,9 @@ def in_words(value: Any) -> str:
 
 
 def member_in_words(path: Sequence[Step]) -> str:
-    """A member of an entry that an error names by its steps, as builders call it.
+    """Describe the member that an error names by its path, in the words of builders.
 
-    `("when", 0, "test")` is the test of condition 1.
+    For example, `("when", 0, "test")` is "the test of condition 1".
     """
     steps = [step for step in path if step not in _WRAPPINGS]
     name, *inside = steps or [*path]
@@ -271,7 +278,7 @@ def member_in_words(path: Sequence[Step]) -> str:
 
 @contextmanager
 def in_words_of(label: str) -> Iterator[None]:
-    """Have what is wrong with a field told of this entry, as its builder knows the field."""
+    """Turn errors on a field into `TypedError` that names the entry and the builder's word."""
     try:
         yield
     except FormatError as error:
@@ -282,7 +289,7 @@ def in_words_of(label: str) -> Iterator[None]:
 
 
 def place_in_words(entry: LoreEntry) -> str:
-    """Where an entry wants to stand."""
+    """Describe the place that an entry asks for."""
     if entry.depth == MAX_DEPTH and not entry.from_oldest:
         return f"the top of the history, {entry.role}"
     if entry.depth is not None:
@@ -303,31 +310,31 @@ def _clock(entry: LoreEntry) -> Any:
     return timing.clock if timing.sticky or timing.cooldown or timing.delay else UNUSED
 
 
-# How what builders type is read, and what is told otherwise than an entry says it.
 _READERS: Final[Mapping[Typed, Callable[[str], Any]]] = {
-    "text": text_in,
-    "word": word,
-    "flag": flag,
-    "number": number,
-    "number or off": number_or_off,
-    "keys": keys_in,
-    "mention": mention_in,
-    "questions": questions,
+    "text": parse_text,
+    "word": parse_word,
+    "flag": parse_flag,
+    "number": parse_number,
+    "number or off": parse_number_or_off,
+    "keys": parse_keys,
+    "mention": parse_mention,
+    "questions": parse_questions,
 }
+# Fields whose values builders read in another form.
 _IN_WORDS: Final[Mapping[str, Callable[[LoreEntry], Any]]] = {
     "mention": place_in_words,
     "clock": _clock,
 }
-UNSET: Final = ("off", "none", "0", "100", in_words(None), UNUSED)
-"""What a field says that nobody set."""
+UNSET: Final = ("off", "none", "0", "100", value_in_words(None), UNUSED)
+"""The rendered values of fields that nobody has set."""
 TOLD_APART: Final = ("name", "place", "role")
-"""Fields that are told by the label of an entry and by where it stands."""
-# What the editing calls a field that builders call otherwise.
+"""Fields that the label and the place of an entry show already."""
+# The words of builders for fields with another name in edits.
 _WORDS: Final[Mapping[str, str]] = {
     **{field.name: word for word, field in TYPED_FIELDS.items()},
     "secondary_keys": "secondary keys",
     "anchor": "position",
     "enabled": "state",
 }
-# Members of a file that only hold others.
+# Members of a file that only contain other members.
 _WRAPPINGS: Final = frozenset({"extensions", "evennia_ai"})

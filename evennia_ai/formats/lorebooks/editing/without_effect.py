@@ -1,6 +1,4 @@
-"""What of a book's file does nothing here, to be told who brings it: fields, macros, and languages
-of extensions of SillyTavern.
-"""
+"""Find parts of a book's file that have no effect here: fields, macros, SillyTavern extensions."""
 
 import re
 from collections import Counter
@@ -11,16 +9,16 @@ from evennia_ai.engine.foreign.documents import one_line
 from evennia_ai.engine.prompt.templates.unknown import unknown_macros
 
 MOST_TOLD: Final = 8
-"""Unknown macros that are told of one book, those of most entries."""
+"""How many unknown macros of a book are listed, the most frequent ones."""
 
-# What a world file calls it, what stands under `extensions` in V3, and what it would do there.
+# Each row: the name in world files, the name under `extensions` in V3, and the reason.
 _WITHOUT_EFFECT: Final = (
     ("vectorized", "vectorized", "entries are woken by their keys, not by their meaning"),
     ("automationId", "automation_id", "no scripts of another program run here"),
 )
 
 
-# An extension, what its texts have in them, and what becomes of that here.
+# Each row: an extension, a pattern for texts that need it, and what happens to them without it.
 _EXTENSIONS: Final = (
     (
         "ST-Prompt-Template",
@@ -43,8 +41,8 @@ _EXTENSIONS: Final = (
 _SCRIPTS: Final = frozenset({"tavern_helper", "TavernHelper_scripts"})
 
 
-def texts_in_entries(book: Any) -> Iterator[str]:
-    """The names and contents of the entries of a book's JSON."""
+def entry_texts(book: Any) -> Iterator[str]:
+    """Yield the names and contents of the entries in a book's JSON."""
     for entry in _entries(book):
         yield from (
             value
@@ -53,10 +51,11 @@ def texts_in_entries(book: Any) -> Iterator[str]:
         )
 
 
-def extensions_asked(texts: Iterable[str], members: Iterable[str] = ()) -> tuple[str, ...]:
-    """A sentence for each extension of SillyTavern that texts are written for.
+def list_wanted_extensions(texts: Iterable[str], members: Iterable[str] = ()) -> tuple[str, ...]:
+    """Return a sentence for each SillyTavern extension that texts are written for.
 
-    `members` are the names under `extensions` of a card.
+    Args:
+        members: the names under `extensions` of a card.
     """
     counts: Counter[str] = Counter()
     for text in texts:
@@ -71,8 +70,8 @@ def extensions_asked(texts: Iterable[str], members: Iterable[str] = ()) -> tuple
     return tuple(found)
 
 
-def fields_without_effect(book: Any) -> tuple[str, ...]:
-    """A sentence for each such field that entries of a book's JSON make use of; () for no book."""
+def list_idle_fields(book: Any) -> tuple[str, ...]:
+    """Return a sentence for each field without effect that entries in a book's JSON use."""
     entries = [*_entries(book)]
     found = []
     for name, in_v3, why in _WITHOUT_EFFECT:
@@ -84,8 +83,8 @@ def fields_without_effect(book: Any) -> tuple[str, ...]:
     return tuple(found)
 
 
-def unknown_in_entries(book: Any) -> tuple[str, ...]:
-    """A sentence for each macro in entries of a book's JSON that nothing here knows."""
+def list_unknown_macros(book: Any) -> tuple[str, ...]:
+    """Return a sentence for each unknown macro in the entries of a book's JSON."""
     found: Counter[str] = Counter()
     for entry in _entries(book):
         content = entry.get("content")
@@ -102,7 +101,7 @@ def _whose(count: int) -> str:
 
 
 def _entries(book: Any) -> Iterator[Mapping[str, Any]]:
-    """The entries of a V3 book, of a world file, or of a book in its wrapping."""
+    """Yield the entries of a V3 book, of a world file, or of a book in a frame."""
     if not isinstance(book, Mapping):
         return
     if isinstance(book.get("data"), Mapping):

@@ -14,7 +14,7 @@ from evennia_ai.formats.lorebooks.books import read_book
 from evennia_ai.formats.lorebooks.editing.edits import (
     add_entry,
     change_entry,
-    fields_of,
+    entry_settings,
     new_book,
     remove_entry,
 )
@@ -187,7 +187,7 @@ def test_each_field_can_be_changed_and_nothing_else_changes(kind, name):
         "secondary_keys": {"selective"},
     }
     left = FIELDS.keys() - {name, *implied.get(name, ())}
-    was, now = fields_of(only(book)), fields_of(entry)
+    was, now = entry_settings(only(book)), entry_settings(entry)
     assert now[name] == FIELDS[name]
     assert {other: now[other] for other in left} == {other: was[other] for other in left}
 
@@ -232,7 +232,7 @@ def test_a_field_that_is_taken_back_is_as_if_it_were_never_there(kind):
     fields = {"depth": 3, "role": "user", "chance": 30, "groups": ["g"], "sticky": 2}
     there = change_entry(book, "0", fields)
     back = change_entry(there, "0", {**dict.fromkeys(fields), "position": None})
-    before, after = fields_of(only(book)), fields_of(only(back))
+    before, after = entry_settings(only(book)), entry_settings(only(back))
     assert after == before
 
 
@@ -359,7 +359,9 @@ def test_a_book_that_is_read_in_part_is_edited_and_keeps_the_rest():
 
 
 def test_err_what_is_no_entry_is_not_changed_but_removed():
-    with pytest.raises(FormatError, match="entry 0: it is no object and has no fields; remove it"):
+    with pytest.raises(
+        FormatError, match="entry 0: it is not an object and has no fields; remove it"
+    ):
         change_entry(BROKEN, "0", {"order": 7})
 
 
@@ -386,7 +388,7 @@ def test_whatever_is_asked_is_what_the_entry_says_or_refused(kind, content, fiel
     book = change_entry(BOOKS[kind](), "0", {"content": content})
     before = deepcopy(book)
     try:
-        after = fields_of(only(change_entry(book, "0", fields)))
+        after = entry_settings(only(change_entry(book, "0", fields)))
     except FormatError as error:
         assert "would still be" in error.message
     else:

@@ -7,7 +7,7 @@ import pytest
 
 from evennia_ai.engine.lorebook.rules import ActivationRules, read_rules
 from evennia_ai.formats.lorebooks.books import read_book
-from evennia_ai.formats.lorebooks.editing.lints import lints
+from evennia_ai.formats.lorebooks.editing.lints import lint_book
 from tests.effort import little_work
 from tests.engine.lorebook.builders import WORDS, a_book, a_world_entry, an_entry
 
@@ -18,11 +18,11 @@ PROSE = "Six boats went out before dawn and came home late with herring, rope an
 
 def found(book, **options):
     """The findings as `uid kind: text`."""
-    return [f"{lint.uid} {lint.kind}: {lint.text}" for lint in lints(book, **options)]
+    return [f"{lint.uid} {lint.kind}: {lint.text}" for lint in lint_book(book, **options)]
 
 
 def kinds(book, **options):
-    return [(lint.uid, lint.kind) for lint in lints(book, **options)]
+    return [(lint.uid, lint.kind) for lint in lint_book(book, **options)]
 
 
 def a_world(*entries, **more):
@@ -36,7 +36,7 @@ def waiting(content="A tower.", level=1, **fields):
 
 
 def test_an_empty_book_has_nothing_to_find():
-    assert lints(a_book()) == ()
+    assert lint_book(a_book()) == ()
 
 
 @pytest.mark.parametrize("path", sorted(DEMO.glob("lorebooks/*.json")), ids=lambda path: path.name)
@@ -44,8 +44,8 @@ def test_the_books_of_the_demo_village_are_clean(path):
     assert found(read_book(json.loads(path.read_text(encoding="utf-8")))) == []
 
 
-def test_a_disabled_entry_is_nobodys_business():
-    assert lints(a_book(an_entry("", keys=[], enabled=False))) == ()
+def test_disabled_entry_has_no_findings():
+    assert lint_book(a_book(an_entry("", keys=[], enabled=False))) == ()
 
 
 def test_an_entry_without_keys_that_is_not_constant_is_unreachable():
@@ -57,8 +57,8 @@ def test_an_entry_without_keys_that_is_not_constant_is_unreachable():
 
 
 @pytest.mark.parametrize("fields", [{"constant": True}, {"content": f"@@activate\n{PROSE}"}])
-def test_an_entry_that_wakes_by_itself_needs_no_keys(fields):
-    assert lints(a_book(an_entry(**{"content": PROSE, "keys": [], **fields}))) == ()
+def test_entry_that_is_always_active_needs_no_keys(fields):
+    assert lint_book(a_book(an_entry(**{"content": PROSE, "keys": [], **fields}))) == ()
 
 
 def test_an_entry_with_blank_keys_is_unreachable():
@@ -66,7 +66,7 @@ def test_an_entry_with_blank_keys_is_unreachable():
     assert text.startswith("0 unreachable: has only blank keys")
 
 
-def test_a_blank_key_wakes_all_the_time_where_sillytavern_rules():
+def test_blank_key_is_too_common_under_sillytaverns_rules():
     [text] = found(a_world(a_world_entry(PROSE, key=[" "])), rules=SILLYTAVERN)
     assert text.startswith("0 common_key: a blank key is found in every text")
 
@@ -111,7 +111,7 @@ def test_waiting_for_recursion_where_it_is_off_is_told():
     book = a_world(a_world_entry("A coin buys a tower."), waiting(key=["tower"]))
     [text] = found(book, rules=ActivationRules(recursive=False))
     assert text.startswith("1 level: waits for recursion (level 1), which is off for this book")
-    assert lints(book) == ()
+    assert lint_book(book) == ()
 
 
 def test_the_books_own_flag_for_recursion_wins_over_the_rules():
@@ -172,27 +172,27 @@ def test_a_key_of_one_or_two_letters_is_too_common(key):
     assert kinds(a_book(an_entry(PROSE, keys=[key]))) == [("0", "common_key")]
 
 
-def test_widening_reaches_what_the_rules_do_not_scan():
+def test_entry_with_scan_depth_0_is_reachable_with_min_activations():
     rules = ActivationRules(scan_depth=0, min_activations=1)
-    assert lints(a_book(an_entry(PROSE)), rules=rules) == ()
+    assert lint_book(a_book(an_entry(PROSE)), rules=rules) == ()
 
 
 def test_a_short_key_in_a_script_without_blanks_is_not_too_common():
-    assert lints(a_book(an_entry(PROSE, keys=["龙"]))) == ()
+    assert lint_book(a_book(an_entry(PROSE, keys=["龙"]))) == ()
 
 
 def test_a_key_that_stands_in_a_large_share_of_the_other_texts_is_too_common():
     others = [an_entry(f"{n} {PROSE} Herring!", keys=[f"port{n}"]) for n in range(10)]
     [text] = found(a_book(an_entry("Fish.", keys=["dog", "shark"]), *others))
     assert text == (
-        "0 common_key: key 'dog' stands in 10 of the 10 other entries: "
+        "0 common_key: key 'dog' is in 10 of the 10 other entries: "
         "it will wake all the time; use a longer or rarer key"
     )
 
 
 def test_an_entrys_own_text_does_not_make_its_key_common():
     own = [an_entry(f"Port{n} port{n}, {n * n} sails.", keys=[f"port{n}"]) for n in range(10)]
-    assert lints(a_book(*own)) == ()
+    assert lint_book(a_book(*own)) == ()
 
 
 def test_a_key_that_is_one_of_the_books_most_frequent_words_is_too_common():
@@ -201,7 +201,7 @@ def test_a_key_that_is_one_of_the_books_most_frequent_words_is_too_common():
 
 
 def test_a_constant_entry_may_have_common_keys():
-    assert lints(a_book(an_entry(PROSE, keys=["a"], constant=True))) == ()
+    assert lint_book(a_book(an_entry(PROSE, keys=["a"], constant=True))) == ()
 
 
 def test_two_entries_with_the_same_keys_and_text_are_doubles():
@@ -224,7 +224,7 @@ def test_a_book_larger_than_its_budget_is_told():
     ):
         [text] = found(book, counter=WORDS, **options)
         assert text.startswith(" budget: its entries have 12 tokens and its budget is 10")
-    assert lints(book, counter=WORDS, limit_tokens=100) == ()
+    assert lint_book(book, counter=WORDS, limit_tokens=100) == ()
 
 
 def test_an_entry_that_alone_is_over_the_budget_never_fits():
@@ -270,7 +270,7 @@ def test_a_group_of_one_and_a_weight_of_zero_are_told():
 def test_a_chance_of_zero_is_told():
     book = a_world(a_world_entry(PROSE, probability=0, useProbability=True))
     assert kinds(book) == [("0", "chance")]
-    assert lints(a_world(a_world_entry(PROSE, probability=0, useProbability=False))) == ()
+    assert lint_book(a_world(a_world_entry(PROSE, probability=0, useProbability=False))) == ()
 
 
 def test_a_duration_that_is_over_before_the_npc_speaks_again_is_told():
@@ -291,8 +291,8 @@ def test_a_duration_that_is_over_before_the_npc_speaks_again_is_told():
 def test_an_outlet_that_no_component_shows_is_told_once():
     entries = [a_world_entry(f"{n}.", position=7, outletName="tides") for n in range(3)]
     [text] = found(a_world(*entries))
-    assert text.startswith("0 outlet: stands in the outlet 'tides', which no component here shows")
-    assert lints(a_world(*entries), outlets=["tides"]) == ()
+    assert text.startswith("0 outlet: is in the outlet 'tides', which no component here shows")
+    assert lint_book(a_world(*entries), outlets=["tides"]) == ()
 
 
 def test_an_entry_without_content_is_told():
@@ -305,7 +305,7 @@ def test_every_finding_is_one_line_whatever_the_book_says():
         a_world_entry(nasty, key=["a\x1b", nasty, f"/({nasty}/"], group=nasty, uid=nasty),
         a_world_entry("", key=[nasty], position=7, outletName=nasty, delayUntilRecursion=7),
     )
-    for lint in lints(book):
+    for lint in lint_book(book):
         assert (lint.uid + lint.text).isprintable()
         assert len(lint.text) < 600
 

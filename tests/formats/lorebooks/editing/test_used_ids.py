@@ -4,7 +4,7 @@ import pytest
 
 from evennia_ai.engine.errors import FormatError
 from evennia_ai.engine.lorebook.book import mode_in
-from evennia_ai.formats.lorebooks.editing.edits import add_entry, new_book, remove_entry, with_mode
+from evennia_ai.formats.lorebooks.editing.edits import add_entry, new_book, remove_entry, set_mode
 
 FIELDS = {"name": "x", "keys": ["x"], "content": "X."}
 WORLD = {"entries": {}}
@@ -29,7 +29,7 @@ def test_new_entry_never_gets_the_id_of_one_that_was_removed(book, removed):
 
 
 def test_last_id_stays_when_the_mode_changes():
-    book = with_mode(remove_entry(grown(new_book("inn"), 2), "1"), "frozen")
+    book = set_mode(remove_entry(grown(new_book("inn"), 2), "1"), "frozen")
     assert add_entry(book, FIELDS)[1] == "2"
     assert book["data"]["extensions"]["evennia_ai"] == {"mode": "frozen", "last_id": 1}
 
