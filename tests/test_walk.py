@@ -48,7 +48,7 @@ def test_a_line_is_followed_to_its_reply_where_there_is_a_lorebook(stage: Any) -
     entries = [an_entry(f"Of the {key}.", keys=[key]) for key in FIVE_KEYS]
     lorebooks.save_book("harbour", json.dumps({"entries": entries}), by=trusted("Mara"))
     lorebooks.attach("harbour", GAME, by=trusted("Mara"))
-    bounded("say_lore", said_twice(stage), files=122, moves=864)
+    bounded("say_lore", said_twice(stage), files=121, moves=848)
 
 
 def test_a_prompt_with_one_entry_of_lore_is_followed() -> None:
@@ -58,7 +58,7 @@ def test_a_prompt_with_one_entry_of_lore_is_followed() -> None:
     with walked() as walk:
         prompt = compose(inputs)
     assert any("sails with the tide" in message.content for message in prompt.messages)
-    bounded("compose", walk, files=31, moves=115)
+    bounded("compose", walk, files=29, moves=104)
 
 
 def test_a_change_of_a_components_depth_is_followed(db: None) -> None:

@@ -1,7 +1,6 @@
-"""Lorebooks: books and entries, what wakes them, where they stand. Pure.
+"""Lorebooks: their entries, the keys that activate them, and their places in the prompt. Pure.
 
-A book and its entries are values here (`book`, `entry`); `formats` reads them of files, `scan`
-finds their keys in a conversation, `activation` decides which are active, `editing` changes and
-lints them. Arrows run from the later of these to the earlier. Standard: Character Card V3,
-"Lorebook" and "Decorators".
+`book` and `entry` are the values. `scan` finds keys in a conversation, and `activation` decides
+which entries are active. Start with `activation.passes`. `formats.lorebooks` reads, edits and lints
+lorebook files. Standard: Character Card V3, "Lorebook" and "Decorators".
 """

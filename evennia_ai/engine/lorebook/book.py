@@ -1,15 +1,15 @@
-"""A book: its entries, what holds for all of them, what they are called and may do.
+"""A lorebook: its entries, its settings, names of entries, and the limits of its grants.
 
-An entry is called by its id or its name, and by its label (`book#uid`) in verdicts. A label is for
-people and need not be the only one: a book's name may hold the `#`, and the book of a card may be
-called like one of the game's. So an entry is remembered from turn to turn by an identity, which is
-the label wherever that cannot be mistaken. The mode of a book stands in `evennia_ai` under its
-`extensions`, in V3 books and in world files; it is ours, so what is wrong in it is an error.
+Names: people call an entry by its id or its name; verdicts use its label (`book#uid`). Two entries
+may have the same label, because a book's name may have a `#`, and a card's book may have the name
+of a book of the game. So timers use an identity. It is the label unless that is ambiguous.
 
-Where a book has no grant for an entry's place or role, the entry is contained. One by depth, or
-beside a message, keeps its place, which the history clamps. One that asks for a place outside the
-history stands at its top. So does one that asks for a place inside another text, the author's note
-or a component that names an outlet, where it may not speak in the role of that text.
+Mode: it is in `extensions.evennia_ai` of V3 books and world files. That member is our own, so a
+mistake in it is an error.
+
+Grants: an entry whose book lacks the grant for its place or role is contained. With a depth, or
+next to a message, it keeps its place. With any other place it is at the top of the history. So is
+an entry inside another text (the author's note, an outlet) if it may not have that text's role.
 """
 
 import json
@@ -27,11 +27,11 @@ from evennia_ai.engine.lorebook.entry import IN_HISTORY, LoreEntry, Mention, Pos
 from evennia_ai.engine.prompt.components import ALL_GRANTS, Grant, Grants
 from evennia_ai.engine.prompt.memo import KeptMemo, Memo, Slot
 
-# floating: each prompt has the entries that are active in it. frozen: an entry that wakes is said
-# once, where it woke, and stays in the history.
+# floating: each prompt has the entries that are active in it. frozen: an active entry becomes one
+# message at the end of the history and stays there.
 BookMode = Literal["floating", "frozen"]
 BOOK_MODES: Final[tuple[BookMode, ...]] = get_args(BookMode)
-# Where a book may hang, narrow before wide: the order books are activated in.
+# What a book may be attached to, narrow before wide; the narrow ones are read first.
 ATTACH_RANK: Final[Mapping[str, int]] = MappingProxyType(
     {
         "chat": 0,
@@ -49,11 +49,10 @@ ATTACH_RANK: Final[Mapping[str, int]] = MappingProxyType(
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
 class Lorebook:
-    """A book with its entries, in the file's order; None leaves a number to the rules.
+    """A lorebook with its entries in the order of its file; None leaves a setting to the rules.
 
-    Frozen by its `mode` are entries that keys woke and that would stand in the dynamic message;
-    constant ones change nothing from prompt to prompt, and a depth, a note or an outlet is a place
-    of its own.
+    The mode "frozen" is for entries that keys activate and that would be in the dynamic message.
+    Constant entries, and those with a depth, at a note or in an outlet, are as in a floating book.
     """
 
     label: str
@@ -63,38 +62,38 @@ class Lorebook:
     token_budget: int | None = None
     """Wins over the rules."""
     recursive: bool | None = None
-    """Whether its entries wake one another; wins over the rules."""
+    """True if texts of its entries activate others; wins over the rules."""
     attach: str = "global"
     """One of `ATTACH_RANK`."""
     mode: BookMode = "floating"
     revision: int = 0
     """The store's revision of the book."""
     grants: Grants = ALL_GRANTS
-    """What it may do."""
+    """What builders allow the book to do."""
     notices: tuple[str, ...] = ()
-    """For who imports it."""
+    """Notices for the person who imports it."""
     told: str = ""
-    """What the trace says of how it came to count: in the place of another, or waited for."""
+    """A sentence for the trace: why this book is in force, for example in place of a copy."""
     memo: KeptMemo = field(default_factory=Memo, repr=False)
-    """What was worked out for this very book and is worth keeping with it."""
+    """Results that depend on this book with its label and settings."""
     of_entries: KeptMemo = field(default_factory=Memo, repr=False)
-    """What follows from its entries alone; books of one text share it, wherever they count."""
+    """Results that depend only on its entries; books of one text share them."""
 
 
 def names_of(books: Iterable[Lorebook]) -> dict[str, str]:
-    """For each entry's origin in verdicts its name, where it has one."""
+    """Return the names of entries that have one, by their origin in verdicts."""
     return {entry.origin: entry.name for book in books for entry in book.entries if entry.name}
 
 
 def entries_called(book: Lorebook, wanted: str) -> list[LoreEntry]:
-    """The entry of this id, else those of this name in whatever case, in the book's order."""
+    """Return the entry with this id, else those with this name in any case, in the book's order."""
     by_uid = [entry for entry in book.entries if entry.uid == wanted]
     folded = wanted.casefold()
     return by_uid or [entry for entry in book.entries if entry.name.casefold() == folded]
 
 
 def decorators_of(books: Iterable[Lorebook]) -> dict[str, tuple[Decorator, ...]]:
-    """For each entry's label the decorators that count, after fallbacks."""
+    """Return the decorators in force of each entry, after fallbacks, by its label."""
     return {
         f"{book.label}#{entry.uid}": entry.decorators for book in books for entry in book.entries
     }
@@ -105,13 +104,13 @@ _NAME: Final = re.compile(r"(?:[^\\#]|\\.)*", re.DOTALL)
 
 
 def identity_prefix(label: str, *, attach: str) -> str:
-    """The name of a book as the identities of its entries begin."""
+    """Return the part of an identity that stands for the book."""
     name = label.replace("\\", "\\\\").replace("#", "\\#")
     return _OF_A_CARD + name if attach == "character" else name
 
 
 def label_of(identity: str) -> str:
-    """The label of the entry that is remembered by `identity`."""
+    """Return the label of the entry with this identity."""
     identity = identity.removeprefix(_OF_A_CARD)
     found = _NAME.match(identity)
     end = found.end() if found else 0
@@ -124,7 +123,7 @@ _BY_IDENTITY: Final = Slot[dict[str, int]]("index by identity")
 
 
 def labels_of(book: Lorebook) -> tuple[str, ...]:
-    """What each of its entries is called in verdicts."""
+    """Return the label of each entry of a book."""
     known = book.memo.get(LABELS)
     if known is None:
         known = book.memo[LABELS] = tuple([f"{book.label}#{entry.uid}" for entry in book.entries])
@@ -132,7 +131,7 @@ def labels_of(book: Lorebook) -> tuple[str, ...]:
 
 
 def identities_of(book: Lorebook) -> tuple[str, ...]:
-    """What each of its entries is remembered by."""
+    """Return the identity of each entry of a book."""
     known = book.memo.get(IDENTITIES)
     if known is None:
         name = identity_prefix(book.label, attach=book.attach)
@@ -143,7 +142,7 @@ def identities_of(book: Lorebook) -> tuple[str, ...]:
 
 
 def index_of(book: Lorebook, identity: str) -> int | None:
-    """The index of the entry that is remembered by `identity`, None where it has none."""
+    """Return the index of the entry with this identity; None if the book has no such entry."""
     known = book.memo.get(_BY_IDENTITY)
     if known is None:
         known = {identity: index for index, identity in enumerate(identities_of(book))}
@@ -158,9 +157,10 @@ _MAX_ID: Final = 10**15
 
 
 def mode_in(book: Mapping[str, Any], *, where: str) -> BookMode:
-    """The mode that a book says, floating where it says none.
+    """Return the mode in the data of a book; floating if it has none.
 
-    FormatError: our extension data has a member it may not have, or another mode.
+    Raises:
+        FormatError: Our extension data has an unknown member or a wrong value.
     """
     own = _object(book.get("extensions")).get(_OWN)
     if own is None:
@@ -186,23 +186,23 @@ def mode_in(book: Mapping[str, Any], *, where: str) -> BookMode:
 
 
 def saying_mode(book: Mapping[str, Any], mode: BookMode) -> dict[str, Any]:
-    """The book with this mode in it; one that floats says nothing of it."""
+    """Return the data of a book with this mode in it; a floating book has no member for it."""
     return _saying(book, _MODE, None if mode == "floating" else mode)
 
 
 def last_id_in(book: Mapping[str, Any]) -> int:
-    """Return the highest id that an entry of the book ever had, -1 where the book says none."""
+    """Return the highest id that an entry of the book ever had; -1 if its data has none."""
     last = _object(_object(book.get("extensions")).get(_OWN)).get(_LAST_ID, -1)
     return last if type(last) is int else -1
 
 
 def saying_last_id(book: Mapping[str, Any], last: int) -> dict[str, Any]:
-    """Return the book with the highest id that an entry of it ever had, or as it is for -1."""
+    """Return the data of a book with the highest id that an entry ever had; unchanged for -1."""
     return _saying(book, _LAST_ID, last) if last >= 0 else dict(book)
 
 
 def _saying(book: Mapping[str, Any], member: str, value: object) -> dict[str, Any]:
-    """Return the book with this member of our extension data, None for without it."""
+    """Return the data of a book with this member of our extension; None removes it."""
     extensions = dict(_object(book.get("extensions")))
     own = {name: told for name, told in _object(extensions.get(_OWN)).items() if name != member}
     if value is not None:
@@ -224,10 +224,10 @@ def _object(value: Any) -> Mapping[str, Any]:
 
 @dataclass(frozen=True, slots=True)
 class Unmatched:
-    """The entries of one book that are silent for one reason.
+    """Entries of one book that are silent for the same reason.
 
-    `uids` names them in short: ranges of numbers, then the others as a JSON list, as in
-    `0-41,43;["gate"]`. An entry that has a verdict of its own may be among them; its own counts.
+    `uids` is a short form: ranges of numbers, then other uids as a JSON list, for example
+    `0-41,43;["gate"]`. It may have entries with a verdict of their own, which then counts.
     """
 
     book: str
@@ -235,12 +235,12 @@ class Unmatched:
     uids: str
 
     def labels(self) -> Iterator[str]:
-        """The labels of the entries."""
+        """Yield the labels of the entries."""
         return (f"{self.book}#{uid}" for uid in unpacked(self.uids))
 
 
 def packed(uids: Iterable[str]) -> str:
-    """Many uids as one short text."""
+    """Render many uids as one short text."""
     named: list[str] = []
     ranges: list[list[int]] = []
     for uid in uids:
@@ -256,7 +256,7 @@ def packed(uids: Iterable[str]) -> str:
 
 
 def unpacked(text: str) -> Iterator[str]:
-    """The uids that `packed` took."""
+    """Yield the uids of a text that `packed` rendered."""
     numbers, _, named = text.partition(";")
     for part in numbers.split(",") if numbers else ():
         first, _, last = part.partition("-")
@@ -266,7 +266,7 @@ def unpacked(text: str) -> Iterator[str]:
 
 
 def as_javascript_walks(names: Iterable[str], *, below: int) -> list[str]:
-    """The names of an object's members, whole numbers below this one first, from low to high."""
+    """Sort names as JavaScript walks an object: whole numbers below `below` first, by size."""
     given = list(dict.fromkeys(names))
     if given == [*map(str, range(min(len(given), below)))]:  # as most programs write them
         return given
@@ -277,24 +277,24 @@ def as_javascript_walks(names: Iterable[str], *, below: int) -> list[str]:
 
 
 def plain_number(text: str, *, digits: int) -> int | None:
-    """The number that a text writes without leading zeros, in so many digits at most; else None."""
+    """Return the number in a text without leading zeros, of at most `digits` digits; else None."""
     is_number = text.isascii() and text.isdecimal() and len(text) <= digits
     return int(text) if is_number and (text == "0" or text[0] != "0") else None
 
 
-# Places inside another text, whose role all of it has.
+# Positions inside another text: the whole text has one role.
 _INSIDE: Final[tuple[Position, ...]] = ("note_top", "note_bottom", "outlet")
 
 
 def is_moved(position: Position, grants: Grants) -> bool:
-    """Whether an entry that asks for this position stands at the top of the history instead."""
+    """True if an entry with this position is placed at the top of the history instead."""
     if position in IN_HISTORY:
         return False
     return "positions" not in grants or (position in _INSIDE and "roles" not in grants)
 
 
 def missing(entry: LoreEntry, grants: Grants) -> tuple[Grant, ...]:
-    """The grants an entry would need for its place and its role, and that are not given."""
+    """Return the grants that an entry needs for its place and role and does not have."""
     wanted: list[Grant] = []
     if entry.position not in IN_HISTORY:
         wanted.append("positions")
@@ -305,7 +305,7 @@ def missing(entry: LoreEntry, grants: Grants) -> tuple[Grant, ...]:
 
 @lru_cache(maxsize=16)
 def containment_in_words(missing: tuple[Grant, ...], position: Position) -> str:
-    """The containment in words, for a verdict."""
+    """Render for a verdict where a contained entry is placed, and why."""
     stands = []
     if "positions" in missing or position in _INSIDE:
         stands.append("at the top of the history")
@@ -315,5 +315,5 @@ def containment_in_words(missing: tuple[Grant, ...], position: Position) -> str:
 
 
 def mention_in_words(mention: Mention) -> str:
-    """The place as an author reads it."""
+    """Render the place of a mention for authors."""
     return f"right {mention.side} the {mention.message} message with its key"

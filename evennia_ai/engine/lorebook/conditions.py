@@ -1,8 +1,8 @@
-"""Conditions: typed questions about facts of the game, asked before an entry may be active.
+"""Conditions of entries: tests of facts of the game.
 
-A condition names a fact, a test and the values it is compared with. It is data, never code. A fact
-that is not given is not met, and the verdict says so. Filters by NPC, tag, zone, kind of event or
-kind of speaker are conditions on facts of these names.
+A condition names a fact, a test and values. It is data, never code. A condition on an unknown fact
+is not met, and the verdict says so. The filters by NPC, tag, zone, kind of event and kind of
+speaker are conditions on facts.
 """
 
 from collections.abc import Callable, Mapping
@@ -23,11 +23,11 @@ NPC_TAGS: Final = "npc.tags"
 ZONES: Final = "room.zones"
 EVENT_KIND: Final = "event.kind"
 SPEAKER_KIND: Final = "speaker.kind"
-# What a reply is generated for, as SillyTavern's `triggers` name it; a turn is always normal.
+# The kind of generation, as in SillyTavern's `triggers`; a turn is always normal.
 GENERATION_KIND: Final = "generation.kind"
 NORMAL: Final = "normal"
 
-# Filter -> the fact it asks about, the test for its values, the test for those with a "!".
+# By filter: its fact, the test for its values, and the test for values with a "!".
 FILTERS: Final[Mapping[str, tuple[str, Test, Test]]] = {
     "npcs": (NPC_KEY, "is_any", "is_none"),
     "tags": (NPC_TAGS, "has_any", "has_none"),
@@ -48,11 +48,11 @@ _WORDS: Final[Mapping[Test, str]] = {
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Condition:
-    """One question: does the fact pass the test against `values`?
+    """A test of one fact against `values`.
 
-    `is_any` and `is_none` compare the whole fact with each value, `has_any` and `has_none` look
-    among the texts of a fact that has several, `at_least` and `at_most` compare numbers. Texts are
-    compared without regard to case. `kept_unknown` is whether a missing fact passes.
+    `is_any` and `is_none` compare the whole fact with each value. `has_any` and `has_none` look
+    among the texts of a fact with several. `at_least` and `at_most` compare numbers. Case does not
+    matter. If `kept_unknown`, an unknown fact passes.
     """
 
     fact: str
@@ -61,12 +61,12 @@ class Condition:
     kept_unknown: bool = False
 
     def __str__(self) -> str:
-        """The condition as builders write it: fact, test and values."""
+        """Render the condition as builders write it: fact, test and values."""
         return f"{self.fact} {self.test} {', '.join(map(str, self.values))}"
 
 
 def unmet(conditions: tuple[Condition, ...], facts: Facts) -> str:
-    """The first condition that is not met, in words; "" where all are."""
+    """Return the first condition that is not met, in words; "" if all are met."""
     for condition in conditions:
         if problem := _problem(condition, facts):
             return problem
@@ -105,7 +105,7 @@ def _is_number(value: object) -> bool:
 
 
 def _plain(value: object) -> object:
-    """A value for comparing: texts without case, flags apart from numbers."""
+    """Return a value to compare: texts without case; flags never equal numbers."""
     if isinstance(value, bool):
         return ("flag", value)
     return value.casefold() if isinstance(value, str) else value

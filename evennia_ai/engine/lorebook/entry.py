@@ -1,9 +1,8 @@
-"""One entry of a book, as a value the activation works on.
+"""One entry of a lorebook, as the value that activation reads.
 
-An entry says where it stands, what wakes it, what it wakes, how long it stays and what its text
-is, with its decorators already applied. What an entry asks for and nobody can do stands in
-`refused`; such an entry is never active and its verdict says why. A new field of an entry begins in
-the table of `formats.entry_fields`.
+Its decorators are already applied. An entry that asks for something impossible has the reason in
+`refused`: it is never active, and its verdict says why. To add a field to entries, start with the
+table in `formats.lorebooks.entry_fields`.
 """
 
 from dataclasses import dataclass
@@ -29,20 +28,20 @@ Position = Literal[
     "at_mention",
 ]
 AT_MENTION: Final = "at_mention"
-# The places inside the history, which clamps them.
+# The positions inside the history; the kept history clamps their depth.
 IN_HISTORY: Final[tuple[Position, ...]] = ("depth", AT_MENTION)
-# Characters of a key; a longer word never matches.
+# The most characters of a key; a longer one is refused.
 MAX_KEY: Final = 1000
 Side = Literal["before", "after"]
 SIDES: Final[tuple[Side, ...]] = get_args(Side)
-# Which of the messages that have a key, where several do.
+# Which message counts if several have a key.
 Mentioning = Literal["newest", "oldest"]
 MENTIONINGS: Final[tuple[Mentioning, ...]] = get_args(Mentioning)
-# How secondary keys decide, beside a key that was found (SillyTavern's numbers 0 to 3).
+# How secondary keys decide once a key was found (SillyTavern's numbers 0 to 3, in this order).
 Logic = Literal["any", "not_all", "not_any", "all"]
-# Which of the keys are regular expressions: those of the form /pattern/flags, all, or none.
+# Which keys are regular expressions: none, those written as /pattern/flags, or all.
 Patterns = Literal["none", "by_form", "all"]
-# What may be scanned beside the conversation, where an entry asks for it.
+# Texts other than the conversation that are scanned for entries that ask for them.
 SourceName = Literal[
     "persona",
     "char_description",
@@ -56,10 +55,11 @@ SourceName = Literal[
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Gates:
-    """Conditions of an entry beside its keys (Card V3 decorators); None is no condition.
+    """Conditions of an entry other than its keys (Card V3 decorators); None is no condition.
 
-    `additional` must each have one key in the scanned text, `excluded` none at all. Once the entry
-    was active, `kept_after_match` wakes it in any case and `never_after_match` never again.
+    Each line of `additional` must have one key in the scanned text; no key of `excluded` may be
+    there. An entry that was active before is active in any case with `kept_after_match`, and never
+    again with `never_after_match`.
     """
 
     forced: bool = False
@@ -76,10 +76,10 @@ class Gates:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Recursion:
-    """How an entry takes part in recursion.
+    """The part of an entry in recursion.
 
-    `excluded`: texts of other entries do not wake it. `prevented`: its own text wakes nobody.
-    `delay_level` above 0: it sleeps until recursion has reached that level.
+    If `excluded`, texts of other entries do not activate it. If `prevented`, its own text activates
+    no other entry. With a `delay_level` above 0 it is silent until recursion reaches that level.
     """
 
     excluded: bool = False
@@ -89,10 +89,11 @@ class Recursion:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Timing:
-    """How long an entry stays once it was active, how long it then rests, when it may begin.
+    """The timers of an entry, 0 for none.
 
-    All count on `clock`, None leaves it to the rules. An entry that is sticky for N is active in
-    the N counts that begin with the one that woke it; 0 is not at all.
+    `sticky`: for how long an active entry stays active, from the count in which it was activated.
+    `cooldown`: for how long it is silent after that. `delay`: before which count it is silent. All
+    count on `clock`; None means the clock of the rules.
     """
 
     sticky: int = 0
@@ -103,11 +104,11 @@ class Timing:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Grouping:
-    """The inclusion groups of an entry: of each, one member at most is active.
+    """The inclusion groups of an entry; at most one member of each is active.
 
-    `written` is the text the names were read from. `preferred` members go before the others and
-    the roll; `scored` keeps only members with the most keys found, None leaves it to the rules.
-    `cooldown` above 0 lets the whole group rest after this entry was active.
+    `written` is the field that has the names. A `preferred` member wins without a roll. A `scored`
+    one loses to members with more found keys; None leaves that to the rules. A `cooldown` above 0
+    silences the whole group after this entry was active.
     """
 
     names: tuple[str, ...] = ()
@@ -128,7 +129,7 @@ class Anchor:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Mention:
-    """A place beside a message in which a key was found: on which side, and of which message."""
+    """A place next to a message with a key: before or after it, the newest or the oldest one."""
 
     side: Side = "before"
     message: Mentioning = "newest"
@@ -151,10 +152,10 @@ class LoreEntry:
     """Its name in verdicts."""
     name: str = ""
     keys: tuple[str, ...] = ()
-    """As written: with macros, blanks, repetitions."""
+    """The keys as written: with macros, blanks and repetitions."""
     secondary_keys: tuple[str, ...] = ()
     selective: bool = True
-    """Whether the secondary keys count, as `logic` says."""
+    """True if the secondary keys count, as `logic` says."""
     logic: Logic = "any"
     patterns: Patterns = "none"
     enabled: bool = True
@@ -162,30 +163,30 @@ class LoreEntry:
     template: Template
     position: Position = "after"
     depth: int | None = None
-    """From the newest message, or the oldest; None unless the position is "depth"."""
+    """Messages from the newest, or the oldest; None unless the position is "depth"."""
     asked_depth: int | None = None
-    """What was written where no history has it."""
+    """The depth as written, if it is deeper than any history."""
     from_oldest: bool = False
     outlet: str = ""
     """The name of the position "outlet"."""
     anchor: Anchor | None = None
-    """Beside what it stands; also of "before" and "after" where the description alone is meant."""
+    """The component that it is next to; also for "before" and "after" the description only."""
     mention: Mention | None = None
-    """Beside which message it stands, of the position "at_mention"."""
+    """The message that it is next to, with the position "at_mention"."""
     role: Role = "system"
     order: float = 100
-    """The place among its neighbours."""
+    """Its order among texts of the same place."""
     priority: float = 100
-    """The survival under the budget; high survives."""
+    """Entries with a high priority are offered room in the budget first."""
     first_to_go: bool = False
-    """Comes before any priority."""
+    """True if it is left out before entries of any priority (`@@ignore_on_max_context`)."""
     ignore_budget: bool = False
     case_sensitive: bool | None = None
     match_whole_words: bool | None = None
     scan_depth: int | None = None
     sources: frozenset[SourceName] = frozenset()
     hears_movement: bool = False
-    """Whether its keys are looked for in what the game tells of who comes and goes as well."""
+    """True if its keys are also searched in messages about somebody who comes or goes."""
     gates: Gates = NO_GATES
     recursion: Recursion = NO_RECURSION
     timing: Timing = NO_TIMING
@@ -195,11 +196,11 @@ class LoreEntry:
     conditions: tuple[Condition, ...] = ()
     decorators: tuple[Decorator, ...] = ()
     refused: str | None = None
-    """What it asks for and nobody can do: then it is never active, and this is why."""
+    """Why it can never be active, if it asks for something impossible."""
 
     @property
     def is_usable(self) -> bool:
-        """Whether it can ever be active, as far as itself goes."""
+        """True if nothing in the entry itself forbids that it is ever active."""
         return self.enabled and self.refused is None
 
     @property

@@ -1,8 +1,8 @@
-"""How lore is activated: the settings of one composition and the flags of a preset, as values.
+"""The rules of activation: settings of builders, and the flags of a preset.
 
-There is one engine. `ActivationRules` are what a builder may set; `PresetFlags` tell our own
-decisions (`evennia_ai`) from what SillyTavern 1.12 does (`sillytavern`), one flag for each point
-where the two differ. `settings.lore` of a scenario is read here.
+Both presets run the same code. `ActivationRules` are the settings of a builder. `PresetFlags` has
+one flag for each point in which our own preset (`evennia_ai`) differs from SillyTavern 1.12
+(`sillytavern`). `read_rules` reads `settings.lore` of a scenario.
 """
 
 from collections.abc import Mapping
@@ -17,7 +17,7 @@ from evennia_ai.engine.foreign.fields import Must, check_settings
 Preset = Literal["evennia_ai", "sillytavern"]
 Overflow = Literal["skip", "stop"]
 Strategy = Literal["evenly", "character_first", "global_first"]
-# What a duration counts: the NPC's own turns, messages it perceived, seconds of game time.
+# The clock of durations: the NPC's own turns, messages that it perceived, seconds of game time.
 ClockName = Literal["turns", "messages", "seconds"]
 CLOCKS: Final[tuple[ClockName, ...]] = get_args(ClockName)
 WHERE: Final = "settings.lore"
@@ -25,7 +25,7 @@ WHERE: Final = "settings.lore"
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class PresetFlags:
-    """Where the presets differ; each flag is one decision, and its default is our own."""
+    """The points in which the presets differ; each default is that of our own preset."""
 
     high_order_first: bool = False
     """Entries of a high order are activated first."""
@@ -91,7 +91,7 @@ _Percent = Annotated[float, Field(ge=0, le=100), Must("a number from 0 to 100")]
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ActivationRules:
-    """How lore is activated."""
+    """The settings of activation in one turn."""
 
     rules: Preset = "evennia_ai"
     scan_depth: _Whole = 4
@@ -136,11 +136,11 @@ class ActivationRules:
 
     @property
     def flags(self) -> PresetFlags:
-        """The decisions of the preset."""
+        """The flags of the preset."""
         return PRESET_FLAGS[self.rules]
 
 
-# What a preset sets that the scenario does not.
+# The settings of a preset; the scenario overrides them.
 PRESETS: Final[Mapping[Preset, Mapping[str, Any]]] = MappingProxyType(
     {
         "evennia_ai": {},
@@ -157,14 +157,15 @@ PRESETS: Final[Mapping[Preset, Mapping[str, Any]]] = MappingProxyType(
 )
 
 
-# Rules that the scenario's other settings say.
+# Rules that other settings of the scenario decide.
 _SAID_ELSEWHERE: Final = ("greeting_index", "user_icon")
 
 
 def read_rules(data: Mapping[str, Any], *, where: str = WHERE) -> ActivationRules:
-    """The rules that `settings.lore` of a scenario asks for: a preset, then overrides.
+    """Read the rules in `settings.lore` of a scenario: a preset, then overrides.
 
-    FormatError: an unknown setting or a value that it cannot have.
+    Raises:
+        FormatError: A setting is unknown or has a value that it cannot have.
     """
     given = check_settings(ActivationRules, data, kind="scenario", where=where, but=_SAID_ELSEWHERE)
     return ActivationRules(**{**PRESETS[given.get("rules", "evennia_ai")], **given})

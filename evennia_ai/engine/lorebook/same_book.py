@@ -1,8 +1,8 @@
-"""Which books are one: SillyTavern keeps a card's book in the card and in its folder of worlds.
+"""Detection of copies of a book: SillyTavern keeps a card's book in the card and as a world file.
 
-There the world that `extensions.world` of a card names is the book that counts, and the copy in the
-card is what the card was last saved with. A book is also known by its content: the keys and the
-texts of its entries. Order, place and the rest may differ, as each format has its own defaults.
+There the world file that `extensions.world` of a card names is in force. The card has the copy with
+which it was last saved. Two books are also copies if their entries have the same keys and texts.
+Order, place and the rest may differ, because each format has its own defaults.
 """
 
 from collections.abc import Mapping, Sequence
@@ -49,7 +49,7 @@ def copy_of(own: Lorebook, attached: Sequence[Lorebook], *, world: str = "") -> 
 
     Args:
         own: The book in the card.
-        attached: The books that count beside it.
+        attached: The other books of the NPC.
         world: The name of the book that the card is linked with (`linked_world`).
     """
     linked = _folded(world)
@@ -70,7 +70,7 @@ def _folded(name: str) -> str:
 
 
 def told_of_copy(own: Lorebook, counting: Lorebook) -> str:
-    """Return the sentence of a trace or a notice: the card has the book too, and which counts."""
+    """Render for a trace or a notice that the card has a copy and which book is in force."""
     differs = "" if has_same_content(own, counting) else " with other entries"
     return (
         f"the card has this lorebook{differs} too ('{own.label}'): this one counts, attached to"
@@ -79,7 +79,7 @@ def told_of_copy(own: Lorebook, counting: Lorebook) -> str:
 
 
 def relabelled(book: Lorebook, taken: Sequence[str]) -> Lorebook:
-    """Return a card's own book under a label that none of these is: itself, if its own is free."""
+    """Return a card's own book under a label that is not taken; itself if its own is free."""
     label, number = book.label, 1
     folded = {name.casefold() for name in taken}
     while label.casefold() in folded:
@@ -89,7 +89,7 @@ def relabelled(book: Lorebook, taken: Sequence[str]) -> Lorebook:
 
 
 def with_label(book: Lorebook, label: str) -> Lorebook:
-    """Return the book, called so in verdicts; what follows from its entries is shared."""
+    """Return the book under another label; both share results that depend only on entries."""
     if label == book.label:
         return book
     known = book.memo.setdefault(_RELABELLED, {})
@@ -102,9 +102,9 @@ def with_label(book: Lorebook, label: str) -> Lorebook:
 def with_own_book(
     own: Lorebook, attached: Sequence[Lorebook], *, world: str = ""
 ) -> tuple[Lorebook, ...]:
-    """Return the books of an NPC, with the one in its card in front unless it is a copy of another.
+    """Return the books of an NPC: first the one in its card, unless that is a copy of another.
 
-    No two of them have the same label. One that counts for the copy in the card says so in traces.
+    No two of them have the same label. A book that replaces the copy in the card says so in traces.
     """
     counting = copy_of(own, attached, world=world)
     if counting is None:

@@ -103,7 +103,7 @@ def test_a_key_never_reaches_over_two_messages():
     assert texts(awake(book, scan=a_scan("user: red", "user: coin"))) == []
 
 
-def test_the_newest_place_of_a_key_is_told():
+def test_verdict_names_the_newest_place_of_a_key():
     scan = a_scan("user: coin", "user: coin", "user: -")
     causes = awake(a_book(an_entry()), scan=scan).causes
     assert list(causes.values()) == ["key 'coin' in message 2 at 0-4"]

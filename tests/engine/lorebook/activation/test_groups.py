@@ -29,7 +29,7 @@ def test_weights_are_odds_over_many_turns():
     assert won.count(["rare"]) + won.count(["usual"]) == 400
 
 
-def test_without_any_weight_somebody_wins_all_the_same():
+def test_group_has_a_winner_without_any_weight():
     book = a_book(member("a", group_weight=0), member("b", group_weight=0))
     assert len(texts(awake(book, rules=ActivationRules(dice=0.9)))) == 1
 
@@ -60,14 +60,14 @@ def test_a_constant_member_competes_like_others():
     assert texts(awake(book)) == ["preferred"]
 
 
-def test_a_member_woken_by_a_text_finds_its_group_served():
+def test_group_member_of_a_later_pass_loses_when_the_group_is_served():
     book = a_book(member("The bell."), member("late", keys=["bell"], group_override=True))
     result = awake(book)
     assert texts(result) == ["The bell."]
     assert reasons(result)["book#1"].endswith("; group 'g' is served by book#0")
 
 
-def test_a_rest_of_the_group_binds_its_other_groups_too():
+def test_group_cooldown_holds_for_all_groups_of_the_entry():
     joke = member("joke", "jokes,talk", evennia_ai={"group_cooldown": 2})
     book = a_book(
         joke, member("pun", "talk", keys=["gate"]), member("tale", "tales", keys=["gate"])
@@ -78,7 +78,7 @@ def test_a_rest_of_the_group_binds_its_other_groups_too():
     assert sorted(texts(third)) == ["pun", "tale"]
 
 
-def test_who_stays_does_not_rest_with_the_group():
+def test_sticky_member_stays_during_group_cooldown():
     joke = member("joke", sticky=3, evennia_ai={"group_cooldown": 9})
     assert [texts(turn) for turn in over_turns(a_book(joke), said=["coin", "-", "-", "coin"])] == [
         *(["joke"], ["joke"], ["joke"]),
@@ -126,7 +126,7 @@ def test_of_each_group_one_is_active_at_most(members, scoring, turn):
 
 
 @given(MEMBERS)
-def test_where_luck_plays_no_part_no_group_that_was_asked_for_stays_empty(members):
+def test_every_group_with_candidates_has_a_winner_without_chance(members):
     alone = [(group.split(",")[0], key) for group, key, _ in members if key != "bell"]
     book = a_book(*(member(f"T{n}", group, keys=[key]) for n, (group, key) in enumerate(alone)))
     result = awake(book, scan=a_scan("user: coin gate"))

@@ -54,7 +54,7 @@ def test_an_entry_that_disregards_the_budget_is_active_in_both_presets():
         assert texts(awake(a_book(entry), rules=rules)) == ["one two three"]
 
 
-def test_who_disregards_a_budget_that_is_full_is_rolled_for_all_the_same():
+def test_entry_that_ignores_the_budget_is_rolled_for_when_the_budget_is_full():
     full = an_entry("one two three", priority=900)
     lucky = an_entry("yes", extensions={"ignore_budget": True, "probability": 60})
     unlucky = an_entry("no", extensions={"ignore_budget": True, "probability": 40})
@@ -76,7 +76,7 @@ def test_a_budget_that_is_full_stops_only_those_who_share_it():
     assert texts(awake(common, own, rules=rules)) == ["own"]
 
 
-def test_of_a_book_that_nobody_approved_the_smaller_budget_counts():
+def test_smaller_budget_binds_an_unapproved_book():
     entries = [an_entry(f"{number} two") for number in range(3)]
     for own, rules in ((4, 100), (100, 4)):
         book = a_book(*entries, grants=NO_GRANTS, token_budget=own)
@@ -84,7 +84,7 @@ def test_of_a_book_that_nobody_approved_the_smaller_budget_counts():
         assert texts(result) == ["0 two", "1 two"]
 
 
-def test_somebody_without_a_name_has_a_share_like_others():
+def test_speaker_without_a_name_has_a_share():
     scan = a_scan("user: coin", "user Ben: gate")
     book = a_book(an_entry("a"), an_entry("b"), an_entry("c", keys=["gate"]))
     result = awake(book, scan=scan, rules=ActivationRules(speaker_matches=1))
@@ -94,7 +94,7 @@ def test_somebody_without_a_name_has_a_share_like_others():
     )
 
 
-def test_who_spoke_before_the_scanned_window_does_not_bring_shares():
+def test_speaker_before_the_scanned_window_does_not_count_for_shares():
     scan = a_scan("user Ben: gate", "assistant: -", "user Anna: coin")
     book = a_book(an_entry("a"), an_entry("b"), scan_depth=2)
     result = awake(book, scan=scan, rules=ActivationRules(speaker_matches=1))
@@ -128,7 +128,7 @@ SIZED = st.tuples(
     st.integers(0, 8),
     st.sampled_from([30, 50, 100]),
 )
-def test_nobody_gets_more_than_there_is(plain, own, lines, budget, own_budget, share):
+def test_lore_never_spends_more_than_its_budgets(plain, own, lines, budget, own_budget, share):
     def entries(listed):
         return [
             an_entry(" ".join(["x"] * size), keys=[key], constant=constant, priority=priority)

@@ -38,7 +38,7 @@ def test_who_comes_and_goes_wakes_no_entry_by_itself() -> None:
     }
 
 
-def test_nor_does_an_arrival_that_is_being_answered() -> None:
+def test_answered_arrival_activates_no_entry_by_itself() -> None:
     event = event_message(ARRIVAL, kind="arrive")
     assert texts(heard(an_entry(keys=["ferry"]), history=[], event=event)) == []
 
@@ -68,7 +68,7 @@ def test_an_entry_for_events_of_movement_asks_for_it_unless_it_says_no() -> None
     assert not hears()
 
 
-def test_one_that_asks_finds_its_key_where_it_stands_last() -> None:
+def test_movement_entry_reports_the_last_place_of_its_key() -> None:
     entry = an_entry(keys=["ferry"], extensions=asking())
     spoken = said("user", "A ferry!")
     last = heard(entry, history=[spoken, came()])
@@ -91,7 +91,7 @@ def test_an_arrival_counts_for_the_scan_depth_all_the_same() -> None:
     assert texts(heard(entry, history=history, rules=ActivationRules(scan_depth=1))) == []
 
 
-def test_its_other_keys_are_not_heard_there_either() -> None:
+def test_secondary_keys_are_not_found_in_movement_messages() -> None:
     entry = an_entry(
         "@@exclude_keys ferry\nLore.", keys=["coin"], secondary_keys=["ferry"], selective=False
     )
@@ -100,7 +100,7 @@ def test_its_other_keys_are_not_heard_there_either() -> None:
     assert texts(result) == ["Lore."]
 
 
-def test_a_pattern_over_all_messages_leaves_them_out() -> None:
+def test_pattern_over_all_messages_skips_movement_messages() -> None:
     entry = a_world_entry(key=["/fer+y/"])
     asks = a_world_entry("Asks.", key=["/fer+y/"], evennia_ai={"movement": True})
     rules = ActivationRules(rules="sillytavern", scan_depth=4)

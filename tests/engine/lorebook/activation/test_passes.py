@@ -25,7 +25,7 @@ def walked(schedule, *results):
     return kinds
 
 
-def test_what_passes_nothing_on_is_the_last_pass():
+def test_schedule_ends_when_no_text_is_passed_on():
     assert walked(a_schedule(), a_result(0)) == []
     assert walked(a_schedule(), a_result(1), a_result(0)) == ["recursion"]
 
@@ -37,7 +37,7 @@ def test_the_limit_counts_recursion_passes_and_not_the_first(steps, made):
     assert schedule.number == made + 1
 
 
-def test_without_recursion_nothing_recurses():
+def test_schedule_has_no_recursion_pass_without_recursion():
     assert walked(a_schedule(recursive=False), a_result(5)) == []
 
 
@@ -57,7 +57,7 @@ def test_levels_are_not_walked_where_recursion_never_began():
     assert walked(a_schedule(levels=[1]), a_result(0)) == []
 
 
-def test_a_widened_pass_that_brings_nothing_is_not_looked_over_again():
+def test_no_recursion_follows_a_widened_pass_without_new_entries():
     schedule = a_schedule(scan_depth=1, min_activations=2, length=5)
     assert walked(schedule, a_result(1, active=1), *[a_result(0, active=1)] * 9) == [
         "recursion",
@@ -66,7 +66,7 @@ def test_a_widened_pass_that_brings_nothing_is_not_looked_over_again():
     assert schedule.widened == 4
 
 
-def test_a_widened_pass_is_looked_over_again_for_entries_that_wait_for_recursion():
+def test_recursion_follows_a_widened_pass_while_delayed_entries_wait():
     schedule = a_schedule(scan_depth=1, min_activations=2, length=3, levels=[1])
     assert walked(schedule, a_result(1, active=1), *[a_result(0, active=1)] * 9) == [
         *("recursion", "widened", "recursion", "widened", "recursion"),

@@ -108,14 +108,14 @@ def test_what_was_active_once_is_remembered_while_its_book_is_away():
     assert texts(a_turn(book, scan=COIN, state=away, clock=at(3))) == []
 
 
-def test_who_had_no_room_or_no_luck_begins_no_spell():
+def test_timer_does_not_start_without_room_or_luck():
     book = a_book(timed("one two three", sticky=3))
     assert a_turn(book, scan=COIN, rules=ActivationRules(budget_tokens=2)).after is NO_STATE
     unlucky = a_book(timed(sticky=3, probability=10))
     assert a_turn(unlucky, scan=COIN, rules=ActivationRules(dice=0.5)).after is NO_STATE
 
 
-def test_a_stay_without_room_goes_on_and_is_there_again_with_room():
+def test_sticky_entry_returns_when_it_has_room_again():
     book = a_book(timed("one two three", sticky=3))
     state = a_turn(book, scan=COIN, clock=at(1)).after
     tight = ActivationRules(budget_tokens=2)
@@ -130,12 +130,12 @@ def test_a_disabled_entry_does_not_stay():
     assert texts(a_turn(off, scan=HM, state=state, clock=at(2))) == []
 
 
-def test_no_book_forgets_nothing():
+def test_turn_without_books_keeps_the_state():
     state = LoreState(sticky={"book#0": Spell(1, 9)})
     assert a_turn(scan=HM, state=state, clock=at(2)).after is state
 
 
-def test_our_preset_takes_nothing_back_where_the_clock_stands_still():
+def test_our_preset_keeps_timers_when_the_clock_does_not_move():
     book = a_book(timed(sticky=2))
     state = a_turn(book, scan=COIN, clock=at(1)).after
     assert texts(a_turn(book, scan=HM, state=state, clock=at(1))) == ["Some lore."]

@@ -16,7 +16,7 @@ UIDS = st.lists(
 
 
 @given(UIDS)
-def test_what_was_packed_comes_out_again(uids):
+def test_unpacking_uids_returns_what_was_packed(uids):
     numbers = [uid for uid in uids if uid in map(str, range(41))]
     others = [uid for uid in uids if uid not in numbers]
     assert list(unpacked(packed(uids))) == numbers + others
@@ -77,7 +77,7 @@ KEYED = st.tuples(
     st.lists(st.sampled_from(["user: coin", "assistant: gate", "user: -"]), max_size=4),
     st.integers(0, 3),
 )
-def test_what_is_told_in_bulk_is_what_the_verdicts_say(first, second, lines, minimum):
+def test_unmatched_groups_agree_with_the_single_verdicts(first, second, lines, minimum):
     books = [
         a_book(
             *(

@@ -74,7 +74,7 @@ def test_an_entry_whose_text_is_only_macros_is_work_though_it_is_empty() -> None
 
 
 @pytest.mark.parametrize("seed", range(6))
-def test_what_was_remembered_decides_nothing_near_the_limit(seed: int) -> None:
+def test_kept_texts_do_not_change_results_near_the_work_limit(seed: int) -> None:
     chance = random.Random(seed)
     keys = ["coin", "ferry", "harbour", "bell"]
     entries = [

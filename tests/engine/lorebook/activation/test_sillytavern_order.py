@@ -22,7 +22,7 @@ def an_entry_of(order, *, position, role=0, text=""):
 
 
 @given(st.lists(st.tuples(ORDERS, st.sampled_from([0, 1, 2])), max_size=9))
-def test_at_one_depth_roles_stand_before_order_and_equals_in_reverse(several):
+def test_sillytavern_order_sorts_by_role_then_order_then_reversed_at_one_depth(several):
     """Top to bottom: assistant, user, system; in each the low order first, the last one first."""
     entries = [
         an_entry_of(order, position=DEPTH, role=role, text=str(n))
@@ -34,7 +34,7 @@ def test_at_one_depth_roles_stand_before_order_and_equals_in_reverse(several):
 
 
 @given(st.lists(ORDERS, max_size=9))
-def test_before_the_character_the_low_order_is_first_and_before_the_examples_the_high_one(orders):
+def test_sillytavern_order_is_rising_before_character_and_falling_before_examples(orders):
     for position, sign in ((BEFORE, 1), (EXAMPLES_BEFORE, -1)):
         entries = [
             an_entry_of(order, position=position, text=str(n)) for n, order in enumerate(orders)
@@ -44,7 +44,7 @@ def test_before_the_character_the_low_order_is_first_and_before_the_examples_the
         assert [int(entry.text) for entry in placed(*entries)] == wanted
 
 
-def test_whoever_comes_moves_only_those_of_its_order():
+def test_new_entry_moves_only_entries_of_its_order():
     entries = [an_entry_of(n, position=n % 6, text=f"text {n}") for n in range(60)]
     newcomer = an_entry_of(20.5, position=BEFORE, text="new")
     before = {entry.text: entry.stands for entry in placed(*entries)}
@@ -53,7 +53,7 @@ def test_whoever_comes_moves_only_those_of_its_order():
 
 
 @given(st.lists(ORDERS, min_size=1, max_size=9))
-def test_beside_other_texts_of_a_place_all_entries_have_one_order(orders):
+def test_all_entries_of_a_place_have_one_order_among_other_texts(orders):
     """Else lore at a component in the history would go behind the components it stands before."""
     for position, one in ((BEFORE, 0), (EXAMPLES_BEFORE, 0), (DEPTH, 100)):
         entries = [an_entry_of(order, position=position) for order in orders]

@@ -52,7 +52,7 @@ def rules_of(preset: str, **more: Any) -> ActivationRules:
 
 
 @pytest.mark.parametrize("preset", PRESETS)
-def test_a_turn_in_which_no_key_moved_judges_and_offers_nothing(preset, judged, offered):
+def test_turn_judges_and_offers_nothing_when_no_key_moved(preset, judged, offered):
     book, rules = a_book(*ENTRIES), rules_of(preset)
     history = a_history("user: coin and gate")
     before = awake(book, scan=Scan(history=history), rules=rules)
@@ -67,7 +67,7 @@ def test_a_turn_in_which_no_key_moved_judges_and_offers_nothing(preset, judged, 
 
 
 @pytest.mark.parametrize("preset", PRESETS)
-def test_a_message_has_the_entries_judged_whose_keys_it_has(preset, judged, offered):
+def test_new_message_has_only_entries_with_its_keys_judged(preset, judged, offered):
     book, rules = a_book(*ENTRIES), rules_of(preset)
     history = a_history("user: coin and gate")
     awake(book, scan=Scan(history=history), rules=rules).touched  # noqa: B018
@@ -79,7 +79,7 @@ def test_a_message_has_the_entries_judged_whose_keys_it_has(preset, judged, offe
     assert reasons(result)["book#0"] == "+ key 'coin' in message 2 at 2-6"
 
 
-def test_a_message_that_leaves_the_scan_depth_has_its_entries_judged(judged):
+def test_entries_end_without_judgement_when_their_message_leaves_the_scan_depth(judged):
     book, rules = a_book(*ENTRIES), rules_of("evennia_ai")
     history = a_history("user: coin", "user: tower", "user: -")
     assert texts(awake(book, scan=Scan(history=history), rules=rules)) == ["Coin.", "Tower."]
@@ -90,7 +90,7 @@ def test_a_message_that_leaves_the_scan_depth_has_its_entries_judged(judged):
     assert [verdict.item for verdict in result.touched] == ["lore:book#2"]
 
 
-def test_a_verdict_that_says_the_same_is_the_same():
+def test_verdict_is_reused_when_it_says_the_same():
     book, rules = a_book(*ENTRIES), rules_of("evennia_ai")
     history = a_history("user: coin and tower")
     before = awake(book, scan=Scan(history=history), rules=rules).touched
@@ -103,7 +103,7 @@ def test_a_verdict_that_says_the_same_is_the_same():
     )
 
 
-def test_what_a_turn_told_stays_when_later_ones_tell_more():
+def test_verdicts_of_a_turn_stay_when_later_turns_add_some():
     book, rules = a_book(*ENTRIES), rules_of("evennia_ai")
     history = a_history("user: coin")
     first = awake(book, scan=Scan(history=history), rules=rules)
@@ -112,7 +112,7 @@ def test_what_a_turn_told_stays_when_later_ones_tell_more():
     assert [verdict.item for verdict in first.touched] == ["lore:book#0"]
 
 
-def test_an_entry_comes_in_the_first_pass_that_wakes_it():
+def test_entry_becomes_active_in_the_first_pass_with_its_key():
     book, rules = a_book(*ENTRIES), rules_of("evennia_ai")
     history = a_history("user: gate")
     fed = awake(book, scan=Scan(history=history), rules=rules)
@@ -126,7 +126,7 @@ def test_an_entry_comes_in_the_first_pass_that_wakes_it():
     assert texts(gone) == ["Tower."]
 
 
-def test_a_text_that_reads_another_value_is_made_anew():
+def test_entry_text_is_rendered_again_when_a_value_changes():
     book = a_book(an_entry("Of {{user}}."))
     history = a_history("user: coin")
     for user in ("Ann", "Bob", "Ann"):
