@@ -187,7 +187,7 @@ class Recalled:
 NOTHING: Final = Recalled()
 
 
-def recalled(
+def recall_memories(
     memories: Sequence[Memory],
     *,
     rules: RecallRules,
@@ -197,7 +197,7 @@ def recalled(
     counter: TokenCounter,
     near: Nearness = NOT_KNOWN,
 ) -> Recalled:
-    """The candidates judged: the best that fit their share of `limit_tokens` are taken."""
+    """Return verdicts on the memories, with the best ones that fit their share of the limit."""
     open_ones = [memory for memory in memories if is_open(memory, moment)]
     secret = [memory for memory in memories if not is_open(memory, moment)]
     # Secret ones are compared with nothing: not by what they share, not as neighbours of others.
@@ -209,8 +209,8 @@ def recalled(
     )
 
 
-def refused(memories: Sequence[Memory], reason: str) -> Recalled:
-    """All candidates left out for one reason."""
+def refuse_memories(memories: Sequence[Memory], reason: str) -> Recalled:
+    """Return the memories, all left out for one reason."""
     return Recalled(judged=tuple(ScoredMemory(memory, None, reason) for memory in memories))
 
 
@@ -293,8 +293,8 @@ MEMORIES_NAME: Final = "memories"
 HEADING: Final = "What you remember:"
 
 
-def no_place(components: ComponentSet) -> str:
-    """Why memories have no place among these components, "" where they have one."""
+def why_no_place(components: ComponentSet) -> str:
+    """Return why memories have no place among these components, "" if they have one."""
     if not components.is_on(MEMORIES_KEY):
         return f"component {MEMORIES_KEY} is disabled"
     place = components.place_of(MEMORIES_KEY)
@@ -305,7 +305,7 @@ def no_place(components: ComponentSet) -> str:
     return ""
 
 
-def with_memories(
+def add_memories(
     made: Sequence[Fragment | Verdict],
     memories: Sequence[Memory],
     *,
@@ -313,7 +313,7 @@ def with_memories(
     filling: Filling,
     store: MacroStore,
 ) -> list[Fragment | Verdict]:
-    """What the components gave, with these memories in their place."""
+    """Return the fragments and verdicts, with these memories in their component."""
     if not memories and not components.needs(MEMORIES_KEY, MEMORIES_NAME):
         return [*made]
     place = components.place_of(MEMORIES_KEY)
@@ -335,13 +335,13 @@ def with_memories(
     return [*without_origin(made, _ORIGIN), fragment]
 
 
-def shown(
-    recalled: Recalled, fragments: Iterable[Fragment], standing: Iterable[AlreadySent]
+def mark_shown(
+    recalled: Recalled, fragments: Iterable[Fragment], already_sent: Iterable[AlreadySent]
 ) -> Recalled:
-    """What was recalled, and whether it stands among the fragments that found a place."""
+    """Return the recalled memories, marked if their text is in the prompt."""
     if recalled is NOTHING:
         return NOTHING
-    placed = chain(fragments, *(one.fragments for one in standing))
+    placed = chain(fragments, *(one.fragments for one in already_sent))
     return replace(recalled, is_shown=any(fragment.claim.origin == _ORIGIN for fragment in placed))
 
 

@@ -99,11 +99,11 @@ def component_set(
     plugged = [component for component in card if component.key not in keys]
     _check_ids(listed, plugged)
     made = [*listed, *settings, *plugged]
-    _check_settled(made)
+    _check_before_history(made)
     return tuple(with_statics(made))
 
 
-def _check_settled(components: Sequence[PromptComponent]) -> None:
+def _check_before_history(components: Sequence[PromptComponent]) -> None:
     for component in components:
         try:
             check_before_history(component)

@@ -16,8 +16,8 @@ from evennia_ai.engine.memory.recalling import (
     RecallRules,
     Score,
     read_memory,
-    recalled,
-    refused,
+    recall_memories,
+    refuse_memories,
     scored,
 )
 from evennia_ai.engine.memory.scenes import words_said
@@ -37,7 +37,7 @@ def taken(*memories: Memory, **options: Any) -> list[int]:
 def judged(
     *memories: Memory, words: str = "", moment: Moment = ROOM, limit: int = 1000, **rules: int
 ) -> Recalled:
-    return recalled(
+    return recall_memories(
         memories,
         rules=RecallRules(**rules),
         moment=moment,
@@ -135,7 +135,7 @@ def test_what_found_no_place_is_told_as_left_out() -> None:
 
 
 def test_refused_ones_all_tell_the_same_reason() -> None:
-    told = refused(some(2), "component semantic_memories is disabled")
+    told = refuse_memories(some(2), "component semantic_memories is disabled")
     assert {verdict.reason for verdict in told.verdicts} == {
         "component semantic_memories is disabled"
     }

@@ -7,7 +7,7 @@ from hypothesis import strategies as st
 
 from evennia_ai.engine.memory import memories as words_of_memories
 from evennia_ai.engine.memory.memories import Memory, compared_words
-from evennia_ai.engine.memory.recalling import Moment, RecallRules, recalled, scored
+from evennia_ai.engine.memory.recalling import Moment, RecallRules, recall_memories, scored
 from evennia_ai.engine.memory.relevance import (
     NEIGHBOUR_HOURS,
     Parts,
@@ -141,7 +141,7 @@ def secret(text: str, **fields: Any) -> Memory:
 
 
 def kept_scores(*memories: Memory, said: str, confidant: str = "") -> dict[int, str]:
-    found = recalled(
+    found = recall_memories(
         memories,
         rules=RecallRules(),
         moment=Moment(confidant_ref=confidant),
