@@ -24,13 +24,13 @@ with the inputs of the next turn.
 from dataclasses import replace
 from typing import Final, NamedTuple
 
-from evennia_ai.engine.inputs import NO_HISTORY, Inputs
+from evennia_ai.engine.inputs import NO_HISTORY, ComposeRules, Inputs
 from evennia_ai.engine.lorebook.activation.activation import Activation
-from evennia_ai.engine.lorebook.activation.entry_variables import said_sources, variables_of
+from evennia_ai.engine.lorebook.activation.entry_variables import speech_sources, variables_of
 from evennia_ai.engine.lorebook.activation.passes import activate
 from evennia_ai.engine.lorebook.activation.placed_entries import (
-    around_note,
     lore_fragments,
+    note_fragments,
     outlet_values,
     outlet_verdicts,
 )
@@ -63,6 +63,7 @@ from evennia_ai.engine.prompt.blocks import (
     drop_facts,
     fill_components,
 )
+from evennia_ai.engine.prompt.budget import BudgetRules
 from evennia_ai.engine.prompt.components import HISTORY_ID
 from evennia_ai.engine.prompt.filling import Filling, last_message_values
 from evennia_ai.engine.prompt.fragments import DYNAMIC, Fragment
@@ -71,7 +72,7 @@ from evennia_ai.engine.prompt.macro_state import MacroStore
 from evennia_ai.engine.prompt.messages import Message
 from evennia_ai.engine.prompt.notes import ExpandedNote, expand_notes, expand_notes_again
 from evennia_ai.engine.prompt.persistent_texts import fit_unsent, mark_facts_as_staying
-from evennia_ai.engine.prompt.placement import anchor_notes, place, place_fixed
+from evennia_ai.engine.prompt.placement import PlacedMessage, anchor_notes, place, place_fixed
 from evennia_ai.engine.prompt.prefix_rules import SpeechSources, restrict_fragments
 from evennia_ai.engine.prompt.prompt import Prompt
 from evennia_ai.engine.prompt.templates.clock import clock_values
@@ -112,21 +113,12 @@ def compose_with_lore(inputs: Inputs) -> Composition:
     Raises:
         BudgetError: the required texts do not fit the limit.
     """
-    rules, assembly = inputs.rules, inputs.rules.assembly
-    counter, cut, budget = rules.counter, inputs.cut, rules.budget
+    rules, assembly, counter = inputs.rules, inputs.rules.assembly, inputs.rules.counter
     conversation = _shown_conversation(inputs)  # 1
-    if assembly is not PLAIN:
-        conversation = conversation._replace(
-            history=format_history(conversation.history, assembly),
-            event=format_event(conversation.event, assembly),
-        )
-        by_message = assembly.history_cut == "messages"  # drop only what no longer fits
-        cut = 0 if by_message else cut
-        keep = 100 if by_message else budget.keep_percent
-        budget = replace(budget, keep_percent=keep, pin_examples=assembly.pin_examples)
+    cut, budget = _history_limits(inputs)
     history = conversation.history
     filling = _filling(inputs)
-    sources = said_sources(inputs.books)
+    sources = speech_sources(inputs.books)
     notes, filling = expand_notes(  # 2
         inputs.notes,
         filling,
@@ -141,12 +133,7 @@ def compose_with_lore(inputs: Inputs) -> Composition:
     made = _expand_texts(inputs, notes, lore, memories, filling, sources=sources)  # 5
     fragments = [one for one in made if isinstance(one, Fragment)]
     not_made = [one for one in made if isinstance(one, Verdict)]
-    placed, costs = place_fixed(conversation.event, conversation.tools, counter=counter)  # 6
-    if assembly.stand_in:
-        added = stand_in_message(assembly, history, fragments, answers=bool(placed))
-        if added is not None:
-            placed.append((HISTORY_ID + 1, "", added))
-            costs.append((STAND_IN, added.tokens(counter)))
+    placed, costs = _fixed_messages(conversation, fragments, rules)  # 6
     fitted, already_sent = fit_unsent(  # 7
         history,
         fragments,
@@ -219,13 +206,28 @@ def _shown_conversation(inputs: Inputs) -> _Conversation:
         if tools:
             off.append(not_expanded("tools", "component tool_result is disabled"))
         tools = ()
+    if inputs.rules.assembly is not PLAIN:
+        history = format_history(history, inputs.rules.assembly)
+        event = format_event(event, inputs.rules.assembly)
     return _Conversation(history, event, tools, off)
+
+
+def _history_limits(inputs: Inputs) -> tuple[int, BudgetRules]:
+    """Return the index at which the history may start, and the budget."""
+    assembly, budget = inputs.rules.assembly, inputs.rules.budget
+    if assembly is PLAIN:
+        return inputs.cut, budget
+    budget = replace(budget, pin_examples=assembly.pin_examples)
+    if assembly.history_cut == "steps":
+        return inputs.cut, budget
+    # SillyTavern forgets the last cut, and each turn keeps every message that fits.
+    return 0, replace(budget, keep_percent=100)
 
 
 def _filling(inputs: Inputs) -> Filling:
     """Return the values that templates may name.
 
-    The speaker is who said the event, else who said the newest message of role user.
+    The speaker is the one of the event, else the one of the newest message of role user.
     """
     rules, char = inputs.rules, inputs.values.get("char")
     speaker = inputs.event.name if inputs.event is not None else None
@@ -345,7 +347,7 @@ def _expand_texts(
         places = components.lore_messages
         if assembly.lore_format:
             places = format_lore_messages(places, assembly, filling, store)
-        made += around_note(
+        made += note_fragments(
             again,
             entries,
             components=components,
@@ -363,6 +365,21 @@ def _expand_texts(
         made = split_examples(made, assembly, components=components, filling=filling, store=store)
     made += block_fragments(inputs.blocks, counter=counter)
     return made if components.is_on(DYNAMIC.key) else drop_facts(made)
+
+
+def _fixed_messages(
+    conversation: _Conversation, fragments: list[Fragment], rules: ComposeRules
+) -> tuple[list[PlacedMessage], list[tuple[str, int]]]:
+    """Return the messages that are always kept, with their places, and the tokens of each."""
+    placed, costs = place_fixed(conversation.event, conversation.tools, counter=rules.counter)
+    if rules.assembly.stand_in:
+        added = stand_in_message(
+            rules.assembly, conversation.history, fragments, answers=bool(placed)
+        )
+        if added is not None:
+            placed.append((HISTORY_ID + 1, "", added))
+            costs.append((STAND_IN, added.tokens(rules.counter)))
+    return placed, costs
 
 
 def _earlier_verdicts(

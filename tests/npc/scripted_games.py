@@ -75,7 +75,7 @@ def furnish(stage: Any, *, card: dict[str, Any] = CARD) -> None:
     rule("mood", "{{char}} is {{random:tired,merry}}, {{roll:d6}}.", id=1201, injection_depth=1)
     rule("mood", "{{char}} waits.", id=1201, scope=Scope(kind="room", ref=str(stage.room.id)))
     with patch(
-        "evennia_ai.store.authored.components.check_settled"
+        "evennia_ai.store.authored.components.check_before_history"
     ):  # games may have one from before it
         rule("spare", "Speak as to {{speaker}}.", id=1203)
     rule("asleep", "Never said.", id=1204, enabled=False)

@@ -67,7 +67,7 @@ def variables_of(
     return store.now
 
 
-def said_sources(books: Iterable[Lorebook]) -> SpeechSources:
+def speech_sources(books: Iterable[Lorebook]) -> SpeechSources:
     """Return the outlets and variables whose values depend on what is said."""
     found = NO_SOURCES
     for book in books:

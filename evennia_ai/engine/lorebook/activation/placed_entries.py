@@ -257,7 +257,7 @@ def outlet_verdicts(entries: Iterable[ActiveEntry], *, components: ComponentSet)
     return made
 
 
-def around_note(
+def note_fragments(
     notes: Sequence[ExpandedNote],
     entries: Iterable[ActiveEntry],
     *,
