@@ -178,7 +178,7 @@ def _imported(path: Path) -> set[str]:
 @pytest.mark.req("S1-05")
 @pytest.mark.parametrize(
     "name",
-    ["engine/compose.py", "llm", "prompt", "game/turn", "npc/inputs/gather.py"],
+    ["engine/compose.py", "services/llm", "engine/prompt", "npc/turn", "npc/inputs/gather.py"],
 )
 def test_what_composes_and_asks_does_not_import_knowledge(name) -> None:
     path = PACKAGE / name

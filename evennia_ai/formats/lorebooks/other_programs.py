@@ -191,7 +191,7 @@ def _novelai_doubts(entry: _NovelAIEntry, placing: _NovelAIPlacing) -> Iterator[
     if entry.search_range not in (None, _NOVELAI_RANGE):
         yield f"searchRange {entry.search_range} counts characters: here the rules' scan depth does"
     if entry.key_relative:
-        yield "keyRelative is not done: the text stands at its place, not beside its key"
+        yield "keyRelative is not done: the text is at its place, not next to its key"
     if entry.advanced_conditions:
         yield "advancedConditions are not read: the keys alone decide"
     if (placing.prefix or "").strip() or (placing.suffix or "").strip():
@@ -426,7 +426,7 @@ def _risu_doubts(entry: _RisuEntry, head: "RisuHead") -> Iterator[str]:
     if entry.mode == "child":
         yield "mode child is not done: the entry has its own text, not that of its parent"
     if "not_all" in head.said and entry.selective and (entry.secondkey or "").strip(" ,"):
-        yield "@@exclude_keys_all is ignored beside secondary keys"
+        yield "@@exclude_keys_all is ignored next to secondary keys"
 
 
 # RisuAI's own `@@` lines at the head of a content, beside those of Card V3. A line is taken off the
@@ -559,7 +559,7 @@ def with_risu_lines_as_fields(
         more["priority"] = head.said["priority"]
     if (unwanted := head.said.get("not_all")) is not None:
         if raw.get("secondary_keys"):
-            notices += ("@@exclude_keys_all is ignored beside secondary keys",)
+            notices += ("@@exclude_keys_all is ignored next to secondary keys",)
         else:
             more |= {"secondary_keys": unwanted, "selective": True}
             extensions["selectiveLogic"] = _NOT_ALL
