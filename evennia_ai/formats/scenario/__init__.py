@@ -30,7 +30,7 @@ def run_scenario(data: object, *, folder: Path | None = None) -> dict[str, Any]:
         folder: the folder for relative paths in it; by default the current folder.
 
     Returns:
-        The result of the turn; for a scenario with `turns`, `{"turns": [...]}`.
+        The result of the turn. A scenario with several turns has a list of results in `turns`.
 
     Raises:
         EvenniaAIError: the scenario, its card or a book cannot be read, or required texts do not
