@@ -5,5 +5,5 @@ and offline ones; `resilience` wraps one so that a slow or dead server does no h
 `roles` and `tools` fit messages to what a provider takes. After it `speech` is made of what came
 back without its `reasoning`, also of its start, or a `structured` answer.
 
-This room knows Twisted's Deferred and nothing of Django, Evennia or settings.
+It knows Twisted's Deferred, and nothing of Django, Evennia or settings.
 """

@@ -3,5 +3,5 @@
 `bridge` runs asyncio in a thread of its own; `http` is the one HTTP client, and reads what servers
 send within limits; `secrets` keeps keys and passwords out of sight.
 
-This room knows Twisted's Deferred and nothing of Django, Evennia, settings, models or wikis.
+It knows Twisted's Deferred, and nothing of Django, Evennia, settings, models or wikis.
 """
