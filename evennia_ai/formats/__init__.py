@@ -1,1 +1,1 @@
-"""What other programs write: cards, lorebooks, presets, chats and scenario files."""
+"""Readers and writers for files of other programs: cards, lorebooks, presets, chats, scenarios."""

@@ -1,8 +1,8 @@
 """Recognise about forty kinds of files by their content, to explain why a file is refused.
 
-People have folders full of files that look alike. Every reader that refuses a file asks here for
-its kind, so that all errors use the same names. Files are recognised mostly by the names of their
-members. A wrong guess only costs a sentence.
+Files of different programs often look alike. Every reader that refuses a file asks this module for
+its kind, so that all errors use the same names. Most files are recognised by the names of their
+JSON members. A wrong guess only makes one sentence of an error message wrong.
 """
 
 import json
@@ -13,7 +13,7 @@ from evennia_ai.engine.errors import FormatError
 from evennia_ai.engine.foreign.documents import decode_text, parse_json
 
 Use = Literal["card", "book", "preset", "chat"]
-"""The reader of this package for a file."""
+"""The reader of this package that can load a file."""
 _HOW: Final[Mapping[Use, str]] = {
     "card": "import it as a card",
     "book": "import it as a lorebook",
@@ -24,11 +24,14 @@ _TEXT_COMPLETION: Final = "it is for text completion, and prompts here are chats
 _OF_THE_APP: Final = "it belongs to the application, and nothing here needs it"
 _MOST_LOOKED_AT: Final = 20
 _LARGEST: Final = 16 * 1024 * 1024
-"""Larger files are not recognised, because all of their JSON would have to be parsed."""
+"""The largest file in bytes that is recognised.
+
+Recognising a file parses all of its JSON, which would take too long for larger ones.
+"""
 
 
 class FileKind(NamedTuple):
-    """A kind of file, with its reader in this package or advice for the person who has it."""
+    """A kind of file, with the reader that loads it or advice for the person who has the file."""
 
     name: str
     use: Use | None = None
@@ -40,7 +43,7 @@ class FileKind(NamedTuple):
 
 
 def _has(*names: str) -> Callable[[Mapping[str, Any]], bool]:
-    """Return a test for objects with all of these members."""
+    """Return a function that is true for JSON objects with all of these members."""
     return lambda data: all(name in data for name in names)
 
 
@@ -53,7 +56,8 @@ def _is_card_v1(data: Mapping[str, Any]) -> bool:
     return "name" in data and any(name in data for name in texts)
 
 
-# The first match counts, so kinds that identify themselves come before kinds that only look alike.
+# The first matching row decides. Formats that name themselves come first, because they could also
+# match a row that only compares the names of members.
 _OBJECTS: Final[tuple[tuple[Callable[[Mapping[str, Any]], bool], FileKind], ...]] = (
     (
         lambda data: str(data.get("spec")).startswith("chara_card"),
@@ -207,14 +211,15 @@ def kind_of_file(content: bytes) -> FileKind | None:
 
 
 def _kind_of_text(text: str) -> FileKind | None:
-    # All of the text, or its first line: a chat has JSON in every line.
+    # Try the whole text as JSON, then its first line: a chat file has one JSON object in each line.
     for part in (text, text.lstrip().partition("\n")[0]):
         try:
             found = kind_of_value(json.loads(part))
         except (ValueError, RecursionError):
             continue
         return found if part is text or (found and found.use == "chat") else None
-    # text-generation-webui has characters in YAML; their top-level names are enough to know them.
+    # text-generation-webui saves characters as YAML. The top-level names identify such a file, so
+    # this does not parse it.
     names = {line.partition(":")[0] for line in text.splitlines() if line[:1].isalpha()}
     return kind_of_value(dict.fromkeys(names)) if {"name", "greeting", "context"} <= names else None
 
@@ -242,12 +247,12 @@ def _kind_of_png(content: bytes) -> FileKind:
 
 
 def describe_value(value: Any, *, wanted: Use) -> str:
-    """Return a sentence on the kind of a JSON value, "" if it is unknown or the wanted one."""
+    """Return a sentence that names the kind of a JSON value, "" if unknown or as wanted."""
     return _describe(kind_of_value(value), wanted)
 
 
 def describe_file(content: bytes, *, wanted: Use) -> str:
-    """Return a sentence on the kind of a file, "" if it is unknown or the wanted one."""
+    """Return a sentence that names the kind of a file, "" if unknown or as wanted."""
     return _describe(kind_of_file(content), wanted)
 
 
@@ -256,7 +261,7 @@ def _describe(kind: FileKind | None, wanted: Use) -> str:
 
 
 def json_of_file(content: bytes, *, wanted: Use, where: str) -> tuple[Any, tuple[str, ...]]:
-    """Parse a file as JSON, and return its value and a notice for each member that it has twice.
+    """Parse a file as JSON, and return its value and a notice for each duplicate member.
 
     Raises:
         FormatError: the file is not JSON in UTF-8; the message names its kind if that is known.

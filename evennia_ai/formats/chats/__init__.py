@@ -1,1 +1,1 @@
-"""Chats of other programs: SillyTavern's lines of JSON as values and as records, and back."""
+"""SillyTavern chats: parse their JSON lines into values and records, and write them back."""

@@ -1,8 +1,9 @@
-"""Read and write chat files of SillyTavern: conversations with one or several characters.
+"""Read and write SillyTavern chat files: conversations with one or several characters.
 
-The first line is a header with the names, each later line a message (docs/build/moving-in.md lists
-the fields). Every line keeps all of its JSON values, so a chat that is read and written again has
-the same content. Nothing in it is ever expanded, and its names prove nobody's identity.
+The first line is a header with the names. Each later line is a message (docs/build/moving-in.md
+lists the fields). Every line keeps all of its JSON values, so a chat that is read and written again
+has the same content. Macros in a chat are never expanded. The names in a chat prove nobody's
+identity.
 """
 
 import json
@@ -20,25 +21,28 @@ from evennia_ai.engine.text.columns import clipped
 KIND: Final = "chat"
 LINE_FEED: Final = "\n"
 _NOBODY: Final = "unused"
-"""SillyTavern 1.18 and newer write this in the header in place of both names."""
+"""The placeholder that SillyTavern 1.18 and newer write in the header in place of both names."""
 NARRATOR: Final = "narrator"
-"""The value of `extra.type` of a message that a narrator tells."""
+"""The value of `extra.type` in a message that is spoken by a narrator."""
 
 _SHOWN_NOTE: Final = 120
 
 ReadLine = Callable[[int], bytes]
-"""Returns the next line with its end, or the first bytes of a line longer than the argument."""
+"""A function that returns the next line of a file, including its newline.
+
+If the line has more bytes than the argument, it returns only the first bytes.
+"""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ChatLimits:
-    """Limits on a chat file, which is refused as a whole if it exceeds one."""
+    """The size limits of a chat file; a file over one of them is refused as a whole."""
 
     file_bytes: int = 64 * 1024 * 1024
     line_bytes: int = 4 * 1024 * 1024
     messages: int = 100_000
     swipes: int = 1_000
-    """The answers to choose from in one message."""
+    """The maximum number of alternative answers (swipes) in one message."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -46,16 +50,16 @@ class ChatMessage:
     """A message of a chat."""
 
     line: int
-    """The number of its line in the file."""
+    """The line number of the message in the file."""
     name: str
-    """The speaker's name, "" if the line has none."""
+    """The speaker's name, "" if the line has no name."""
     text: str
     is_user: bool
     is_hidden: bool
     """True if SillyTavern leaves the message out of prompts (`is_system`)."""
     is_narrator: bool
     swipes: int
-    """The number of answers to choose from, 0 if the line has none."""
+    """The number of alternative answers (swipes) in the message, 0 if it has none."""
     raw: Mapping[str, Any]
     """All JSON values of the line."""
 
@@ -65,13 +69,18 @@ class Chat:
     """A chat that was read from a file."""
 
     header: Mapping[str, Any] | None
-    """The JSON values of the first line, None if it is not a header."""
+    """The JSON values of the first line, None if the first line is not a header."""
     user: str
-    """The user's name: the one in the header if they speak under it, else that of their lines."""
-    character: str
-    """The speaker of lines without a name: the header's character, or the only one who speaks.
+    """The user's name.
 
-    "" if several characters speak and the header names none of them.
+    It is the name in the header, unless each of the user's lines has another name. Then it is the
+    name on the first of these lines.
+    """
+    character: str
+    """The character's name, used for lines without a name.
+
+    It is the character in the header, else the only character who speaks. It is "" if several
+    characters speak and the header names none of them.
     """
     messages: tuple[ChatMessage, ...]
 
@@ -79,7 +88,7 @@ class Chat:
     def characters(self) -> tuple[str, ...]:
         """The names of the characters who speak, in the order of their first lines.
 
-        Speakers with only hidden lines count only if all lines of the chat are hidden.
+        A speaker with only hidden lines is included only if all lines of the chat are hidden.
         """
         spoke = [m for m in self.messages if not m.is_user and not m.is_narrator]
         shown = [m for m in spoke if not m.is_hidden] or spoke
@@ -128,9 +137,9 @@ def values_sha256(chat: Chat) -> str:
 
 
 def is_chat(first_line: bytes) -> bool:
-    """True if a file that begins with this line is a chat of SillyTavern.
+    """True if a file with this first line is a SillyTavern chat.
 
-    Our own transcripts begin with another word (`evennia_ai.engine.history.transcripts`).
+    Transcripts of this package begin differently (`evennia_ai.engine.history.transcripts`).
     """
     try:
         values = json.loads(first_line)
@@ -142,7 +151,7 @@ def is_chat(first_line: bytes) -> bool:
 def dump_chat(
     header: Mapping[str, Any] | None, messages: Iterable[Mapping[str, Any]]
 ) -> Iterator[bytes]:
-    """Yield the lines of a chat file; like SillyTavern's, it does not end with a newline.
+    """Yield the lines of a chat file; the last line has no newline, as in SillyTavern's files.
 
     Args:
         messages: the JSON values of the lines.
@@ -154,9 +163,9 @@ def dump_chat(
 
 
 class _Lines:
-    """A reader of the lines of a file as JSON objects, without empty lines.
+    """A reader that parses the lines of a file as JSON objects and skips empty lines.
 
-    `number` is the number of the newest line.
+    `number` is the number of the line that was read last.
     """
 
     def __init__(self, readline: ReadLine, *, where: str, limits: ChatLimits) -> None:
@@ -189,7 +198,7 @@ class _Lines:
         return values
 
     def refuse(self, problem: str) -> NoReturn:
-        """Raise FormatError about the newest line."""
+        """Raise FormatError about the line that was read last."""
         raise FormatError(KIND, f"{self._where}: line {self.number}: {problem}")
 
 
@@ -229,7 +238,7 @@ def _read_message(lines: _Lines, values: Mapping[str, Any]) -> ChatMessage:
 
 
 def _read_flag(lines: _Lines, values: Mapping[str, Any], key: str) -> bool:
-    """Read a flag, for which SillyTavern sometimes writes null instead of false."""
+    """Return the value of a flag; null counts as false, because SillyTavern sometimes writes it."""
     value = values.get(key)
     if value is not None and not isinstance(value, bool):
         lines.refuse(f"{key} must be true or false, not {one_line(repr(value))[:40]}")
@@ -237,7 +246,12 @@ def _read_flag(lines: _Lines, values: Mapping[str, Any], key: str) -> bool:
 
 
 def _user_name(in_header: object, of_lines: list[str]) -> str:
-    """Return the user's name; `of_lines` has a name for each of the user's lines, or ""."""
+    """Return the user's name.
+
+    Args:
+        in_header: the name in the chat's header.
+        of_lines: the name on each of the user's lines, "" for a line without a name.
+    """
     named = in_header if isinstance(in_header, str) and in_header != _NOBODY else ""
     if named in of_lines or not any(of_lines):
         return named
@@ -245,7 +259,12 @@ def _user_name(in_header: object, of_lines: list[str]) -> str:
 
 
 def _character_name(in_header: object, of_lines: list[str]) -> str:
-    """Return the character's name; `of_lines` has a name for each line of others, or ""."""
+    """Return the character's name.
+
+    Args:
+        in_header: the name in the chat's header.
+        of_lines: the name on each line of the other speakers, "" for a line without a name.
+    """
     named = in_header if isinstance(in_header, str) and in_header != _NOBODY else ""
     if named and ("" in of_lines or named in of_lines):
         return named
@@ -254,9 +273,9 @@ def _character_name(in_header: object, of_lines: list[str]) -> str:
 
 
 def list_import_losses(chat: Chat) -> tuple[str, ...]:
-    """Return a sentence for each setting that an import ignores, such as the author's note.
+    """Return a sentence for each chat setting that an import ignores, such as the author's note.
 
-    The header keeps them, so an export has them again.
+    The header keeps these settings, so an export contains them again.
     """
     metadata = (chat.header or {}).get("chat_metadata")
     data = metadata if isinstance(metadata, dict) else {}

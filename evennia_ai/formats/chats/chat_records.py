@@ -1,10 +1,11 @@
 """Convert chats to records of an NPC's history, and back.
 
-The first record has the source: the file, its hash, and the builder who imported it. Each message
-becomes a record after it. Lines of the NPC's character become the NPC's own; all others have the
-role user, because a file proves nothing. Messages that SillyTavern hides from prompts become
-records that our prompts leave out too. Records keep all values of their lines, so an export equals
-the import. Messages that were said in the game since are exported as SillyTavern would write them.
+The first record holds the source: the file, its hash, and the builder who imported the file. Each
+message becomes one of the records after it. Lines of the character that the NPC plays become the
+NPC's own lines. All other lines get the role user, because a file proves nobody's identity.
+Messages that SillyTavern hides from prompts become records that prompts of this package leave out
+too. Records keep all values of their lines, so an export equals the import. Messages that were said
+in the game after the import are exported in SillyTavern's format.
 """
 
 import re
@@ -20,12 +21,12 @@ from evennia_ai.engine.prompt.names import bare_name, is_word_of_the_game, mark_
 from evennia_ai.formats.chats.chat import KIND, NARRATOR, Chat, ChatMessage, values_sha256
 
 OF_CHAT: Final = "chat"
-"""The value of `of` in the meta of the record with the source."""
+"""The value of `of` in the meta of the record that holds a chat's source."""
 VALUES: Final = "values_sha256"
-"""The key in its meta for the hash of the chat's values (`chat.values_sha256`)."""
+"""The key, in the meta of the source record, of the chat's hash (`chat.values_sha256`)."""
 LINE: Final = "line"
-"""The key in the meta of a message's record for the values of its line."""
-# Control characters except the ends of lines, which all become newlines.
+"""The key, in the meta of a message's record, of the JSON values of its line."""
+# Matches control characters except line ends, which `_LINE_END` replaces with newlines.
 _CONTROL: Final = re.compile("[\x00-\x08\x0e-\x1f\x7f-\x84\x86-\x9f]")
 _LINE_END: Final = re.compile("\r\n|[\n\r\x0b\x0c\x85\u2028\u2029]")
 _BLANKS: Final = re.compile(r"[^\S\n]+")
@@ -33,22 +34,25 @@ _BLANKS: Final = re.compile(r"[^\S\n]+")
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ChatSource:
-    """The origin of a chat, and the game's names for its speakers."""
+    """The origin of a chat, with the names that its speakers have in the game."""
 
     file: str
     sha256: str
     played: str
-    """The NPC's name in the chat."""
+    """The name, in the chat, of the character that the NPC plays."""
     speaker_ref: str = ""
-    """The reference of the player's character who was the user, "" if only a name is known."""
+    """The reference of the player's character that spoke as the user.
+
+    It is "" if only the user's name is known.
+    """
     by: Actor
     """The builder who imports the chat."""
 
 
 def find_played(chat: Chat, names: Iterable[str], *, wanted: str = "") -> str:
-    """Return the name in the chat of the character that an NPC plays.
+    """Return the chat's name for the character that an NPC plays.
 
-    In a chat with one character it is that character, whatever the name of the NPC.
+    In a chat with one character it is that character, even if the NPC has another name.
 
     Args:
         names: the names of the NPC.
@@ -71,7 +75,7 @@ def find_played(chat: Chat, names: Iterable[str], *, wanted: str = "") -> str:
 
 
 def chat_to_records(chat: Chat, source: ChatSource) -> Iterator[NewRecord]:
-    """Yield the records of a chat in its order, the first one with its source."""
+    """Yield the source of a chat as a record, then its messages as records in their order."""
     yield NewRecord(
         kind=RecordKind.SNAPSHOT,
         role="system",
@@ -92,7 +96,7 @@ def chat_to_records(chat: Chat, source: ChatSource) -> Iterator[NewRecord]:
 
 
 def is_chat_source(record: NewRecord | Record) -> bool:
-    """True for the record with the source of a chat."""
+    """True if the record holds the source of a chat."""
     return record.kind is RecordKind.SNAPSHOT and record.meta.get("of") == OF_CHAT
 
 
@@ -111,7 +115,7 @@ def _message_to_record(message: ChatMessage, chat: Chat, source: ChatSource) -> 
     text = _clean_text(message.text)
     if not is_own:
         text = " ".join(text.split())
-    # The body has the text already, unless cleaning has changed it.
+    # The record's body already holds the text, so the meta repeats it only if cleaning changed it.
     values = {name: value for name, value in message.raw.items() if name != "mes" or value != text}
     meta: dict[str, Any] = {LINE: values}
     if message.is_hidden:
@@ -127,13 +131,13 @@ def _message_to_record(message: ChatMessage, chat: Chat, source: ChatSource) -> 
 
 
 def name_label(name: str) -> str:
-    """Return the label of a speaker who is known only by a name in a file."""
+    """Return the label for a speaker of whom only the name in a file is known."""
     plain = bare_name(" ".join(_clean_text(name).split()))
     return mark_name(plain, 1, is_word=is_word_of_the_game(plain))
 
 
 def _clean_text(text: str) -> str:
-    """Remove control characters, unify the ends of lines and strip each line."""
+    """Remove control characters, replace all line ends with newlines and strip each line."""
     lines = _LINE_END.sub("\n", _CONTROL.sub("", text)).split("\n")
     return "\n".join(_BLANKS.sub(" ", line).strip() for line in lines).strip()
 
@@ -143,10 +147,11 @@ def records_to_chat(
 ) -> tuple[Mapping[str, Any] | None, Iterator[Mapping[str, Any]]]:
     """Return the header and the messages of a chat from the records of a conversation.
 
-    Imported lines are as they were; corrected records have their new text. Records that nobody said
-    are left out, such as tool calls and summaries.
+    Imported lines are unchanged, except that corrected records have their new text. Records that
+    nobody said, such as tool calls and summaries, are left out.
     """
-    messages: dict[str, Record] = {}  # by place: a correction replaces the record it corrects
+    # keyed by place, so that a correction replaces the record it corrects
+    messages: dict[str, Record] = {}
     header: Mapping[str, Any] | None = {
         "user_name": partner_name,
         "character_name": npc_name,

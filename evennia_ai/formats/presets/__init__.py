@@ -1,5 +1,5 @@
-"""SillyTavern's presets for chat completion: reading, what they give the prompt, writing them back.
+"""SillyTavern's presets for chat completion: read them, map them to components, write them back.
 
-Pure. A preset is untrusted text, as a card is: without grants all of it stands in the history as a
-user's.
+The code here has no side effects. A preset is untrusted text, as a card is: without grants, all of
+its text is placed inside the history with the role user.
 """

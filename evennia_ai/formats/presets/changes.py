@@ -1,8 +1,9 @@
 """Apply the changes that builders made to components back to their preset.
 
-Components belong to prompts by their key. Each changed component is compared with the one that the
-preset itself gives under its grants, and only the differences change the prompt. So a prompt that
-is inside the history only for lack of a grant is not exported as a prompt of the history.
+A component and the prompt it came from have the same key. Each changed component is compared with
+the component that the preset creates under its grants, and only the differences change the prompt.
+So a prompt that is inside the history only because a grant is missing is exported in its original
+place.
 """
 
 from collections.abc import Collection, Iterable, Iterator, Mapping
@@ -21,18 +22,20 @@ from evennia_ai.formats.presets.preset import (
     PresetPrompt,
 )
 
-# Identifiers of new prompts are derived from their names in this namespace, so that repeated
-# exports are equal.
+# The namespace of the identifiers of new prompts. They are derived from the names of the prompts,
+# so that repeated exports are equal.
 _NAMESPACE: Final = UUID("5d1a3d4e-6f0b-4f0e-9a57-2c1f3b8e7d60")
 _COPIED: Final = ("name", "content", "role")
-# Fields of a component for which presets have no member.
+# Fields of a component that a preset cannot store.
 _NOT_WRITTEN: Final = (
     *("depth_counts", "description", "volatile", "priority", "required", "scope", "trust"),
 )
 _PLAIN: Final = PromptComponent(id=1, key="plain")
-# The components of a preset have these values in the fields that it cannot write.
+# The values that components created from a preset have in those fields. Other values are reported
+# as lost.
 _USUAL: Final = {**{name: getattr(_PLAIN, name) for name in _NOT_WRITTEN}, "trust": "imported"}
-# Keys of components that never become new prompts: the game's, and those of texts of others.
+# Keys of components that never become new prompts, because the game or SillyTavern's own prompts
+# define them.
 _NO_PROMPTS: Final = frozenset({one.key for one in OWN.values()}.union(STATIC_IDS))
 
 
@@ -53,7 +56,7 @@ def apply_changes(
             are switched off.
     """
     before = {one.key: one for one in preset_components(preset, grants=grants)}
-    # Without its grant, the component of a prompt has another key.
+    # A prompt that lacks its grant has a component with another key, so both keys are tried.
     prompts = {
         contained if (contained := contained_key(one)) in before else one.key: one
         for one in preset.by_identifier.values()
@@ -131,7 +134,10 @@ def _new_prompt(component: PromptComponent, preset: Preset) -> PresetPrompt:
 def _changed_prompts(
     preset: Preset, changed: Mapping[str, PresetPrompt], gone: Collection[str]
 ) -> Iterator[PresetPrompt]:
-    """Yield the prompts after the changes; of prompts with one identifier the first changes."""
+    """Yield the prompts after the changes.
+
+    If several prompts have the same identifier, only the first is changed.
+    """
     left = dict(changed)
     for prompt in preset.prompts:
         if prompt.identifier in gone and prompt.identifier not in OWN:
@@ -148,7 +154,7 @@ def _changed_order(
 ) -> tuple[OrderItem, ...]:
     """Return the order after the changes.
 
-    Items move if a component has another ID, and are switched as their components are.
+    An item moves if the ID of its component changed, and gets the switch of its component.
     """
     added = [OrderItem(name, True) for name in now if name not in preset.by_identifier]
     items = [
@@ -163,7 +169,8 @@ def _changed_order(
     place = 0
     for item in items:
         component = now.get(item.identifier)
-        # An item without a component stays after the item that it follows.
+        # An item without a component takes the place of the item before it, so the stable sort
+        # keeps it there.
         place = HISTORY_ID if item.identifier == HISTORY else component.id if component else place
         places[item.identifier] = place
     return tuple(sorted(items, key=lambda item: places[item.identifier]))

@@ -1,8 +1,8 @@
-"""Export a preset as a file: the stored original, in which only the differences are written.
+"""Export a preset as a file: the stored original with only the differences written into it.
 
-Everything else stays as it was: unknown members, lists that nothing reads, lines of the order that
-name no prompt, prompts that no list names, the order of members, and the outdated `enabled` of each
-prompt. Secrets were dropped when the file was read.
+Everything else is unchanged: unknown members, lists that nothing reads, lines of the order that
+name no prompt, prompts that no order names, the order of members, and the outdated flag `enabled`
+of each prompt. Secrets were already removed when the file was read.
 """
 
 import json
@@ -29,9 +29,12 @@ from evennia_ai.formats.presets.reading import read_preset
 Object = dict[str, Any]
 Form = Literal["preset", "prompts"]
 FORMS: Final[tuple[Form, ...]] = ("preset", "prompts")
-"""`preset`: a preset as SillyTavern saves it today. `prompts`: an export of its prompt manager."""
+"""The formats of an export.
 
-# The fields of a prompt by the names that files have for them.
+`preset` is a preset as SillyTavern saves it today, `prompts` an export of its prompt manager.
+"""
+
+# The attributes of `PresetPrompt`, by the names of their members in a file.
 _FIELDS: Final[Mapping[str, str]] = {
     "name": "name",
     "content": "content",
@@ -51,7 +54,7 @@ def dump_preset(
     grants: Grants = ALL_GRANTS,
     removed: Collection[str] = (),
 ) -> str:
-    """Return the preset's file as JSON text, with its switches and with changes of builders.
+    """Return the preset's file as JSON text, with its switches and the changes that builders made.
 
     Args:
         changes: changed and new components, as in `apply_changes`.
@@ -63,14 +66,14 @@ def dump_preset(
 
 
 def stored_text(preset: Preset) -> str:
-    """Return the JSON that is stored for a preset: its file as read, without secrets."""
+    """Return the JSON text that is stored for a preset: its file as read, without secrets."""
     return json.dumps(preset.source, ensure_ascii=False, allow_nan=False)
 
 
 def convert_preset(preset: Preset, form: Form) -> Mapping[str, Any]:
-    """Return the preset's JSON value in one of the two forms that SillyTavern knows.
+    """Return the preset's JSON value in one of SillyTavern's two formats.
 
-    The form `prompts` has no room for the settings and for the prompts of SillyTavern itself.
+    The format `prompts` cannot hold the settings or SillyTavern's own prompts.
     """
     source = edited_source(preset)
     body = body_of(source)
@@ -85,7 +88,8 @@ def convert_preset(preset: Preset, form: Form) -> Mapping[str, Any]:
         data = {"prompts": free, "prompt_order": items}
         return {"version": 1, "type": "full", "data": data}
     rest = dict(source) if body is source else {}
-    for old in (*OLD_KEYS.values(), "names_in_completion"):  # moved to the members of today
+    # outdated members, whose values the current members now hold
+    for old in (*OLD_KEYS.values(), "names_in_completion"):
         rest.pop(old, None)
     if source.get("names_in_completion") is True:
         rest.setdefault("names_behavior", 1)
@@ -94,7 +98,7 @@ def convert_preset(preset: Preset, form: Form) -> Mapping[str, Any]:
     written = body.get("prompt_order") if body is source else None
     lists = written if isinstance(written, list) else []
     if not lists or order_in(source) is None:
-        # the orders of other characters are kept
+        # Keep the orders of other characters, and only add the order that SillyTavern uses.
         lists = [*lists, {"character_id": ORDER_IN_USE, "order": items}]
     return {
         **rest,
@@ -108,7 +112,8 @@ def edited_source(preset: Preset) -> Mapping[str, Any]:
     before = read_preset(preset.source, name=preset.name)
     texts = {name: text for name, text in preset.texts.items() if text != before.texts[name]}
     source: Object = {**preset.source, **texts}
-    for identifier, name in OLD_KEYS.items():  # old files have the texts of own prompts there
+    # old files keep the texts of SillyTavern's own prompts in these members
+    for identifier, name in OLD_KEYS.items():
         was, now = before.by_identifier[identifier], preset.by_identifier[identifier]
         if not was.is_in_file and name in source and was.content != now.content:
             source[name] = now.content
@@ -121,13 +126,13 @@ def edited_source(preset: Preset) -> Mapping[str, Any]:
 
 
 def _edited_prompts(before: Preset, preset: Preset) -> list[Any]:
-    """Return the member `prompts` with the changed fields; new prompts are at its end."""
+    """Return the member `prompts` with changed fields written and new prompts appended."""
     now = {prompt.key: prompt for prompt in preset.prompts}
     read = iter(before.prompts)
     written: list[Any] = []
     for item in prompts_in(preset.source):
         was = next(read) if isinstance(item, Mapping) else None
-        if was is None:  # not an object: the reader has skipped it too
+        if was is None:  # the item is not an object, so the reader has skipped it too
             written.append(item)
         elif was.key in now:
             written.append({**item, **_changed_fields(was, now[was.key])})
@@ -138,13 +143,14 @@ def _edited_prompts(before: Preset, preset: Preset) -> list[Any]:
             continue
         has_old_key = was is not None and OLD_KEYS.get(prompt.identifier) in preset.source
         if was is not None and has_old_key and _changed_fields(was, prompt).keys() <= {"content"}:
-            continue  # `edited_source` has written its text into the old member
+            # `edited_source` has already written this prompt's text into the outdated member
+            continue
         written.append(_prompt_as_json(prompt))
     return written
 
 
 def _prompt_as_json(prompt: PresetPrompt) -> Object:
-    """Return a prompt as files list it, with all its fields."""
+    """Return a prompt as the JSON object that preset files use, with all its fields."""
     return {
         "identifier": prompt.identifier,
         "system_prompt": prompt.identifier in OWN,
@@ -169,7 +175,7 @@ def _field_as_json(prompt: PresetPrompt, attribute: str) -> Any:
 
 
 def _edited_lists(written: Any, before: Preset, preset: Preset) -> list[Any]:
-    """Return the member `prompt_order` with a new order in use."""
+    """Return the member `prompt_order`, in which the order that SillyTavern uses is replaced."""
     lists = written if isinstance(written, list) else []
     order = _edited_order(order_in(preset.source) or [], before, preset)
     if is_list_of_items(lists):
@@ -184,7 +190,7 @@ def _edited_lists(written: Any, before: Preset, preset: Preset) -> list[Any]:
 
 
 def _edited_order(items: list[Any], before: Preset, preset: Preset) -> list[Any]:
-    """Return the lines of the order; lines without effect stay after the line they follow."""
+    """Return the lines of the order; a line without effect stays after the line before it."""
     lines: dict[str, Object] = {}
     followers: dict[str, list[Any]] = {}
     newest = ""

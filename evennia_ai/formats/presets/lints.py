@@ -1,4 +1,4 @@
-"""Lints of presets, for their authors."""
+"""Lints of presets, which tell authors what is wrong with a preset."""
 
 import re
 from collections.abc import Iterator
@@ -21,8 +21,8 @@ _READ: Final = re.compile(r"\{\{\s*getvar\s*::\s*([^{}:]+?)\s*\}\}", re.I)
 def lint_preset(preset: Preset) -> Iterator[Finding]:
     """Yield the findings on a preset: notices of the reader, unknown macros, unset variables.
 
-    Unreadable values and a missing history are errors. The notice on dropped secrets is left out,
-    because authors cannot mend that.
+    Unreadable values and a missing history are errors. The notice on removed secrets is left out,
+    because authors cannot fix that.
     """
     yield from (Finding(each, True) for each in preset.notices if not each.startswith(SECRETS))
     if HISTORY in preset.switches and not preset.is_on(HISTORY):
@@ -42,7 +42,7 @@ def _list_doubts(preset: Preset) -> Iterator[str]:
     for prompt in prompts:
         for name in _READ.findall(prompt.content):
             if name not in known:
-                known.add(name)  # report only the first prompt that reads it
+                known.add(name)  # report the variable only for the first prompt that reads it
                 yield f"{_label(prompt)}: no prompt sets the variable '{name}' that it reads"
     if (form := preset.texts["wi_format"]).strip() and LORE not in form:
         yield f"wi_format: has no {LORE} and is ignored; lore is sent without a format"

@@ -1,22 +1,22 @@
-"""Turn a preset into components and rules of assembly, within its grants.
+"""Convert a preset to components and assembly rules, within the limits of its grants.
 
-Macros are expanded in preset text, template logic never runs. The grants of a preset
-(`evennia_ai.engine.prompt.components`) allow this:
+Macros in the preset's text are expanded; template logic never runs. Each grant of a preset
+(`evennia_ai.engine.prompt.components`) allows one thing:
 
-    system_prompt  its main prompt comes first; a card's system prompt may replace it
-    fields         its other prompts are before the history
-    after_history  prompts that its order has after the history are after the history
-    positions      texts of the card, the persona and lore are where its order has them
-    roles          its prompts have the role system or assistant, and so have those texts
+    system_prompt  the main prompt comes first; a card's system prompt may replace it
+    fields         the other prompts are placed before the history
+    after_history  prompts that the order has after the history are placed after the history
+    positions      the order decides where texts of the card, the persona and lore are placed
+    roles          the prompts and these texts may have the role system or assistant
 
-A prompt without its grant is inside the history as a message of the user: at its own depth, at the
-top, or near the end if the order has it after the history. The texts of the card stay where they
-are without a preset.
+A prompt without its grant is placed inside the history as a message of the user: at its own depth,
+at the top, or near the end if the order has it after the history. The texts of the card then stay
+where they are without a preset.
 
-IDs follow the order of the list. Prompts before the character's description get IDs from 11, after
-the game's own texts. The description and what follows it get IDs from 1061, so that the game has
-introduced the character. What follows the history gets IDs from 5001. Multiples of 10 are reserved
-for the engine.
+The IDs of components follow the order of the list. Prompts before the character's description get
+IDs from 11, after the game's own texts. The description and the prompts after it get IDs from 1061,
+because the game must introduce the character first. Prompts after the history get IDs from 5001.
+Multiples of 10 are reserved for the engine.
 """
 
 from collections.abc import Iterable, Iterator
@@ -50,7 +50,7 @@ DESCRIBED_ID: Final = 1061
 AFTER_ID: Final = HISTORY_ID + 1
 NEW_CHAT_ID: Final = HISTORY_ID - 1
 _FIRST_ROOM: Final = 890
-"""How many prompts fit before the description: the IDs below 1000 without multiples of 10."""
+"""The number of prompts that fit before the description: IDs below 1000, no multiples of 10."""
 _DESCRIPTION: Final = "charDescription"
 _HISTORY_COMPONENT: Final = next(one for one in STATIC_COMPONENTS if one.id == HISTORY_ID)
 _OWN_TEXT_GRANTS: Final[dict[str, Grant]] = {MAIN: "system_prompt", JAILBREAK: "after_history"}
@@ -61,9 +61,9 @@ def preset_components(
 ) -> tuple[PromptComponent, ...]:
     """Return the prompts of the order as components, by ID; prompts that are off are disabled.
 
-    The main prompt and the post-history instructions need no grant for roles to have the role
-    system: the grants for their texts include it, as for those of a card. Markers become components
-    without text, which `place_texts` fills.
+    The main prompt and the post-history instructions have the role system even without the grant
+    `roles`: the grant for each of these texts includes the role, as for a card's texts. Markers
+    become components without text, which `place_texts` fills.
 
     Args:
         after_depth: the depth of prompts after the history if the grant for them is missing.
@@ -83,12 +83,13 @@ def preset_components(
 
 
 def preset_assembly(preset: Preset) -> AssemblyRules:
-    """Return the rules of assembly that the preset sets."""
+    """Return the assembly rules that the preset sets."""
     texts = preset.texts
     lore = texts["wi_format"]
 
     def empty_is_bare(text: str) -> str | None:
-        # An empty format leaves the field bare since SillyTavern 1.13, and out before.
+        # Since SillyTavern 1.13 an empty format means that the field is written without a frame
+        # (None). Before that, it meant that the field is left out.
         return None if not text.strip() and preset.is_of_1_13 else text
 
     return replace(
@@ -105,9 +106,9 @@ def preset_assembly(preset: Preset) -> AssemblyRules:
 
 
 def keys_left_out(preset: Preset, generation: str) -> frozenset[str]:
-    """Return the keys of components that their triggers exclude from a kind of generation.
+    """Return the keys of components whose triggers exclude this kind of generation.
 
-    Answers of NPCs are `normal`, model calls in the background `quiet`.
+    Answers of NPCs are of the kind `normal`, model calls in the background of the kind `quiet`.
     """
     return frozenset(
         key
@@ -120,7 +121,7 @@ def keys_left_out(preset: Preset, generation: str) -> frozenset[str]:
 def replaceable_texts(preset: Preset, *, grants: Grants) -> dict[str, str]:
     """Return the texts that a card may replace with its own, by the key of their component.
 
-    `card_components` takes them as `default_system_prompt` and `default_post_history`.
+    `card_components` takes these texts as `default_system_prompt` and `default_post_history`.
     """
     made = {one.key: one for one in preset_components(preset, grants=grants)}
     keys = (OWN[name].key for name in _OWN_TEXT_GRANTS)
@@ -134,13 +135,14 @@ def place_texts(
     grants: Grants,
     after_depth: int = AFTER_DEPTH,
 ) -> tuple[PromptComponent, ...]:
-    """Return the preset's components with texts of the card and the persona in their places.
+    """Return the preset's components with the texts of the card and the persona at their markers.
 
     A card's system prompt and post-history instructions replace those of the preset, unless the
     preset forbids it.
 
     Args:
-        texts: components of the card and the persona. A contained one stays where it is.
+        texts: components of the card and the persona. A component that lacks its grant stays inside
+            the history.
         grants: the grants of the preset.
         after_depth: the depth of prompts after the history if the grant for them is missing.
     """
@@ -164,7 +166,7 @@ def place_texts(
 
 
 def needed_grants(prompt: PresetPrompt, *, is_after: bool) -> Grants:
-    """Return the grants that a prompt needs for the place and role that it asks for."""
+    """Return the grants that a prompt needs for the place and role that it requests."""
     if prompt.is_marker:
         roles: Grants = frozenset() if prompt.role == "system" else frozenset({"roles"})
         return roles | {"positions"}
@@ -176,7 +178,10 @@ def needed_grants(prompt: PresetPrompt, *, is_after: bool) -> Grants:
 
 
 def _text_grants(prompt: PresetPrompt, *, is_after: bool) -> Grants:
-    """Return the grants for the place of a text; texts that a card may replace always need one."""
+    """Return the grants that the place of a prompt needs.
+
+    A text that a card may replace always needs one.
+    """
     own = _OWN_TEXT_GRANTS.get(prompt.identifier)
     needed: set[Grant] = set() if own is None else {own}
     if prompt.position == "relative" and is_after:
@@ -187,9 +192,9 @@ def _text_grants(prompt: PresetPrompt, *, is_after: bool) -> Grants:
 
 
 def number_prompts(preset: Preset) -> Iterator[tuple[OrderItem, int, bool]]:
-    """Yield the items of the order, each with its ID and True if it follows the history.
+    """Yield each item of the order with its ID, and True if the item follows the history.
 
-    SillyTavern puts markers that the order lacks at its end, and so does this.
+    A marker that the order lacks is added at the end, as in SillyTavern.
     """
     unnamed_markers = [
         OrderItem(name, True)
@@ -214,12 +219,15 @@ def _free_ids(first: int) -> Iterator[int]:
 
 
 def contained_key(prompt: PresetPrompt) -> str:
-    """Return the key of a prompt's component when it lacks its grant, so no card can replace it."""
+    """Return the key that a prompt's component has if the prompt lacks its grant.
+
+    It differs from the usual key, so no card can replace the text.
+    """
     return f"st_{prompt.identifier}" if prompt.identifier in _OWN_TEXT_GRANTS else prompt.key
 
 
 class _Placing:
-    """A maker of components from prompts, under the grants of a preset."""
+    """A factory that turns prompts into components, limited by the grants of a preset."""
 
     def __init__(self, grants: Grants, after_depth: int) -> None:
         self._grants = grants
@@ -228,7 +236,7 @@ class _Placing:
     def prompt_component(
         self, prompt: PresetPrompt, number: int, enabled: bool, is_after: bool
     ) -> PromptComponent | None:
-        """Return the component of a prompt, None for a marker that the preset may not use."""
+        """Return the component of a prompt, None for a marker that the preset may not place."""
         if prompt.is_marker:
             if "positions" not in self._grants or prompt.identifier not in OWN:
                 return None
@@ -252,7 +260,7 @@ class _Placing:
         return _build_contained(prompt, number, enabled, depth=depth)
 
     def new_chat_component(self, preset: Preset) -> PromptComponent:
-        """Return the component of the line above the history."""
+        """Return the component of the line that SillyTavern puts above the history."""
         line = PromptComponent(
             id=NEW_CHAT_ID,
             key=NEW_CHAT,
@@ -290,7 +298,7 @@ def _build_component(
 def _build_contained(
     prompt: PresetPrompt, number: int, enabled: bool, *, depth: int, order: int = 100
 ) -> PromptComponent:
-    """Build the component of a prompt without its grant: in the history, as the user's."""
+    """Build the component of a prompt without its grant: a user message inside the history."""
     return _build_component(
         prompt,
         contained_key(prompt),
@@ -305,7 +313,7 @@ def _build_contained(
 
 
 def _place_fields(prompt: PresetPrompt) -> dict[str, Any]:
-    """Return the fields of the place of a prompt that has a depth in the chat."""
+    """Return the component's depth and order fields for a prompt with the position `in_chat`."""
     if prompt.position == "relative":
         return {}
     return {

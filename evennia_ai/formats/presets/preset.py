@@ -1,8 +1,8 @@
 """The preset as a value, which keeps the JSON of its file.
 
-A preset is a list of prompts, and an order that decides which of them are sent and in which place.
-Twelve prompts belong to SillyTavern itself. Eight of these are markers: places for texts of the
-card, the persona, lore and the history.
+A preset is a list of prompts with an order, which decides which prompts are sent and where. Twelve
+prompts are SillyTavern's own. Eight of these are markers: placeholders for texts of the card, the
+persona, lore and the history.
 """
 
 from collections.abc import Mapping
@@ -23,14 +23,14 @@ HISTORY: Final = "chatHistory"
 MAIN: Final = "main"
 JAILBREAK: Final = "jailbreak"
 NEW_CHAT_TEXT: Final = "new_chat_prompt"
-"""The member with the line above the history."""
+"""The member that holds the line above the history."""
 ORDER_IN_USE: Final = 100001
-"""The `character_id` of the order that SillyTavern uses; it ignores all others."""
+"""The `character_id` of the order that SillyTavern uses; it ignores orders with other ids."""
 
 OLD_KEYS: Final[Mapping[str, str]] = MappingProxyType(
     {MAIN: "main_prompt", "nsfw": "nsfw_prompt", JAILBREAK: "jailbreak_prompt"}
 )
-"""Members in which old files have the texts of SillyTavern's own prompts, by identifier."""
+"""The outdated members that hold the texts of SillyTavern's own prompts, by identifier."""
 
 
 class OwnPrompt(NamedTuple):
@@ -87,13 +87,13 @@ TEXT_DEFAULTS: Final[Mapping[str, str]] = MappingProxyType(
         "human_sysprompt_message": "",
     }
 )
-"""The default values of the utility texts."""
+"""The default values of the utility texts, such as the heading above example messages."""
 
 SENT_TEXTS: Final = (
     *(NEW_CHAT_TEXT, "new_example_chat_prompt", "send_if_empty", "wi_format", "scenario_format"),
     "personality_format",
 )
-"""The utility texts that prompts of this package may contain."""
+"""The utility texts that this package can put into a prompt."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -102,22 +102,25 @@ class PresetPrompt:
 
     identifier: str
     key: str
-    """The key of the component that it becomes."""
+    """The key of the component that the prompt becomes."""
     name: str = ""
     content: str = ""
     role: Role = "system"
     is_marker: bool = False
-    """True for a place whose text comes from elsewhere."""
+    """True for a placeholder whose text comes from the card, the persona, lore or the history."""
     position: PromptPosition = "relative"
     depth: int = DEFAULT_DEPTH
-    """How many messages follow it; like the order, only used with the position `in_chat`."""
+    """The number of messages after the prompt.
+
+    As with the injection order, only prompts with the position `in_chat` use it.
+    """
     injection_order: int = 100
     triggers: tuple[str, ...] = ()
-    """The kinds of generation for which it is sent; empty for all kinds."""
+    """The kinds of generation for which the prompt is sent; empty for all kinds."""
     forbids_overrides: bool = False
-    """True if a card may not replace it."""
+    """True if a card may not replace the prompt's text."""
     is_in_file: bool = True
-    """False for SillyTavern's own prompts that the file lacks, and for new prompts."""
+    """False for new prompts, and for SillyTavern's own prompts that the file lacks."""
 
     def changed(self, **fields: Any) -> "PresetPrompt":
         """Return a copy with these fields replaced."""
@@ -125,7 +128,7 @@ class PresetPrompt:
 
 
 class OrderItem(NamedTuple):
-    """One line of the order: a prompt and its switch."""
+    """One line of the order: the identifier of a prompt, and whether it is switched on."""
 
     identifier: str
     enabled: bool
@@ -133,28 +136,28 @@ class OrderItem(NamedTuple):
 
 @dataclass(frozen=True, kw_only=True)
 class Preset:
-    """A preset; edits change its fields, and `source` stays as it was read."""
+    """A preset. Edits change its other fields; `source` keeps the JSON of the file as read."""
 
     name: str
     prompts: tuple[PresetPrompt, ...]
-    """All prompts in the order of the file, then SillyTavern's own prompts that it lacks."""
+    """The prompts in the order of the file, then those of SillyTavern's own that the file lacks."""
     order: tuple[OrderItem, ...]
-    """The order in use, without items for unknown prompts."""
+    """The order that SillyTavern uses, without items for unknown prompts."""
     texts: Mapping[str, str] = field(default_factory=lambda: TEXT_DEFAULTS)
     """The utility texts by their names in the file."""
     names: Names | None = None
-    """How speakers are named; None names them only if more than two speak."""
+    """The way speakers are named; None adds names only if more than two speakers take part."""
     squash: bool = False
     quotes: bool = False
     source: Mapping[str, Any] = field(default_factory=dict)
-    """The JSON value of the file without secrets, from which it is exported."""
+    """The JSON value of the file without secrets, on which an export is based."""
     secrets: tuple[str, ...] = ()
-    """The paths of secrets that were dropped from the file."""
+    """The paths of secrets that were removed from the file."""
     notices: tuple[str, ...] = ()
 
     @cached_property
     def by_identifier(self) -> Mapping[str, PresetPrompt]:
-        """The prompts by identifier; of prompts with the same one, the first counts."""
+        """The prompts by identifier; if several share an identifier, the first one."""
         found: dict[str, PresetPrompt] = {}
         for prompt in self.prompts:
             found.setdefault(prompt.identifier, prompt)
@@ -162,12 +165,15 @@ class Preset:
 
     @cached_property
     def switches(self) -> Mapping[str, bool]:
-        """The switches of the prompts in the order, by identifier."""
+        """The identifier of each prompt in the order, with True if the prompt is switched on."""
         return dict(self.order)
 
     @cached_property
     def is_of_1_13(self) -> bool:
-        """True if SillyTavern 1.13 or newer wrote the file: older ones write no injection order."""
+        """True if SillyTavern 1.13 or newer wrote the file.
+
+        Older versions do not write the injection order of prompts.
+        """
         prompts = prompts_in(self.source)
         return any(isinstance(one, Mapping) and "injection_order" in one for one in prompts)
 
@@ -181,9 +187,9 @@ class Preset:
 
 
 def body_of(source: Mapping[str, Any]) -> Mapping[str, Any]:
-    """Return the object with `prompts` and `prompt_order`.
+    """Return the object that holds `prompts` and `prompt_order`.
 
-    It is the file itself, or the `data` of an export of the prompt manager.
+    It is the file itself, or the member `data` in an export of the prompt manager.
     """
     inner = source.get("data")
     is_export = "prompts" not in source and isinstance(inner, Mapping) and "prompts" in inner
@@ -191,15 +197,15 @@ def body_of(source: Mapping[str, Any]) -> Mapping[str, Any]:
 
 
 def prompts_in(source: Mapping[str, Any]) -> list[Any]:
-    """Return the raw prompts of a file."""
+    """Return the prompts of a preset file as raw JSON values."""
     listed = body_of(source).get("prompts")
     return listed if isinstance(listed, list) else []
 
 
 def order_in(source: Mapping[str, Any]) -> list[Any] | None:
-    """Return the raw items of the order in use, None if the file has no order.
+    """Return the raw items of the order that SillyTavern uses, None if the file has no order.
 
-    An export of the prompt manager has one flat order instead of a list of orders.
+    An export of the prompt manager has a single flat order instead of a list of orders.
     """
     listed = body_of(source).get("prompt_order")
     if not isinstance(listed, list):
@@ -211,10 +217,10 @@ def order_in(source: Mapping[str, Any]) -> list[Any] | None:
 
 
 def is_list_of_items(listed: list[Any]) -> bool:
-    """True for a flat order, False for a list of orders."""
+    """True if the list is a flat order of prompts, False if it is a list of orders."""
     return any(isinstance(one, Mapping) and "identifier" in one for one in listed)
 
 
 def is_order_in_use(one: Any) -> bool:
-    """True if an item of a list of orders is the one that SillyTavern uses."""
+    """True if this item of a list of orders is the order that SillyTavern uses."""
     return isinstance(one, Mapping) and str(one.get("character_id")) == str(ORDER_IN_USE)

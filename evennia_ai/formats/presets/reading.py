@@ -1,8 +1,8 @@
-"""Read a preset file of SillyTavern, leniently with odd values and strictly with sizes.
+"""Read a SillyTavern preset file: lenient about odd values, strict about sizes.
 
-There are two forms of file: the preset, and the export of the prompt manager, which has only
-prompts and their order. A field with an impossible value gets its default and a notice. A file that
-is not a preset, or is over a limit, is refused as a whole.
+A file is either a preset or an export of the prompt manager, which has only prompts and their
+order. A field with an impossible value gets its default and a notice. A file that is not a preset,
+or is over a limit, is refused as a whole.
 """
 
 import re
@@ -42,9 +42,9 @@ from evennia_ai.formats.presets.secrets import drop_secrets
 MIB: Final = 1024 * 1024
 MAX_ORDER: Final = 10**9
 MOST_AFTER: Final = 440
-"""The largest number of prompts after the history, for which IDs are free."""
+"""The maximum number of prompts after the history; more would run out of component IDs."""
 SECRETS: Final = "secrets were dropped"
-"""The beginning of the notice on dropped secrets."""
+"""The first words of the notice that secrets were removed."""
 _AtLeast1 = Annotated[int, Field(ge=1), Must("at least 1")]
 _NAMES: Final[Mapping[Any, Names | None]] = {-1: "none", 0: None, 1: "field", 2: "content"}
 _NO_WORD: Final = re.compile(r"[^a-z0-9]+")
@@ -55,13 +55,13 @@ _LONGEST_NAME: Final = 200
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class PresetLimits:
-    """Limits on the size of a preset; the largest that people share have 2 MB and 326 prompts."""
+    """Limits on the size of a preset; the largest shared presets have 2 MB and 326 prompts."""
 
     file_bytes: _AtLeast1 = 8 * MIB
     prompts: _AtLeast1 = 2_000
-    """The prompts of a file, and the lines of its order."""
+    """The maximum number of prompts in a file, and of lines in its order."""
     content_characters: _AtLeast1 = MAX_CONTENT
-    """The characters of one prompt."""
+    """The maximum number of characters in one prompt."""
 
     def __post_init__(self) -> None:
         if wrong := find_wrong_field(self):
@@ -128,7 +128,7 @@ _PRESET_KEYS: Final = frozenset(
 def _read_source(
     data: bytes | str | Mapping[str, Any], *, limits: PresetLimits
 ) -> tuple[Mapping[str, Any], tuple[str, ...]]:
-    """Return the file's JSON object, and a notice for each member that it has twice."""
+    """Return the file's JSON object, and a notice for each duplicate member."""
     twice: tuple[str, ...] = ()
     value: Any = data
     if isinstance(data, bytes | str):
@@ -172,7 +172,7 @@ def _read_prompts(
     ]
     for name, own in OWN.items():
         if name not in times:
-            old = source.get(OLD_KEYS.get(name, ""))  # old files have the text there
+            old = source.get(OLD_KEYS.get(name, ""))  # old files store this text in another member
             prompt = PresetPrompt(
                 identifier=name,
                 key=keys.make_key(name),
@@ -186,10 +186,11 @@ def _read_prompts(
 
 
 class _KeyMaker:
-    """A maker of unique keys for the components of prompts; repeated names get a number."""
+    """A factory of unique component keys for prompts; a repeated name gets a number."""
 
     def __init__(self) -> None:
-        # Own texts without their grants have these keys (`mapping.contained_key`).
+        # Reserve the keys that SillyTavern's own prompts have when they lack their grants
+        # (`mapping.contained_key`).
         self._taken = {f"st_{name}" for name in (MAIN, JAILBREAK)}
         self._own = set(OWN)
 

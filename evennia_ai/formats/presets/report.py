@@ -1,7 +1,8 @@
 """The report of a preset, which a builder reads before approving it, as values, JSON or lines.
 
-It lists the components and their places, unknown macros, everything that asks for the system role
-or for a place outside the history, dropped secrets, and data that has no effect. Nothing is stored.
+It lists the components and their places, unknown macros, every prompt that requests the system role
+or a place outside the history, removed secrets, and data that has no effect. The report stores
+nothing.
 """
 
 from collections import Counter
@@ -55,12 +56,14 @@ from evennia_ai.formats.presets.preset import (
 
 _MOST_PARTS: Final = 40
 _MOST_NAMES: Final = 12
-# Settings of a model, which an NPC takes from its model profile.
+# Model settings in a preset. The report lists them as unused, because an NPC takes these settings
+# from its model profile.
 _SAMPLING: Final = (
     *("openai_max_context", "openai_max_tokens", "temperature", "top_p", "top_k", "top_a", "min_p"),
     *("frequency_penalty", "presence_penalty", "repetition_penalty", "seed", "n"),
 )
-# Texts for situations that a game does not have: an NPC always answers an event.
+# Texts for situations that a game does not have, because an NPC always answers an event. The report
+# lists them as unused.
 _UNUSED_TEXTS: Final = (
     *("new_group_chat_prompt", "group_nudge_prompt", "continue_nudge_prompt"),
     *("impersonation_prompt", "assistant_prefill", "assistant_impersonation"),
@@ -72,7 +75,7 @@ _READ: Final = frozenset(
     | {*OLD_KEYS.values()}
 )
 _CONNECTION: Final = ("chat_completion_source", "_model", "openrouter_", "azure_", "custom_")
-# The effect of each grant on a preset.
+# What a preset gains by each grant, in the words of the report.
 _GIVES: Final[Mapping[Grant, str]] = {
     "system_prompt": "its main prompt comes after the game's rules, where a card may replace it",
     "fields": "its prompts are before the history",
@@ -84,26 +87,32 @@ _GIVES: Final[Mapping[Grant, str]] = {
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class PromptPart:
-    """A prompt in the order, and the component it becomes."""
+    """The report's row for a prompt in the order and the component that it becomes."""
 
     identifier: str
     name: str
     key: str
     id: int
-    """The ID of its component; without a component the ID that it would have with all grants."""
+    """The ID of the prompt's component.
+
+    A prompt without a component has the ID that its component would get with all grants.
+    """
     enabled: bool
     is_marker: bool
     role: Role
-    """The role that the prompt asks for."""
+    """The role that the prompt requests."""
     depth: int | None
-    """Its depth in the chat, None for a prompt whose place is its place in the order."""
+    """The prompt's depth in the chat; None if its place in the order decides."""
     injection_order: int
     triggers: tuple[str, ...]
     tokens: int
     place: str
-    """Its place with the present grants; "" for a text of others that it may not move."""
+    """The prompt's place in the prompt that is sent, with the present grants.
+
+    It is "" for a marker whose text the preset may not move.
+    """
     granted: str = ""
-    """Its place with `grants` added; "" if no grant is missing."""
+    """The place that the prompt would get with `grants`; "" if no grant is missing."""
     grants: tuple[Grant, ...] = ()
     """The grants that the prompt needs and lacks."""
     needed: tuple[Grant, ...] = ()
@@ -112,11 +121,11 @@ class PromptPart:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class MacroUse:
-    """An unknown macro, which is sent as it is written."""
+    """An unknown macro, which is sent unexpanded."""
 
     macro: str
     texts: int
-    """The number of prompts and formats that contain it."""
+    """The number of prompts and formats that contain the macro."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -128,17 +137,17 @@ class PresetReport:
     grants: Grants
     counter: str
     tokens_on: int
-    """Tokens of the prompts that are switched on."""
+    """The total tokens of the prompts that are switched on."""
     parts: tuple[PromptPart, ...]
     unnamed: tuple[str, ...]
-    """The names of prompts that the order lacks; they are kept and never sent."""
+    """The names of prompts that the order lacks; they are kept in the file and never sent."""
     rules: Mapping[str, Any]
-    """The rules of assembly that it sets."""
+    """The assembly rules that the preset sets."""
     asks: tuple[str, ...]
-    """A sentence for each wish for another role than user, or for a place outside the history."""
+    """A sentence for each request for a role other than user or a place outside the history."""
     unknown_macros: tuple[MacroUse, ...]
     secrets: tuple[str, ...]
-    """The names of the secrets that were dropped."""
+    """The names of the secrets that were removed from the file."""
     kept: tuple[str, ...]
     """A sentence for each kind of data that is kept for the export and has no effect."""
     uses: tuple[GrantUse, ...]
@@ -281,7 +290,10 @@ def _count_macros(texts: Iterable[str]) -> tuple[MacroUse, ...]:
 
 
 def _list_asks(parts: Sequence[PromptPart]) -> Iterator[str]:
-    """Yield a sentence for each wish to be more than a user's text inside the history."""
+    """Yield a sentence for each special role or place that a prompt requests.
+
+    Such requests are a role other than user, and a place outside the history.
+    """
     texts = [part for part in parts if not part.is_marker and part.tokens]
     asking = {
         "to speak as system": [part for part in texts if part.role == "system"],

@@ -1,8 +1,8 @@
-"""Drop secrets from presets: SillyTavern saves passwords and private addresses with the prompts.
+"""Remove secrets from presets: SillyTavern saves passwords and private addresses with the prompts.
 
-They are dropped before anything is stored, shown or written. The builder who imports the file reads
-their names, never their values. An empty value stays, so a file without secrets is exported
-unchanged.
+Secrets are removed before anything is stored, shown or written. The builder who imports the file
+sees the names of the secrets, never their values. An empty value is not removed, so a file without
+secrets is exported unchanged.
 """
 
 import re
@@ -17,7 +17,7 @@ _NAMES: Final = frozenset(
         *("custom_exclude_body", "custom_include_headers"),
     }
 )
-# Names that extensions and older versions use for keys.
+# Matches member names that extensions and older versions use for secrets.
 _LIKELY: Final = re.compile(
     r"(?:^|[_-])(?:api_?key|secret(?:_?key)?|passwords?|passwd|access_?token|auth_?token|bearer"
     r"|authorization|credentials?)(?:$|[_-])",
@@ -27,7 +27,7 @@ _CAMEL: Final = re.compile(r"(?<=[a-z0-9])(?=[A-Z])")
 
 
 IsSecret = Callable[[str, Any], bool]
-"""True if a member of an object, given by its name and value, is a secret."""
+"""A function that is true if a member, given by its name and value, is a secret."""
 
 
 def drop_secrets(
@@ -35,7 +35,7 @@ def drop_secrets(
 ) -> tuple[Any, tuple[str, ...]]:
     """Remove secrets from a JSON value.
 
-    Members of objects are secrets by their name.
+    Members of objects with the usual names of secrets are always removed.
 
     Args:
         is_secret: finds further secrets; it is called with the name "" for items of lists.

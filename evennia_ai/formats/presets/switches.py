@@ -1,4 +1,4 @@
-"""The switches of a preset, by which its users choose the prompts that are sent."""
+"""The switches of a preset, with which users choose the prompts that are sent."""
 
 from operator import attrgetter
 from typing import Final, NamedTuple
@@ -12,12 +12,12 @@ from evennia_ai.engine.text.columns import WIDTH, clipped, visible
 from evennia_ai.formats.presets.preset import HISTORY, KIND, OrderItem, Preset, PresetPrompt
 
 _MOST_MEANT: Final = 5
-# The names by which people may refer to a prompt, in the order in which they are tried.
+# The attributes by which people may name a prompt, in the order in which they are compared.
 _CALLED: Final = (attrgetter("name"), attrgetter("key"), attrgetter("identifier"))
 
 
 class Switch(NamedTuple):
-    """One line of the list of prompts in SillyTavern."""
+    """One line of the prompt list, as SillyTavern shows it."""
 
     identifier: str
     name: str
@@ -26,7 +26,7 @@ class Switch(NamedTuple):
     is_marker: bool
     role: Role
     depth: int | None
-    """Its depth in the chat, None for a prompt whose place is its place in the list."""
+    """The prompt's depth in the chat; None if its place in the list decides."""
     tokens: int
 
 
@@ -75,7 +75,7 @@ def find_prompt(preset: Preset, wanted: str) -> PresetPrompt:
 
 
 def list_switches(preset: Preset, *, counter: TokenCounter = ESTIMATE) -> tuple[Switch, ...]:
-    """Return the prompts of the order, as SillyTavern lists them."""
+    """Return a line for each prompt of the order, as SillyTavern lists them."""
     prompts = (preset.by_identifier[item.identifier] for item in preset.order)
     return tuple(
         Switch(
@@ -93,7 +93,7 @@ def list_switches(preset: Preset, *, counter: TokenCounter = ESTIMATE) -> tuple[
 
 
 def switch_lines(preset: Preset, *, counter: TokenCounter = ESTIMATE) -> list[str]:
-    """Render the list of switches in lines, numbered from 1."""
+    """Render the prompt list as lines, numbered from 1."""
     lines = []
     for number, one in enumerate(list_switches(preset, counter=counter), 1):
         depth = "" if one.depth is None else f" @{one.depth}"

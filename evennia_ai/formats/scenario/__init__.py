@@ -1,7 +1,7 @@
 """Scenarios: prompts described in one file or mapping, and composed without a game.
 
-The command line, the tests and the golden cases use them. `reading` is strict, `running` uses the
-engine's own pipeline, and `result` returns plain values.
+The command line, the tests and the golden cases use scenarios. `reading` parses a scenario
+strictly, `running` composes it with the engine's own pipeline, and `result` returns plain values.
 """
 
 from pathlib import Path
@@ -27,7 +27,7 @@ def run_scenario(data: object, *, folder: Path | None = None) -> dict[str, Any]:
 
     Args:
         data: the scenario, as parsed from YAML or JSON.
-        folder: the folder for relative paths in it; by default the current folder.
+        folder: the folder that relative paths start from; by default the current folder.
 
     Returns:
         The result of the turn. A scenario with several turns has a list of results in `turns`.

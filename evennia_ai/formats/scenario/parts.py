@@ -67,7 +67,7 @@ def read_components(
         placed: reserved IDs by key. A component with such a key gets that ID.
 
     Raises:
-        FormatError: a component is wrong, or an ID or key is taken.
+        FormatError: a component is invalid, or its ID or key is taken.
     """
     tables = [_Row(path, known_keys(row, path=path, known=FIELDS), placed) for path, row in rows]
     taken = {row.id for row in tables if row.id is not None}.union(placed.values())
@@ -87,7 +87,7 @@ def component_set(
     settings: Sequence[PromptComponent],
     card: Sequence[PromptComponent],
 ) -> tuple[PromptComponent, ...]:
-    """Join the components of a scenario: listed ones, those of settings and card, and static ones.
+    """Combine the listed components of a scenario with those of settings, card and engine.
 
     A listed component replaces the card's component with the same key.
 
@@ -121,7 +121,7 @@ def component_set(
 
 
 class _Row:
-    """One raw component of the list, and the ID it gets."""
+    """One component of the scenario's list as a raw mapping, with the ID it gets."""
 
     def __init__(self, path: str, row: dict[str, Any], ids: Mapping[str, int]) -> None:
         self.path = path
@@ -135,14 +135,18 @@ class _Row:
             self.id = self.base.id if self.base else ids.get(self.key or "")
 
     def rank(self) -> tuple[str, str]:
-        """Return the sort key for free IDs, so that they do not depend on the order of the list."""
+        """Return the sort key by which rows take free IDs.
+
+        The IDs then do not depend on the order of the list.
+        """
         return self.key or "", json.dumps(self.row, sort_keys=True)
 
     def component(self) -> PromptComponent:
         fields = {name: self.row[name] for name in COPIED if name in self.row}
         fields.setdefault("trust", "author")
         depth: Any = fields.get("injection_depth")
-        if is_plain_int(depth) and depth > MAX_DEPTH:  # both are the top of the history
+        # greater depths mean the same: the top of the history
+        if is_plain_int(depth) and depth > MAX_DEPTH:
             fields["injection_depth"] = MAX_DEPTH
         try:
             if self.base is not None:
@@ -155,7 +159,7 @@ class _Row:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class _Place:
-    """The keys that identify a component; `PromptComponent` checks all others."""
+    """The fields that identify a component; `PromptComponent` validates all other fields."""
 
     key: str = ""
     id: Whole = 0
@@ -167,7 +171,11 @@ _PLACED: Final = tuple(one.name for one in dataclass_fields(_Place))
 
 
 def _static_base(row: _Row, place: _Place) -> PromptComponent | None:
-    """Return the static component with the key or ID of a row, neither of which may differ."""
+    """Return the engine's static component that a row refers to by key or ID.
+
+    It is None for a row with another key and ID. A row may not combine the key of a static
+    component with another ID, or its ID with another key.
+    """
     if place.scope != GAME.kind:
         raise NotYetError("a scope other than game", f"{row.path}.scope")
     key, at = row.key, row.id
@@ -185,7 +193,7 @@ def _static_base(row: _Row, place: _Place) -> PromptComponent | None:
 
 
 def _free_ids(taken: set[int]) -> Iterator[int]:
-    """Return the free IDs; multiples of 10 are reserved for the engine."""
+    """Yield the free IDs in ascending order; multiples of 10 are reserved for the engine."""
     return (n for n in range(FIRST_FREE_ID, 5000) if n % 10 and n not in taken)
 
 
@@ -202,7 +210,7 @@ def _check_unique(rows: Sequence[_Row], components: Sequence[PromptComponent]) -
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class NoteRow:
-    """The keys of an author's note."""
+    """The fields of an author's note in a scenario."""
 
     content: str
     depth: Depth = 4
@@ -223,7 +231,7 @@ class _BookRow:
 
 
 class Files:
-    """A reader of the files of a scenario, which collects notices for its author."""
+    """A reader of the files that a scenario names, which collects notices for its author."""
 
     def __init__(
         self,
@@ -274,12 +282,12 @@ class Files:
     def books(
         self, card: Card | None, rows: list[tuple[str, Any]], *, rules: LorePreset
     ) -> tuple[Lorebook, ...]:
-        """Read the listed books and the card's own, each only once.
+        """Read the listed books and the card's own book, each only once.
 
-        If the card's book is listed too, the listed one counts.
+        If the card's book is also listed, the listed copy is used.
 
         Args:
-            rules: decide which attachment counts for a book that is listed several times.
+            rules: decide which attachment a book gets that is listed several times.
         """
         listed = [self._read_listed(path, row) for path, row in rows]
         books = []
@@ -325,9 +333,10 @@ class Files:
     def _without_repeats(
         self, listed: list["_ListedBook"], rules: LorePreset
     ) -> list["_ListedBook"]:
-        """Keep one listing of each book: the one that SillyTavern's or our rules prefer."""
+        """Keep one listing of each book: the one that the rules (SillyTavern's or ours) prefer."""
         kept: dict[tuple[str, int], _ListedBook] = {}
-        for book in sorted(listed, key=_PREFERENCES[rules]):  # stable: equals stay as listed
+        # the sort is stable: equal listings keep their order
+        for book in sorted(listed, key=_PREFERENCES[rules]):
             first = kept.setdefault(book.identity, book)
             if first is not book:
                 self.notices.append(
@@ -362,7 +371,7 @@ class Files:
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
 class _ListedBook:
-    """The raw JSON of a book, with its attachment."""
+    """A listed book as raw JSON, with its attachment."""
 
     label: str
     attach: str
@@ -372,7 +381,7 @@ class _ListedBook:
 
     @property
     def identity(self) -> tuple[str, int]:
-        """The name and the content of the book, which are equal for repeated listings."""
+        """The name and the content hash of the book, equal for repeated listings of one book."""
         return self.label, self.revision
 
 
@@ -388,15 +397,16 @@ def _narrow_first(book: _ListedBook) -> int:
 
 
 def _as_in_sillytavern(book: _ListedBook) -> tuple[bool, bool, int]:
-    """Return a sort key: global before chat, then wide attachments before narrow ones.
+    """Return a sort key: global books before chat books, then wide before narrow attachments.
 
-    SillyTavern skips a chat's book that is also global, and a character's that is either.
+    SillyTavern skips a chat's book that is also global, and a character's book that is attached to
+    either.
     """
     rank = ATTACH_RANK[book.attach]
     return rank != ATTACH_RANK["global"], rank != ATTACH_RANK["chat"], -rank
 
 
-# Of several listings of a book, the first in this order counts.
+# The sort key of each rule set. If a book is listed several times, the first in this order is used.
 _PREFERENCES: Final[Mapping[LorePreset, Callable[[_ListedBook], Any]]] = MappingProxyType(
     {"evennia_ai": _narrow_first, "sillytavern": _as_in_sillytavern}
 )
@@ -422,12 +432,12 @@ def book_file(path: Path) -> tuple[dict[str, Any], tuple[str, ...]]:
 
 
 def content_revision(book: Mapping[str, Any]) -> int:
-    """Return a revision number for a book outside the store, from a hash of its content."""
+    """Return a revision number, derived from a hash, for a book that is not in the store."""
     return int(sha256(json.dumps(book, sort_keys=True).encode()).hexdigest()[:12], 16)
 
 
 def _own_name(book: Mapping[str, Any]) -> str:
-    """Return the name in a book's file, "" if there is none."""
+    """Return the name that a book's file contains, "" if it contains none."""
     inner = book.get("data") if book.get("spec") == "lorebook_v3" else book
     name = inner.get("name") if isinstance(inner, dict) else None
     return name.strip() if isinstance(name, str) else ""

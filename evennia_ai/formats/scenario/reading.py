@@ -1,7 +1,7 @@
 """Read a scenario from the values of its file, without guessing or ignoring anything.
 
-Unknown keys and wrong types are errors that name their path. Features that this version lacks are
-refused by name. Paths are relative to the folder of the scenario's file.
+Unknown keys and wrong types are errors that name their path. A feature that this version lacks is
+an error that names the feature. Relative paths start from the folder of the scenario's file.
 """
 
 from collections.abc import Mapping, Sequence
@@ -66,7 +66,7 @@ def _fact(path: str, value: object) -> Fact:
 
 
 def _facts(given: Any) -> Facts:
-    """Read the facts of the scene, which conditions of entries test."""
+    """Read the facts of the scene, against which lore entries test their conditions."""
     if given is None:
         return {}
     if not isinstance(given, dict):
@@ -88,7 +88,10 @@ def _assembly(given: Any, lore: ActivationRules, preset: Preset | None) -> Assem
 
 
 def _is_moment(text: str) -> bool:
-    """True for a time in ISO 8601, except in the first and last year, which a zone may overflow."""
+    """True if the text is an ISO 8601 time whose year allows a conversion to any time zone.
+
+    A conversion could leave the range of years in the first and the last year.
+    """
     try:
         return not text or 1 < datetime.fromisoformat(text).year < MAXYEAR
     except ValueError:
@@ -96,16 +99,16 @@ def _is_moment(text: str) -> bool:
 
 
 def _zone(text: str) -> tzinfo:
-    """Return the zone with this name, or with an offset such as +05:30.
+    """Return the time zone with this name, or with an offset such as +05:30.
 
     Raises:
         ValueError, OSError, KeyError: there is no such zone.
     """
-    if text == "UTC":  # works without the time zone files of the system
+    if text == "UTC":  # UTC must work even if the system has no time zone database
         return UTC
     if text[:1] in ("+", "-"):
         zone = datetime.fromisoformat(f"2000-01-01T00:00{text}").tzinfo
-        assert zone is not None  # the offset is its own
+        assert zone is not None  # the text ends with an offset, so a zone was parsed
         return zone
     return ZoneInfo(text)
 
@@ -119,7 +122,7 @@ def _is_zone(text: str) -> bool:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Settings:
-    """The key `settings` of a scenario."""
+    """The values under the key `settings` of a scenario."""
 
     user: str | None = None
     user_icon: str | None = None
@@ -145,7 +148,10 @@ class Settings:
     card_grants: Rows = None
     now: Annotated[str, Must("a date and time such as 2026-11-28T15:04:05", _is_moment)] = ""
     zone: Annotated[str, Must("a time zone such as UTC, Europe/Oslo or +05:30", _is_zone)] = "UTC"
-    """The zone of `now` if that has no offset; else the zone that `now` is converted to."""
+    """The time zone of the scenario.
+
+    If `now` has no offset, it is a time in this zone; else it is converted to this zone.
+    """
     facts: Annotated[Facts, PlainValidator(_facts), Must("a mapping of names")] = field(
         default_factory=dict
     )
@@ -153,16 +159,19 @@ class Settings:
         default_factory=ActivationRules
     )
     assembly: Annotated[Any, Must("a mapping")] = None
-    """Raw rules of assembly; `Scenario.assembly` has them after reading, which needs `lore`."""
+    """The raw assembly rules.
+
+    They can be parsed only after `lore`; the parsed rules are in `Scenario.assembly`.
+    """
 
     @property
     def limit_tokens(self) -> int:
-        """The tokens for the prompt: those of the context without those of the reply."""
+        """The token limit of the prompt: the context size minus the tokens for the reply."""
         return self.context_tokens - self.reply_tokens
 
     @property
     def moment(self) -> str:
-        """The time for macros, ISO 8601 with the offset of its zone; "" without a clock."""
+        """The time that macros use, in ISO 8601 with an offset; "" without a clock."""
         if not self.now:
             return ""
         now, zone = datetime.fromisoformat(self.now), _zone(self.zone)
@@ -171,12 +180,12 @@ class Settings:
 
     @property
     def counter(self) -> TokenCounter:
-        """The counter that `tokenizer` names."""
+        """The token counter that the setting `tokenizer` names."""
         return counter_named(self.tokenizer)
 
     @property
     def grants(self) -> Grants:
-        """The card's grants: those given, else all if the author vouches for the card."""
+        """The card's grants: those in the settings, else all if the author vouches for the card."""
         if self.card_grants is None:
             return ALL_GRANTS if self.card_trust == "author" else NO_GRANTS
         rows = listed(self.card_grants, path="settings.card_grants")
@@ -185,7 +194,7 @@ class Settings:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Persona:
-    """The person who speaks with the character."""
+    """The persona of the user who speaks with the character."""
 
     name: str | None
     description: str
@@ -193,7 +202,7 @@ class Persona:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class TurnText:
-    """The input of one turn: the history, the event to answer, and facts of the moment."""
+    """The input of one turn: the history, the event to answer, and the dynamic blocks."""
 
     history: tuple[Message, ...]
     event: Message | None
@@ -202,7 +211,7 @@ class TurnText:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Scenario:
-    """A scenario that was read."""
+    """A scenario after reading and validation."""
 
     settings: Settings
     assembly: AssemblyRules
@@ -214,13 +223,13 @@ class Scenario:
     persona: Persona | None
     turns: tuple[TurnText, ...]
     several: bool
-    """True if the file has the key `turns`."""
+    """True if the file has the key `turns`, so the result is a list."""
     notices: tuple[str, ...]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class _File:
-    """The top-level keys of a scenario."""
+    """The top-level keys of a scenario file."""
 
     card: Annotated[Any, Must("a path to a card's file, or the card itself")] = None
     lorebooks: Rows = None
@@ -275,7 +284,7 @@ def read_scenario(data: object, *, folder: Path | None = None) -> Scenario:
     """Read a scenario from the values of its file.
 
     Args:
-        folder: the folder for relative paths; by default the current folder.
+        folder: the folder that relative paths start from; by default the current folder.
 
     Raises:
         FormatError: the scenario, its card or a book cannot be read.
@@ -313,7 +322,10 @@ def read_scenario(data: object, *, folder: Path | None = None) -> Scenario:
 
 
 def _ids_by_key(preset: Preset | None) -> Mapping[str, int]:
-    """Return the IDs of keys that need none of their own: the engine's, or the preset's."""
+    """Return the reserved IDs by component key.
+
+    These are the engine's keys and, if there is a preset, the keys of its components.
+    """
     if preset is None:
         return PLUGGABLE_IDS
     made = preset_components(preset, grants=ALL_GRANTS)
@@ -321,7 +333,7 @@ def _ids_by_key(preset: Preset | None) -> Mapping[str, int]:
 
 
 def read_scenario_file(path: Path) -> Scenario:
-    """Read a scenario from a YAML or JSON file, whose folder is the one for relative paths.
+    """Read a scenario from a YAML or JSON file; relative paths start from the folder of the file.
 
     Raises:
         FormatError: the scenario, its card or a book cannot be read.
@@ -338,7 +350,7 @@ def _read_settings(given: Any) -> Settings:
             f"settings: reply_tokens {read.reply_tokens} leaves nothing of context_tokens"
             f" {read.context_tokens}; it must be less",
         )
-    counter_named(read.tokenizer)  # refuse an unknown name now, not in the first turn
+    counter_named(read.tokenizer)  # raise the error for an unknown name now, not in the first turn
     lore = replace(read.lore, greeting_index=read.greeting_index, user_icon=read.user_icon or None)
     return replace(read, user=read.user or None, lore=lore)
 
@@ -395,7 +407,7 @@ def _read_blocks(given: list[Any] | None, *, path: str) -> tuple[DynamicBlock, .
 def _read_turn(
     history: list[Any] | None, event: Any, blocks: tuple[DynamicBlock, ...], *, path: str
 ) -> TurnText:
-    """Read one turn; `path` is "" or ends with a dot."""
+    """Read one turn. `path` is the prefix of paths in errors: "" or text that ends with a dot."""
     rows = read_rows(_MessageRow, history, path=f"{path}history")
     message = None
     if event is not None:

@@ -1,4 +1,4 @@
-"""Describe a composed turn in plain values, for JSON."""
+"""Describe a composed turn as plain values that can be written as JSON."""
 
 from collections.abc import Iterable, Mapping, Sequence
 from collections.abc import Set as AbstractSet
@@ -47,7 +47,7 @@ def result_of(turn: ComposedTurn) -> dict[str, Any]:
 
 
 def _cache(turn: ComposedTurn) -> dict[str, Any]:
-    """Describe the cache breakpoints, and the prefix shared with the prompt of the turn before."""
+    """Describe the cache breakpoints and the prefix that equals the previous turn's prompt."""
     prompt = turn.made.prompt
     account = prompt.account(turn.before) if turn.before is not None else None
     return {
@@ -93,9 +93,9 @@ def _placed(
 ) -> dict[str, Any]:
     """Return the labels of active entries by position, from top to bottom.
 
-    Entries of one depth and role form a list, and so do entries next to one component. Entries next
-    to the message with their key have lists of their own, by its depth. The text of an outlet is
-    part of the component that shows it.
+    Entries with the same depth and role form a list, and so do entries next to the same component.
+    Entries next to a message with one of their keys are listed by the depth of that message. The
+    text of an outlet belongs to the component that shows the outlet.
     """
     active = {entry.origin: entry for entry in entries}
     parts = chain.from_iterable(message.parts for message in messages)
@@ -132,7 +132,7 @@ def _at_depths(spots: Mapping[tuple[int | None, str], list[str]]) -> list[dict[s
 
 
 def _depth(entry: ActiveEntry, follow: Mapping[str, int]) -> int | None:
-    """Return the depth from the newest message, also for entries counted from the oldest."""
+    """Return an entry's depth from the newest message, even if it was counted from the oldest."""
     return follow.get(entry.origin, entry.depth) if entry.from_oldest else entry.depth
 
 
@@ -149,7 +149,7 @@ def _messages_after(messages: Sequence[Message]) -> dict[str, int]:
 
 
 def _notes(turn: ComposedTurn) -> list[dict[str, Any]]:
-    """Return for each note if it was due, and its text in the prompt with the lore around it."""
+    """Describe each author's note: if it was due, and its text in the prompt with nearby lore."""
     inputs = turn.inputs
     users = inputs.history.user_messages + (inputs.event is not None)
     around = {e.origin for e in turn.made.lore.entries if e.position in AROUND_NOTE}
@@ -171,9 +171,10 @@ def _notes(turn: ComposedTurn) -> list[dict[str, Any]]:
 def _note_text(
     origins: AbstractSet[str], pieces: Sequence[Fragment], staying: Iterable[Message]
 ) -> str:
-    """Return the joined text of these origins, else of their message that stays, else "".
+    """Return the joined text of these origins.
 
-    Other texts in the same message are not included.
+    If the prompt has no such text, return that of a message of theirs that stays in the history,
+    else "". Other texts in the same message are not included.
     """
     found = [piece for piece in pieces if piece.claim.origin in origins]
     if found and (joint := found[0].claim.shared) is not None:
@@ -184,7 +185,7 @@ def _note_text(
 
 
 def _timed(turn: ComposedTurn) -> dict[str, list[str]]:
-    """Return the entries that are sticky or in cooldown after the turn; none in a dry run."""
+    """Return the entries that are sticky or in cooldown after the turn; empty in a dry run."""
     if turn.inputs.rules.lore.dry_run:
         return {"sticky": [], "cooldown": []}
     after = turn.made.lore.after
@@ -195,7 +196,7 @@ def _timed(turn: ComposedTurn) -> dict[str, list[str]]:
 
 
 def _decorators(turn: ComposedTurn) -> dict[str, list[list[Any]]]:
-    """Return the decorators with effect by label, including active entries without any."""
+    """Return the decorators that had an effect, by label of the active entry."""
     found: dict[str, list[list[Any]]] = {entry.label: [] for entry in turn.made.lore.entries}
     for name, decorators in decorators_of(turn.inputs.books).items():
         found[name] = [[decorator, list(values)] for decorator, values in decorators]
@@ -216,7 +217,7 @@ def _verdict(verdict: Verdict) -> dict[str, Any]:
 
 
 def _notices(turn: ComposedTurn) -> Iterable[str]:
-    """Yield the notices on files, unknown names in templates, and texts that break the cache."""
+    """Yield notices on files, unknown template names and texts that break the prompt cache."""
     yield from turn.notices
     inputs = turn.inputs
     named = (*ALWAYS_KNOWN, *SAID_LAST, *FIELDS, *(CLOCKED if inputs.now else ()))

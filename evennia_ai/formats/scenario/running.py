@@ -1,9 +1,10 @@
 """Compose the turns of a scenario one after the other.
 
-Each turn passes some state to the next: the cut of the history, the places of anchored notes, texts
-that stay in the history, and the state of lore.
+Each turn passes some state to the next: the place at which the history is cut, the places of
+anchored notes, texts that stay in the history, and the state of lore.
 
-Lore may also test facts (`character.tags`), and search texts of the card and the persona for keys.
+Lore entries may also test facts (`character.tags`) and search texts of the card and the persona for
+their keys.
 """
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
@@ -48,7 +49,7 @@ from evennia_ai.formats.presets.mapping import keys_left_out, place_texts, repla
 from evennia_ai.formats.scenario.parts import component_set
 from evennia_ai.formats.scenario.reading import Scenario, TurnText
 
-# The sources that lore may scan, by the key of the component that has the text.
+# The texts that lore may scan, by the key of the component that holds the text.
 _HOLDERS: Final[Mapping[str, SourceName]] = MappingProxyType(
     {
         "persona_description": "persona",
@@ -61,7 +62,7 @@ _HOLDERS: Final[Mapping[str, SourceName]] = MappingProxyType(
 
 
 def facts_of(card: Card | None, *, given: Facts) -> Facts:
-    """Return the facts of a scenario: those of the card, and the given ones, which win."""
+    """Return the facts of a scenario: the given ones win over those of the card."""
     known: dict[str, Fact] = {GENERATION_KIND: NORMAL}
     if card is not None:
         known |= {CHARACTER_NAME: card.name, CHARACTER_TAGS: card.tags}
@@ -95,7 +96,7 @@ class ComposedTurn:
     inputs: Inputs
     made: Composition
     before: Sent | None = None
-    """The prompt of the turn before."""
+    """The prompt that was sent in the previous turn."""
     notices: tuple[str, ...] = ()
     """Notices on the files of the scenario, for its author."""
 
@@ -107,7 +108,7 @@ class _TurnState:
     cut: int = 0
     anchors: Anchors = field(default_factory=dict)
     staying: tuple[tuple[int, Message], ...] = ()
-    """Texts that stay in the history, each with the number of messages before it."""
+    """Texts that stay in the history, each with the number of messages that precede it."""
     lore: LoreState = NO_STATE
     sent: Sent | None = None
 
@@ -140,7 +141,10 @@ def composed_turns(scenario: Scenario) -> Iterator[ComposedTurn]:
 def _with_staying(
     said: Sequence[Message], staying: Sequence[tuple[int, Message]]
 ) -> Iterator[Message]:
-    """Yield the history with the texts that stay in it; a shorter history loses the later ones."""
+    """Yield the history with the staying texts inserted.
+
+    Staying texts that belong beyond the end of a shorter history are dropped.
+    """
     at = 0
     for place, message in staying:
         if place <= len(said):
@@ -151,7 +155,7 @@ def _with_staying(
 
 
 class _SharedInputs:
-    """The inputs that all turns of a scenario share, computed once."""
+    """The inputs that all turns of a scenario share, computed only once."""
 
     def __init__(self, scenario: Scenario) -> None:
         settings = scenario.settings
@@ -172,12 +176,12 @@ class _SharedInputs:
         self.facts = facts_of(scenario.card, given=settings.facts)
 
     def turn_inputs(self, text: TurnText, *, number: int, state: _TurnState) -> Inputs:
-        """Return the inputs of the prompt of one turn; the first turn has the number 0."""
+        """Return the inputs for the prompt of one turn; the first turn has the number 0."""
         scenario, settings = self.scenario, self.scenario.settings
         dice = _dice(scenario, number)
         said = (*self.greeting, *text.history)
         history = History(_with_staying(said, state.staying))
-        is_shorter = state.cut > history.stop  # than in the turn before
+        is_shorter = state.cut > history.stop  # the history is shorter than in the previous turn
         heard = history.counted(history.earlier) + (text.event is not None)
         return Inputs(
             components=self.components,
@@ -200,7 +204,8 @@ class _SharedInputs:
             anchors={} if is_shorter else state.anchors,
             lore_state=state.lore,
             now=settings.moment,
-            clock=Clock(turns=number + 1, messages=heard),  # no seconds pass in a scenario
+            # no time passes between turns, so only turns and messages are counted
+            clock=Clock(turns=number + 1, messages=heard),
             facts=self.facts,
             sources=self.sources.expanded(self.clocked, dice),
         )
@@ -212,7 +217,7 @@ def _dice(scenario: Scenario, number: int) -> Dice:
 
 
 def _pluggable_components(scenario: Scenario) -> Sequence[PromptComponent]:
-    """Return the components of the card, the persona and the preset, placed by the preset."""
+    """Return the components of card, persona and preset, in the places that the preset sets."""
     preset = scenario.preset
     if preset is None:
         return _card_and_persona(scenario, {})
@@ -228,7 +233,7 @@ def _card_and_persona(scenario: Scenario, defaults: Mapping[str, str]) -> Sequen
     """Return the components of the card and the persona, with their own IDs.
 
     Args:
-        defaults: the preset's texts, for those that the settings lack.
+        defaults: the preset's texts, used where the settings have no text.
     """
     settings = scenario.settings
     system_prompt = settings.card_system_prompt or defaults.get("card_system_prompt", "")
@@ -264,8 +269,8 @@ def _pluggable(key: str, text: str, *, trust: Trust) -> PromptComponent:
 def _user_name(scenario: Scenario) -> str:
     """Return the user's name, which is the same in all turns.
 
-    It is the name in the settings, else the persona's, else that of the newest speaker in the first
-    turn with a named one, else "".
+    It is the name in the settings, else the persona's name. Else it is the newest speaker in the
+    first turn that has a named speaker, else "".
     """
     persona = scenario.persona.name if scenario.persona else None
     if name := scenario.settings.user or persona:
@@ -280,9 +285,9 @@ def _user_name(scenario: Scenario) -> str:
 
 
 def _greeting(scenario: Scenario, values: Mapping[str, str]) -> tuple[Message, ...]:
-    """Return the character's greeting as the first message, if the scenario asks for it.
+    """Return the character's greeting as the first message, if the scenario asks for one.
 
-    The character says it once, before the first turn, so its macros give the same in all turns.
+    Its macros are expanded once, before the first turn, so the text is the same in all turns.
     """
     settings, card = scenario.settings, scenario.card
     if card is None or not settings.greeting:

@@ -1,6 +1,6 @@
 """Read mappings of a scenario into dataclasses that declare their keys.
 
-An undeclared key is an error, so that a typing mistake is never a setting without effect. Values of
+An undeclared key is an error; otherwise a mistyped setting would silently have no effect. Values of
 a wrong type are never converted.
 """
 
@@ -20,19 +20,20 @@ from evennia_ai.engine.prompt.components import MAX_DEPTH
 KIND: Final = "scenario"
 MAX_NUMBER: Final = 10**9
 
-# Errors of pydantic for a value that is not one of several words.
+# Pydantic's error types for a value that is not one of the allowed words. A value that is not text
+# gets the simpler message "text".
 _NO_CHOICE: Final = ("literal_error", "string_type")
 _Choice = TypeVar("_Choice", bound=str)
 _Row = TypeVar("_Row")
 
 
 def whole_from(low: int) -> Any:
-    """Return the annotation of `int` for whole numbers of `low` or more."""
+    """Return an `int` annotation that only accepts whole numbers of at least `low`."""
     return Field(ge=low, le=MAX_NUMBER)
 
 
 Whole = Annotated[int, whole_from(0), Must(f"a whole number from 0 to {MAX_NUMBER}")]
-# Depths above the limit become the limit: both mean the top of the history.
+# Clamp greater depths to the limit, because both mean the top of the history.
 Depth = Annotated[
     int,
     Field(ge=0),
@@ -51,7 +52,7 @@ def read_row(form: type[_Row], row: object, *, path: str) -> _Row:
         path: the path of the mapping, "" for the whole file.
 
     Raises:
-        FormatError: names the path of what is wrong.
+        FormatError: a key or value is invalid; the message names its path.
     """
     made = strict_model(form)
     try:
@@ -69,7 +70,7 @@ def read_row(form: type[_Row], row: object, *, path: str) -> _Row:
 
 
 def read_rows(form: type[_Row], rows: list[Any] | None, *, path: str) -> list[_Row]:
-    """Read a list of mappings into dataclasses; FormatError is about the first wrong one.
+    """Read a list of mappings into dataclasses; FormatError names the first invalid mapping.
 
     The whole list is validated at once, which is much faster than one mapping at a time.
     """
@@ -87,7 +88,7 @@ def _all_of(form: Hashable) -> TypeAdapter[list[Any]]:
 
 
 def known_keys(row: object, *, path: str, known: Collection[str]) -> dict[str, Any]:
-    """Return the mapping, or raise FormatError if it has other keys than these."""
+    """Return the mapping, or raise FormatError if it has keys that are not in `known`."""
     if not isinstance(row, dict):
         raise wrong(path, row, "a mapping of " + ", ".join(known))
     unknown = [key for key in row if key not in known]
@@ -97,7 +98,7 @@ def known_keys(row: object, *, path: str, known: Collection[str]) -> dict[str, A
 
 
 def listed(items: list[Any] | None, *, path: str) -> list[tuple[str, Any]]:
-    """Return the items of a list with their paths; nothing for None."""
+    """Return the items of a list with their paths; None counts as an empty list."""
     return [(f"{path}[{index}]", item) for index, item in enumerate(items or ())]
 
 
@@ -110,14 +111,14 @@ def one_of(path: str, value: str, choices: Sequence[_Choice]) -> _Choice:
 
 
 def text_at(path: str, value: object) -> str:
-    """Return the value if it is text, or raise FormatError."""
+    """Return the value if it is a string, or raise FormatError."""
     if not isinstance(value, str):
         raise wrong(path, value, "text")
     return value
 
 
 def wrong(path: str, value: object, wanted: str) -> FormatError:
-    """Return the error that a value must be something else."""
+    """Return a FormatError that says what kind of value was wanted at the path."""
     where = path or "the scenario"
     return FormatError(KIND, f"{where}: {brief(value)} is not allowed: it must be {wanted}")
 

@@ -1,7 +1,7 @@
-"""Token counters by name: an estimate, a fixed ratio, and exact ones from a package.
+"""Token counters by name: an estimate, a fixed ratio, and exact counters from a package.
 
-Names such as `gpt-4-turbo` are SillyTavern's names for counters. Nothing is downloaded: without the
-package of the extra `tokens`, the error says how to install it.
+Names such as `gpt-4-turbo` are the ones SillyTavern uses for its counters. Nothing is downloaded:
+without the package of the extra `tokens`, the error says how to install it.
 """
 
 import math
@@ -18,9 +18,9 @@ from evennia_ai.formats.scenario.tables import brief, wrong
 
 WHERE: Final = "settings.tokenizer"
 _RATIO: Final = re.compile(r"chars/([0-9]{1,4}(?:\.[0-9]{1,6})?)")
-# The package with the vocabularies.
+# The optional package that provides the vocabularies.
 _PACKAGE: Final = "bpe_openai"
-# The vocabulary of each counter, by name.
+# The vocabulary that each counter uses, by the name of the counter.
 VOCABULARIES: Final[Mapping[str, str]] = MappingProxyType(
     {
         "cl100k_base": "cl100k_base",
@@ -56,7 +56,7 @@ def counter_named(name: str) -> TokenCounter:
 
 @lru_cache
 def _exact_counter(vocabulary: str) -> TokenCounter:
-    """Return the only counter of a vocabulary: messages cache their counts by counter."""
+    """Return the counter of a vocabulary: one shared object, so messages can cache its counts."""
     try:
         package: Any = import_module(_PACKAGE)
     except ImportError:
@@ -65,8 +65,10 @@ def _exact_counter(vocabulary: str) -> TokenCounter:
     encoding = package.get_encoding(vocabulary)
 
     def count(text: str) -> int:
-        # A lone surrogate has no bytes; as the replacement character it costs what is sent.
+        # A lone surrogate cannot be encoded in UTF-8. Count it as the replacement character, which
+        # is what is sent.
         clean = text.encode("utf-8", "replace").decode()
-        return len(encoding.encode_ordinary(clean))  # special tokens in text count as plain text
+        # text that looks like a special token is counted as plain text
+        return len(encoding.encode_ordinary(clean))
 
     return TokenCounter(vocabulary, "1", count)
