@@ -1,9 +1,9 @@
 """The character card as a value, and its parser for JSON of any version.
 
-Fields have the names of Card V3. The parser expands and cuts no text, and `source` keeps the JSON
-of the file, so an export loses nothing. A card that cannot be read raises `FormatError`; each
-smaller doubt becomes a notice. Nothing ever fetches an address in a card.
-`evennia_ai.formats.cards.loading` takes the JSON out of files, pictures and archives.
+Fields have the names of Card V3. The parser neither expands macros nor shortens text, and `source`
+keeps the JSON of the file, so an export loses nothing. A card that cannot be read raises
+`FormatError`; each smaller problem becomes a notice. No code fetches an address in a card.
+`evennia_ai.formats.cards.loading` extracts the JSON from files, pictures and archives.
 """
 
 import re
@@ -68,7 +68,7 @@ def _check_language_count(value: Any) -> Any:
 
 @dataclass(frozen=True, slots=True)
 class _ReadAs:
-    """An annotation: the type that files have for a field whose value has another type."""
+    """A type annotation: the type that a field has in files, if `Card` stores another type."""
 
     form: Any
 
@@ -79,7 +79,7 @@ Texts = Annotated[tuple[str, ...], _ReadAs(ListOf[Text])]
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Asset:
-    """A picture or another file that belongs to a card; nothing ever fetches its `uri`."""
+    """A picture or another file that belongs to a card; its address `uri` is never fetched."""
 
     type: str
     uri: str
@@ -90,7 +90,7 @@ class Asset:
 def _model_for(form: type, *, without: Collection[str] = ()) -> type[BaseModel]:
     """Create the pydantic model that reads the fields of a dataclass from JSON.
 
-    The model ignores other members. A field with a default may be null, because real files have
+    The model ignores other members. A field with a default may be null, because real files write
     null there.
     """
     hints = get_type_hints(form, include_extras=True)
@@ -104,7 +104,7 @@ def _model_for(form: type, *, without: Collection[str] = ()) -> type[BaseModel]:
     return create_model(form.__name__, __config__=ConfigDict(strict=True, frozen=True), **members)
 
 
-# Card V3, `assets`: a card without the field has this icon.
+# Card V3, `assets`: a card without the field has this icon, which is the picture of its file.
 DEFAULT_ASSETS: Final = (Asset(type="icon", uri="ccdefault:", name="main", ext="png"),)
 
 
@@ -148,14 +148,15 @@ class Card:
     def char(self) -> str:
         """The value of `{{char}}`: the nickname, or the name of a card without a nickname.
 
-        Other texts contain it, so it is always one line of at most `MAX_CHAR` characters.
+        It is always one line of at most `MAX_CHAR` characters, because it is inserted into other
+        texts.
         """
         return _CONTROL.sub(" ", self.nickname).strip()[:MAX_CHAR].rstrip() or self.name
 
 
 _ABOUT_THE_FILE: Final = frozenset({"spec", "spec_version", "source", "notices"})
 DATA_FIELDS: Final = tuple(one.name for one in fields(Card) if one.name not in _ABOUT_THE_FILE)
-"""The members of `data` in Card V3."""
+"""The members that Card V3 defines for the object `data`."""
 _TEXTS: Final = frozenset(one.name for one in fields(Card) if one.default == "")
 _DATA: Final = _model_for(Card, without=_ABOUT_THE_FILE)
 _ASSET: Final = TypeAdapter(_model_for(Asset))
@@ -170,9 +171,9 @@ def macro_values(card: Card | None, *, user: str = "") -> dict[str, str]:
 
 
 def greetings(card: Card, *, group: bool = False) -> tuple[str, ...]:
-    """Return the greetings to choose from, as written.
+    """Return the greetings that a builder can choose from, as written.
 
-    These are the first message and its alternates, in a group also those for groups only.
+    These are the first message and its alternates. In a group, the greetings for groups follow.
     """
     extra = card.group_only_greetings if group else ()
     return (card.first_mes, *card.alternate_greetings, *extra)
@@ -231,10 +232,10 @@ def opening_message(
 
 
 def creator_notes_for(card: Card, language: str = "en") -> str:
-    """Return the creator's notes for a reader of a language (`de` and `de-AT` are the same).
+    """Return the creator's notes for readers of a language (`de` and `de-AT` count as the same).
 
-    `creator_notes` are the English notes unless the multilingual notes have English ones. Readers
-    of a language that the card lacks get the English notes.
+    `creator_notes` are the English notes unless the multilingual notes have English ones. A
+    language for which the card has no notes gets the English notes.
     """
     known = {
         _primary_language(name): text for name, text in card.creator_notes_multilingual.items()
@@ -251,7 +252,7 @@ def card_from_text(text: str) -> Card:
     """Parse a card from strict JSON, which may begin with a byte order mark.
 
     Raises:
-        FormatError: names the path of the value that is wrong.
+        FormatError: the card cannot be read; the message names the path of the wrong value.
     """
     data, notices = parse_json(text, kind="card", where=WHERE)
     return _build_card(data, list(notices))
@@ -261,16 +262,16 @@ def read_card(data: Any) -> Card:
     """Parse a card from the JSON value of its file.
 
     Raises:
-        FormatError: names the path of the value that is wrong.
+        FormatError: the card cannot be read; the message names the path of the wrong value.
     """
     check_plain(data, kind="card", where=WHERE)
     return _build_card(data, [])
 
 
 def _build_card(raw: Any, notices: list[str]) -> Card:
-    """Build the card from checked JSON; each step appends its notices.
+    """Build the card from checked JSON, and append notices about it.
 
-    Importers see the notices in this order.
+    Importers see the notices in the order in which the steps append them.
     """
     if not isinstance(raw, dict):
         problem = describe_value(raw, wanted="card") or "must be an object"
@@ -303,7 +304,7 @@ def _build_card(raw: Any, notices: list[str]) -> Card:
     )
 
 
-# A prompt is complete without these fields, so an unreadable one is only a notice.
+# A card without these fields is still usable, so an unreadable one is only a notice.
 _OPTIONAL: Final = frozenset(
     {
         *("nickname", "alternate_greetings", "group_only_greetings", "creator_notes", "creator"),
@@ -315,9 +316,9 @@ _LISTS_OF_TEXTS: Final = ("alternate_greetings", "group_only_greetings", "tags")
 
 
 def _repair_lists(data: Mapping[str, Any], notices: list[str]) -> dict[str, Any]:
-    """Return readable values for the lists that need repair, by field name.
+    """Return replacements for lists with a wrong type, by field name.
 
-    SillyTavern accepts a single text for a list, so files have that.
+    SillyTavern accepts a string where the standard wants a list, so real files contain strings.
     """
     repaired: dict[str, Any] = {}
     for name in _LISTS_OF_TEXTS:
@@ -371,7 +372,7 @@ def _macro_texts(read: Mapping[str, Any], where: str) -> Iterator[tuple[str, str
         yield f"{where}.extensions.depth_prompt.prompt", text
 
 
-# Members of V3 that only `source` keeps: their type, and its name in notices.
+# Members of V3 that only `source` keeps, with their type and its name in notices.
 _KEPT: Final[Mapping[str, tuple[type[Any] | UnionType, str]]] = {
     "creation_date": (int | float, "number"),
     "modification_date": (int | float, "number"),
@@ -382,7 +383,7 @@ _KEPT: Final[Mapping[str, tuple[type[Any] | UnionType, str]]] = {
 def _list_doubts(data: Mapping[str, Any], read: Mapping[str, Any]) -> Iterator[str]:
     """Yield a notice for each value that was read differently or that the standard forbids.
 
-    Null in place of a book, tags or assets is no doubt: many tools write it.
+    Null in place of a book, tags or assets gets no notice, because many tools write it.
     """
     for name in DATA_FIELDS:
         if name in data and data[name] is None and name in _TEXTS:
@@ -405,7 +406,7 @@ def _list_doubts(data: Mapping[str, Any], read: Mapping[str, Any]) -> Iterator[s
 
 
 def _detect_spec(raw: Mapping[str, Any]) -> Spec:
-    """Return the version of a card, from its `spec` or, for V1, from the fields at its top."""
+    """Return the version of a card: by its `spec`, or V1 if its fields are at the top level."""
     spec = raw.get("spec")
     if spec == "chara_card_v3":
         return "chara_card_v3"
@@ -438,7 +439,7 @@ def _read_spec_version(raw: Mapping[str, Any], spec: Spec, notices: list[str]) -
     except ValueError:
         notices.append(f"spec_version '{shown}' is not a number: taken for an older one")
         return shown
-    if not number <= NEWEST_VERSION:  # also true for nan
+    if not number <= NEWEST_VERSION:  # written with `not`, so that NaN is caught too
         notices.append(f"spec_version {shown} is newer than {NEWEST_VERSION}: read as far as known")
     return shown
 

@@ -1,8 +1,8 @@
 """CHARX: a ZIP archive with the card in `card.json` at its root, read and written in memory.
 
-The reader opens no archive inside the archive and lists members only from the central directory.
-It does not trust the sizes that the archive declares. Nothing is ever written to disk under a
-member's name. Dangerous names are refused all the same, because an export passes them on to
+The reader opens no archive inside the archive and takes the list of members only from the central
+directory. It does not trust the sizes that the archive declares. Nothing is ever written to disk
+under a member's name. Dangerous names are still refused, because an export passes them on to
 programs that unpack the archive.
 """
 
@@ -30,7 +30,7 @@ _DRIVE: Final = re.compile(r"[A-Za-z]:")
 _NOT_ASCII: Final = re.compile(r"[^\x00-\x7f]+")
 _PLAIN: Final = re.compile(r"[^A-Za-z0-9_-]+")
 _LONGEST_NAME: Final = 60
-# Folders by suffix (Card V3, "CHARX"); files with any other suffix go to `other`.
+# The folder for each suffix (Card V3, "CHARX"). Files with any other suffix go to `other`.
 _FOLDERS: Final = {
     "images": ("png", "jpg", "jpeg", "webp", "gif", "avif", "apng", "bmp", "svg"),
     "audio": ("mp3", "ogg", "wav", "flac", "m4a", "opus"),
@@ -54,7 +54,7 @@ _PROBLEMS: Final[Mapping[str, Callable[[str], object]]] = {
 
 
 def path_problem(path: str) -> str:
-    """Return why a member's name is refused, "" for a good one."""
+    """Return the reason why a member's name is refused, "" for a valid name."""
     if len(path) > MOST_CHARACTERS:
         return f"has a name of more than {MOST_CHARACTERS} characters"
     return next((problem for problem, has in _PROBLEMS.items() if has(path)), "")
@@ -68,7 +68,7 @@ def asset_path(asset: Asset) -> str:
 
 
 def ascii_path(path: str) -> str:
-    """Return the path in ASCII: other characters become `_`, and a digest keeps it unique."""
+    """Return the path in ASCII: other characters become `_`, and a hash keeps the path unique."""
     if path.isascii():
         return path
     digest = sha256(path.encode()).hexdigest()[:12]
@@ -79,26 +79,31 @@ def ascii_path(path: str) -> str:
 
 
 def _plain(text: str, default: str) -> str:
-    """Replace all but ASCII letters, digits, `_` and `-`; `default` if nothing usable is left."""
+    """Replace all characters except ASCII letters, digits, `_` and `-`.
+
+    Return `default` if nothing usable remains.
+    """
     made = _PLAIN.sub("_", text).strip("_")[:_LONGEST_NAME]
     return default if not made or _DEVICE.fullmatch(made) else made
 
 
 CARD: Final = "card.json"
-STARTS: Final = (b"PK\x03\x04", b"PK\x05\x06")  # of an archive with members, of an empty one
+# the signatures of an archive with members and of an empty archive
+STARTS: Final = (b"PK\x03\x04", b"PK\x05\x06")
 JPEG_START: Final = b"\xff\xd8\xff"
 _CHUNK: Final = 64 * 1024
 _ENCRYPTED: Final = 0x1
 _METHODS: Final = frozenset({zipfile.ZIP_STORED, zipfile.ZIP_DEFLATED})
 _LINK: Final = 0o120000
 _KIND_OF_FILE: Final = 0o170000
-# Records of the ZIP format: the end of the central directory, its ZIP64 locator, and a member.
+# Signatures and sizes of ZIP records: the end of the central directory, its ZIP64 locator, a
+# member.
 _END: Final = b"PK\x05\x06"
 _END_BYTES: Final = 22
 _LONG_END: Final = b"PK\x06\x07"
 _LONG_END_BYTES: Final = 20
 _MEMBER: Final = b"PK\x01\x02"
-# The zipfile module raises all of these for broken archives.
+# The exceptions that zipfile raises for broken archives.
 _BROKEN: Final = (
     *(zipfile.BadZipFile, zlib.error, struct.error),
     *(EOFError, OSError, RuntimeError, ValueError, LookupError, OverflowError),
@@ -107,7 +112,7 @@ _BROKEN: Final = (
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ArchiveFiles:
-    """The contents of an archive without card.json: files by name, and a JPEG in front of it."""
+    """The files of an archive except card.json, by name, and a JPEG that precedes the archive."""
 
     members: Mapping[str, bytes]
     jpeg: bytes
@@ -149,7 +154,10 @@ def files_next_to_card(content: bytes, *, limits: CardLimits) -> ArchiveFiles:
 def _open_archive(
     content: bytes, *, limits: CardLimits
 ) -> Iterator[tuple[zipfile.ZipFile, list[zipfile.ZipInfo]]]:
-    """Open an archive whose directory passes all checks; yield it and its members, no folders."""
+    """Open an archive whose directory passes all checks.
+
+    Yield the archive and its members without folders.
+    """
     _check_directory(content, limits=limits)
     try:
         with zipfile.ZipFile(BytesIO(content)) as archive:
@@ -162,7 +170,7 @@ def _open_archive(
 
 
 def _check_directory(content: bytes, *, limits: CardLimits) -> None:
-    """Refuse a directory of too many members before zipfile makes an object of each."""
+    """Refuse an archive with too many members before zipfile creates an object for each of them."""
     end = content.rfind(_END)
     if end < 0 or end + _END_BYTES > len(content):
         is_jpeg = content.startswith(JPEG_START)
@@ -170,15 +178,16 @@ def _check_directory(content: bytes, *, limits: CardLimits) -> None:
         raise FormatError("card", f"card: {where}, or one that is cut off; get it again")
     (directory_bytes,) = struct.unpack_from("<I", content, end + 12)
     is_long = content[max(end - _LONG_END_BYTES, 0) :].startswith(_LONG_END)
-    # ZIP64 has the size in another place, so the whole file is searched. Members inside packed
-    # content may then be counted too, which only makes the check stricter.
+    # In ZIP64 archives the size of the directory is in another record, so this searches the whole
+    # file for member signatures. It may also count signatures inside packed content, which only
+    # makes the check stricter.
     start = 0 if is_long else max(end - directory_bytes, 0)
     if (there := content.count(_MEMBER, start, end)) > limits.members:
         refuse(f"the archive has {there} members", limit="members", most=limits.members)
 
 
 def _check_members(infos: list[zipfile.ZipInfo], *, limits: CardLimits) -> None:
-    """Refuse members that no honest archive has, and an archive without a card."""
+    """Refuse members that a valid CHARX archive never has, and an archive without a card."""
     for info in infos:
         if problem := _member_problem(info):
             raise FormatError("card", f"card: member '{one_line(info.filename)[:80]}' {problem}")
@@ -202,7 +211,7 @@ def _member_problem(info: zipfile.ZipInfo) -> str:
         return "is packed in a way that is not supported; use deflate"
     if (info.external_attr >> 16) & _KIND_OF_FILE == _LINK:
         return "is a symbolic link"
-    return path_problem(info.orig_filename)  # zipfile cuts `filename` at a NUL
+    return path_problem(info.orig_filename)  # not `filename`, which zipfile cuts at a NUL
 
 
 def _unpack_member(
@@ -211,7 +220,7 @@ def _unpack_member(
     """Unpack a member chunk by chunk, so that an archive bomb stops at the first limit.
 
     Args:
-        left: how many bytes the archive may still unpack to.
+        left: the number of bytes that may still be unpacked from the archive.
     """
     chunks: list[bytes] = []
     length = 0
@@ -236,13 +245,15 @@ def _refuse_size(size: str, *, limits: CardLimits) -> NoReturn:
 
 
 def build_archive(files: Iterable[tuple[str, bytes]]) -> bytes:
-    """Build a CHARX archive of files given by name; equal files give equal bytes."""
+    """Build a CHARX archive from files given by name; equal files give equal bytes."""
     made = BytesIO()
     with zipfile.ZipFile(made, "w") as archive:
         for name, content in files:
-            info = zipfile.ZipInfo(name)  # dated 1980, so the bytes do not depend on the clock
-            info.create_system, info.external_attr = 3, 0o644 << 16  # Unix, on every system
-            # Content that compresses too well is stored, or readers take it for an archive bomb.
+            info = zipfile.ZipInfo(name)  # its date is always 1980, so equal files give equal bytes
+            # the same values on every system: made by Unix, file mode 0644
+            info.create_system, info.external_attr = 3, 0o644 << 16
+            # Highly compressible content is stored without compression, because readers would take
+            # it for an archive bomb.
             packed = len(zlib.compress(content, 1))
             is_worth_it = packed < len(content) < 50 * packed
             info.compress_type = zipfile.ZIP_DEFLATED if is_worth_it else zipfile.ZIP_STORED

@@ -1,4 +1,4 @@
-"""Differences between two files of a card, by field and by sentence."""
+"""Compute the differences between two files of a card, by field and as diff lines."""
 
 import json
 from collections.abc import Iterator, Mapping
@@ -14,7 +14,7 @@ _EMPTY: Final[tuple[object, ...]] = ("", [], {}, None)
 def changed_fields(
     old: Mapping[str, Any], new: Mapping[str, Any]
 ) -> Iterator[tuple[str, Any, Any]]:
-    """Yield the fields that differ between two files of a card: name, old value, new value.
+    """Yield the name, the old value and the new value of each field that differs between two cards.
 
     An empty field equals a missing one. The date of the file is ignored.
     """
@@ -33,7 +33,7 @@ def _data_of(raw: Mapping[str, Any]) -> Mapping[str, Any]:
 def card_differences(older: str, newer: str) -> Iterator[str]:
     """Yield the differences between two card files, given as JSON, as lines of a unified diff.
 
-    The books inside are compared entry by entry, unless the files are too long for that.
+    The books inside the cards are compared entry by entry, unless the files are too long for that.
     """
     is_long = max(len(older), len(newer)) > LONGEST_COMPARED
     for field, was, now in changed_fields(json.loads(older), json.loads(newer)):

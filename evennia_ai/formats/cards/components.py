@@ -1,9 +1,9 @@
-"""Turn a card into prompt components and a lorebook, within the card's grants.
+"""Convert a card to prompt components and a lorebook, within the limits of the card's grants.
 
-Macros are expanded in card text, template logic never runs. Grants are described in
-`evennia_ai.engine.prompt.components`. Without any grant the texts of a card are messages of the
+Macros in the card's text are expanded; template logic never runs. Grants are described in
+`evennia_ai.engine.prompt.components`. Without any grant, the texts of a card are messages of the
 user inside the history: fields at the top, the note at its depth, post-history instructions near
-the newest messages. The system prompt is then left out.
+the newest messages. The system prompt is left out without its grant.
 """
 
 import re
@@ -40,7 +40,7 @@ FIELDS: Final = {
     "scenario": "scenario",
     "dialogue_examples": "mes_example",
 }
-"""The fields that describe the character, by the key of their component."""
+"""The card fields that describe the character, by the key of their component."""
 
 CARD_KEYS: Final = frozenset(
     {*FIELDS, "card_system_prompt", "post_history_instructions", "card_post_history"}
@@ -60,17 +60,18 @@ def card_components(
     """Return the card's texts as components, without empty ones, in order of their IDs.
 
     Args:
-        default_system_prompt: the game's text, which the card's replaces if granted.
-            `{{original}}` in the card's text stands for it.
+        default_system_prompt: the game's system prompt. The card's replaces it if granted, and
+            `{{original}}` in the card's text then means the game's text.
         default_post_history: the same for the post-history instructions.
-        post_history_depth: the depth of the card's post-history instructions if it has no grant
-            for them.
+        post_history_depth: the depth of the card's post-history instructions if it has no grant for
+            them.
     """
     made = [_component(key, getattr(card, field)) for key, field in FIELDS.items()]
     if "fields" not in grants:
         made = [_contain(one, depth=MAX_DEPTH) for one in made]
     made += _depth_prompt(card, grants)
-    # The card's system prompt never touches the game's own rules: those are component 0.
+    # The card's system prompt only replaces this text. It never changes the game's own rules, which
+    # are the component with ID 0.
     may_replace = "system_prompt" in grants
     system_prompt = default_system_prompt
     if may_replace:
@@ -81,7 +82,10 @@ def card_components(
 
 
 def unsettled_texts(card: Card) -> Iterator[str]:
-    """Yield a sentence for each text before the history that changes with every message."""
+    """Yield a sentence for each text before the history that changes with every message.
+
+    Each change invalidates the prompt cache.
+    """
     for component in card_components(card):
         if component.placement == "history" or component.id >= HISTORY_ID:
             continue
@@ -130,9 +134,9 @@ def character_book(
 
 
 def with_original(text: str, default: str) -> str:
-    """Return the card's text, or the default if it is empty.
+    """Return the card's text, or the default if the card's text is empty.
 
-    The first `{{original}}` in the card's text becomes the default, later ones vanish.
+    The first `{{original}}` in the card's text becomes the default; later ones are removed.
     """
     if not text.strip():
         return default
@@ -158,7 +162,8 @@ def _depth_prompt(card: Card, grants: Grants) -> list[PromptComponent]:
     if not isinstance(found, dict) or not isinstance(text, str):
         return []
     written = found.get("role")
-    # SillyTavern writes roles as numbers too; `type` because True is no role.
+    # SillyTavern also writes roles as numbers. The check uses `type`, because True is an `int` but
+    # not a role number.
     role = ROLES[written] if type(written) is int and 0 <= written < len(ROLES) else written
     role = next((each for each in TEXT_ROLES if each == role), "system")
     depth = _read_depth(found.get("depth"))
@@ -174,7 +179,7 @@ def _depth_prompt(card: Card, grants: Grants) -> list[PromptComponent]:
 
 
 def _read_depth(written: Any) -> int:
-    """Return the depth that a file has as a number, as text or not at all."""
+    """Parse the depth that a file gives as a number or as text; a missing one gets the default."""
     if isinstance(written, str) and re.fullmatch(r"-?[0-9]{1,9}", written.strip()):
         written = int(written)
     if not isinstance(written, int) or isinstance(written, bool):
@@ -185,7 +190,8 @@ def _read_depth(written: Any) -> int:
 def _post_history(card: Card, grants: Grants, default: str, *, depth: int) -> list[PromptComponent]:
     """Return the components of the card's and the game's post-history instructions.
 
-    Without the grant the card's are inside the history, and the game's keep their ID and key.
+    Without the grant, the card's are placed inside the history, and the game's keep their ID and
+    key.
     """
     key, text = "post_history_instructions", card.post_history_instructions
     if "after_history" in grants:
@@ -196,7 +202,7 @@ def _post_history(card: Card, grants: Grants, default: str, *, depth: int) -> li
 
 
 def _contain(component: PromptComponent, *, depth: int) -> PromptComponent:
-    """Move a component to where text without a grant belongs: the history, as the user's."""
+    """Move a component without a grant into the history, with the role user."""
     return component.changed(
         role="user", placement="history", injection_depth=depth, priority=CONTAINED_PRIORITY
     )

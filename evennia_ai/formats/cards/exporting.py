@@ -1,11 +1,12 @@
 """Export a card as a Card V3 file: JSON, PNG or CHARX.
 
-The export is the JSON of the card's own file, upgraded to V3 and dated, with the edits written into
-it. Everything else stays as it was. An asset gets another address only if its bytes move, because
-the card changes from one carrier to another.
+The export is the JSON of the card's own file, upgraded to V3, dated, and with the edits written
+into it. Everything else is unchanged. An asset gets a new address only if its bytes move, because
+the card is exported in another file format.
 
-A PNG file may also hold a V2 copy for programs without V3 (Card V3, "Backfilling"). The copy says
-so. It has no decorators, because V2 programs would send them to the model, and no V3 fields.
+A PNG file may also hold a V2 copy for programs without V3 (Card V3, "Backfilling"). The copy
+contains a note that says so. It has no decorators, because V2 programs would send them to the
+model, and no V3 fields.
 
 The main icon of a PNG file is the file itself, with the address `ccdefault:` (Card V3, `assets`).
 In an archive the icon is an ordinary file, which programs find only by its address in `assets`.
@@ -63,7 +64,7 @@ FORM_OF: Final[Mapping[str, Form]] = {
     "apng": "png",
     "charx": "charx",
 }
-"""The form of the export for each carrier that a card may have come in."""
+"""The default export format, by the file format in which the card was imported."""
 
 
 def dump_card(
@@ -75,16 +76,16 @@ def dump_card(
     modified_at: int,
     limits: CardLimits = DEFAULT_LIMITS,
 ) -> bytes:
-    """Export a card as a file of this form.
+    """Export a card as a file of this format.
 
     Args:
         picture: a PNG file that replaces the card's own picture.
-        with_v2: add a V2 copy, for which only PNG files have room.
+        with_v2: add a V2 copy, which only PNG files can hold.
         modified_at: the time of the export in Unix seconds.
 
     Raises:
-        FormatError: the card cannot be read again, the picture is not a PNG file, or a V2 copy is
-            wanted in another form than PNG.
+        FormatError: the export could not be read again, the picture is not a PNG file, or a V2 copy
+            is wanted in a format other than PNG.
     """
     if with_v2 and form != "png":
         raise FormatError("card", f"card: only PNG files have room for a V2 copy, not {form}")
@@ -95,7 +96,8 @@ def dump_card(
     if form == "png":
         return _build_picture(given, value, picture, with_v2=with_v2, limits=limits)
     lines = json_bytes(value, indent=2) + b"\n"
-    # Indented, a large card may be over the limit and could not be imported again.
+    # Indentation could push a large card over the size limit, so that it could not be imported
+    # again. Such a card is written without indentation.
     return lines if len(lines) <= limits.text_bytes else json_bytes(value)
 
 
@@ -106,10 +108,11 @@ def card_as_v3(card: Card, *, modified_at: int) -> dict[str, Any]:
         FormatError: an edit made the card unreadable.
     """
     value = upgrade_card(edited_source(card))
-    if not card.source:  # a card made in the game is created by its first export
+    # a card that was made in the game gets its creation date at its first export
+    if not card.source:
         value["data"].setdefault("creation_date", modified_at)
     value["data"]["modification_date"] = modified_at
-    read_card(value)  # never export a file that nobody can import
+    read_card(value)  # raises FormatError for an edited card that no import could read
     return value
 
 
@@ -139,7 +142,7 @@ def _field_as_json(name: str, value: Any) -> Any:
 
 
 def export_losses(card: CardImport, form: Form, *, picture: bytes | None = None) -> tuple[str, ...]:
-    """Return a line for everything of the card that a file of this form cannot hold."""
+    """Return a line for each part of the card that a file of this format cannot hold."""
     if form == "charx":
         return ()
     named = {embedded_path(stored.asset.uri) for stored in card.assets}
@@ -176,18 +179,21 @@ def _is_png(picture: bytes | None) -> bool:
 
 
 def _is_icon_of(stored: StoredAsset, picture: bytes) -> bool:
-    """True if the asset is an icon whose embedded file is this picture."""
+    """True if the asset is an icon and its embedded file is this picture."""
     is_file = embedded_path(stored.asset.uri) is not None
     return is_file and stored.asset.type == "icon" and stored.content == picture
 
 
 def _keeps_asset_chunks(card: CardImport, picture: bytes | None) -> bool:
-    """True if the export uses the picture that carried the card, with its asset chunks."""
+    """True if the export keeps the asset chunks of the picture that the card was imported from.
+
+    A replacement picture has none of these chunks.
+    """
     return picture is None and card.carrier in ("png", "apng")
 
 
 def _is_worth_keeping(picture: bytes | None, card: CardImport) -> bool:
-    """True if the picture is not our blank one and no asset has it already."""
+    """True if the picture is not the blank placeholder and no asset contains it already."""
     is_made = picture is not None and png.BLANK_PIXELS not in picture
     return is_made and all(stored.content != picture for stored in card.assets)
 
@@ -259,7 +265,7 @@ def _build_archive(
 
 
 def _with_archived_icon(value: Object, path: str) -> Object:
-    """Make the picture at `path` the card's main icon, unless the card has another icon."""
+    """Make the picture at `path` the main icon of a card that has no other icon."""
     assets = value["data"].get("assets", [])
     icons = [asset for asset in assets if _is_icon(asset)]
     if not all(map(_is_picture_itself, icons)):
@@ -276,7 +282,7 @@ def _is_picture_itself(asset: Object) -> bool:
 
 
 def _is_icon(asset: Any) -> bool:
-    """True for a readable icon; a file may have anything among its assets."""
+    """True for a readable icon; in a file, the list of assets may contain any JSON values."""
     return (
         isinstance(asset, dict)
         and asset.get("type") == "icon"
@@ -285,7 +291,10 @@ def _is_icon(asset: Any) -> bool:
 
 
 def _with_main_icon(value: Object, fields: Object, matches: Callable[[Object], bool]) -> Object:
-    """Write these fields into the icon that matches: the one named main, else the first."""
+    """Write these fields into an icon of the card that matches.
+
+    An icon named "main" is preferred; else it is the first match.
+    """
     assets = list(value["data"].get("assets", []))
     found = [at for at, asset in enumerate(assets) if _is_icon(asset) and matches(asset)]
     if not found:
@@ -300,9 +309,9 @@ def _with_assets(value: Object, assets: list[Any]) -> Object:
 
 
 def _archive_files(card: CardImport) -> tuple[dict[str, bytes], dict[str, str]]:
-    """Return the card's files by a path that CHARX allows, and new addresses by old ones.
+    """Return the card's files by their path in the CHARX archive, and new addresses by old ones.
 
-    Archive members with ASCII names keep them; files from a picture's chunks get a path.
+    Archive members with ASCII names keep their names; files from a picture's chunks get a path.
     """
     files = {ascii_path(member.path): member.content for member in card.members}
     addresses: dict[str, str] = {}
@@ -315,7 +324,8 @@ def _archive_files(card: CardImport) -> tuple[dict[str, bytes], dict[str, str]]:
             archived = wanted = asset_path(stored.asset)
             stem, _, suffix = wanted.rpartition(".")
             number = 2
-            # Equal content may share a path; the paths of the picture are reserved.
+            # Number the path until it is free. Equal content may share a path, and the paths of the
+            # picture are reserved.
             while (
                 files.get(archived, stored.content) != stored.content or archived in PICTURE_MEMBERS
             ):

@@ -1,7 +1,8 @@
-"""Limits on the size and depth of card files, and decoders that keep to them.
+"""Limits on the size and depth of card files, and decoders that enforce them.
 
 A file over a limit is refused as a whole, and the error names the limit. The defaults accept every
-card that people share. With them the worst file costs less than two seconds and 200 MB.
+card that people share. With these defaults, the worst possible file takes less than two seconds and
+200 MB.
 
 All decoders are strict: none skips foreign characters in base64 or broken UTF-8.
 """
@@ -25,8 +26,8 @@ MIB: Final = 1024 * 1024
 RATIO_FROM: Final = MIB
 _CONTAINERS: Final = (dict, list)
 _DATA: Final = "data:"
-# A JSON string. An unclosed one matches to the end of the file: otherwise the search would try
-# again at every later quote and take quadratic time.
+# Matches a JSON string. An unclosed string matches to the end of the file; otherwise the search
+# would start again at every later quote and take quadratic time.
 _STRING: Final = re.compile(r'"(?:[^"\\]++|\\.)*+(?:"|\\?\Z)', re.DOTALL)
 
 
@@ -35,30 +36,36 @@ _AtLeast1 = Annotated[int, Field(ge=1), Must("at least 1")]
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class CardLimits:
-    """The limits for one card file."""
+    """The limits for one card file; each is a maximum."""
 
     file_bytes: _AtLeast1 = 32 * MIB
-    """The whole file."""
+    """The bytes of the whole file."""
     inflated_bytes: _AtLeast1 = 64 * MIB
-    """All files inside it together, without the card's JSON."""
+    """The total bytes of all files inside the card's file, without the card's JSON."""
     ratio: _AtLeast1 = 200
-    """Unpacked to packed bytes of one archive member of `RATIO_FROM` bytes or more."""
+    """The ratio of unpacked to packed bytes of an archive member; small members have no limit.
+
+    The limit applies to members of `RATIO_FROM` bytes or more.
+    """
     members: _AtLeast1 = 2_000
-    """Files in an archive."""
+    """The number of files in an archive."""
     chunks: _AtLeast1 = 20_000
-    """Chunks in a PNG picture."""
+    """The number of chunks in a PNG picture."""
     text_bytes: _AtLeast1 = 8 * MIB
-    """The card's JSON."""
+    """The bytes of the card's JSON."""
     string_characters: _AtLeast1 = 1_000_000
-    """One string of the JSON; `data:` addresses may be longer, because they hold whole files."""
+    """The characters of one JSON string.
+
+    Strings with `data:` addresses may be longer, because they hold whole files.
+    """
     objects: _AtLeast1 = 120_000
-    """Objects in the JSON."""
+    """The number of objects in the JSON."""
     values: _AtLeast1 = 800_000
-    """Values in the JSON."""
+    """The number of values in the JSON."""
     nesting: Annotated[int, Field(ge=1, le=MAX_NESTING), Must(f"1 to {MAX_NESTING}")] = MAX_NESTING
-    """Depth of the JSON; the JSON parser itself allows no more than the default."""
+    """The nesting depth of the JSON; the JSON parser allows no more than the default."""
     entries: Annotated[int, Field(ge=1, le=MAX_ENTRIES), Must(f"1 to {MAX_ENTRIES}")] = MAX_ENTRIES
-    """Entries in the card's lorebook."""
+    """The number of entries in the card's lorebook."""
 
     def __post_init__(self) -> None:
         if wrong := find_wrong_field(self):
@@ -71,7 +78,13 @@ DEFAULT_LIMITS: Final = CardLimits()
 
 
 def refuse(what: str, *, limit: str, most: int) -> NoReturn:
-    """Raise FormatError because `what` ("the file has 9 bytes") exceeds the limit of this name."""
+    """Raise FormatError because a value exceeds a limit.
+
+    Args:
+        what: the fact, such as "the file has 9 bytes".
+        limit: the name of the limit.
+        most: the value of the limit.
+    """
     raise FormatError("card", f"card: {what}; the limit is {most} ({limit})")
 
 
@@ -82,14 +95,16 @@ def check_text(text: str, *, limits: CardLimits) -> None:
     """
     for limit, marks in (("values", ",:["), ("objects", "{")):
         most = getattr(limits, limit)
-        # The first count includes strings: it is fast and settles nearly every file.
+        # Count all characters first, also those inside strings: this is fast, and nearly every file
+        # passes. Only the others need the slow count outside strings.
         if _count(text, marks) > most and _has_more_outside_strings(text, marks, most=most):
             refuse(f"has more {limit}", limit=limit, most=most)
 
 
 def check_value(value: Any, *, limits: CardLimits) -> None:
-    """Refuse a card whose JSON value nests too deep or whose book has too many entries."""
-    if limits.nesting < MAX_NESTING:  # else the JSON parser has checked it
+    """Refuse a card whose JSON is nested too deeply or whose book has too many entries."""
+    # at the maximum, the JSON parser has already checked the nesting
+    if limits.nesting < MAX_NESTING:
         level = _containers((value,))
         for _ in range(limits.nesting):
             level = [
@@ -108,7 +123,7 @@ def check_value(value: Any, *, limits: CardLimits) -> None:
 
 
 def check_strings(value: Any, *, limits: CardLimits) -> None:
-    """Refuse a JSON value in which a string or a member's name is too long; name its path."""
+    """Refuse a JSON value with a string or member name that is too long; the error has its path."""
     most = limits.string_characters
     steps = _path_to_long_string(value, most)
     if steps is not None:
@@ -156,14 +171,14 @@ def _count(text: str, marks: str) -> int:
     return sum(text.count(mark) for mark in marks)
 
 
-# Decoding percent escapes takes more than linear time, so longer text is refused.
+# Decoding percent escapes takes more than linear time, so text with more characters is refused.
 MOST_PERCENTS: Final = 200_000
 _BLANKS: Final = b" \t\r\n\v\f"
 _FOREIGN: Final = re.compile(rb"[^A-Za-z0-9+/=]")
 
 
 def inflate(packed: bytes, *, most_bytes: int) -> bytes | None:
-    """Unpack a zlib stream; return None if it holds more than `most_bytes`.
+    """Unpack a zlib stream; return None if it unpacks to more than `most_bytes`.
 
     Raises:
         ValueError: the stream is broken or cut off.
@@ -187,7 +202,7 @@ def decode_base64(written: bytes) -> tuple[bytes, bool]:
         The bytes, and True if the padding was missing.
 
     Raises:
-        ValueError: says what is wrong with the base64.
+        ValueError: the text is not base64; the message says why.
     """
     plain = written.translate(None, _BLANKS)
     missing = -len(plain) % 4 if not plain.endswith(b"=") else 0
@@ -214,7 +229,7 @@ def decode_utf8(content: bytes, *, where: str) -> str:
     """Decode UTF-8 and drop a byte order mark.
 
     Raises:
-        FormatError: names the first byte that is wrong.
+        FormatError: the bytes are not UTF-8; the message names the first wrong byte.
     """
     try:
         return content.decode("utf-8-sig")

@@ -4,8 +4,9 @@ The content of a file decides its format, never its name. The result is a card o
 that says what is wrong and where. Nothing is written and no address is fetched. Only `load_card`
 reads from disk, and only the path it is given.
 
-Assets have the addresses of Card V3: files that come with the card (`embeded://` and other
-spellings in use), `data:` and `ccdefault:`. An asset without its file stays in the card.
+Assets have the kinds of addresses that Card V3 defines: files that come with the card (`embeded://`
+and other spellings in use), `data:` and `ccdefault:`. An asset whose file is missing stays in the
+card.
 """
 
 import re
@@ -33,8 +34,9 @@ from evennia_ai.formats.cards.png import EmbeddedAssets, card_in_picture
 from evennia_ai.formats.file_kinds import describe_file
 
 DEFAULT_ADDRESS: Final = "ccdefault:"
-EMBEDDED: Final = "embeded://"  # sic: the standard spells it so
-# Prefixes for embedded files: of the standard, in correct English, and of PNG chunks.
+EMBEDDED: Final = "embeded://"  # the misspelling is part of the standard
+# Prefixes for embedded files: the spelling of the standard, the correct spelling, and the prefix of
+# PNG chunks.
 _EMBEDDED_PREFIXES: Final = (EMBEDDED, "embedded://", "__asset:")
 _DATA: Final = re.compile(r"data:(?P<head>[^,]{0,200}),", re.IGNORECASE)
 PICTURE_STARTS: Final = (b"\x89PNG\r\n\x1a\n", b"\xff\xd8\xff")
@@ -42,7 +44,10 @@ PICTURE_STARTS: Final = (b"\x89PNG\r\n\x1a\n", b"\xff\xd8\xff")
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class StoredAsset:
-    """An asset of a card; `content` is None if the card's file does not contain it."""
+    """An asset of a card with its bytes.
+
+    `content` is None if the card's file does not contain the asset.
+    """
 
     asset: Asset
     content: bytes | None = None
@@ -54,7 +59,10 @@ class StoredAsset:
 
 
 FileFinder = Callable[[str], bytes | None]
-"""Returns the file at a path or None; raises ValueError if the file cannot be read."""
+"""A function that returns the file at a path, or None if there is none.
+
+It raises ValueError if the file cannot be read.
+"""
 
 
 def resolve_assets(
@@ -63,7 +71,8 @@ def resolve_assets(
     """Find the bytes of a card's assets.
 
     Args:
-        find_file: finds embedded files; None for a carrier without files, where none is missed.
+        find_file: finds embedded files. None if the card's file cannot contain files; then no
+            notice reports missing ones.
 
     Returns:
         All assets, and a notice for each one that cannot be read.
@@ -84,7 +93,7 @@ def resolve_assets(
 
 
 def embedded_path(uri: str) -> str | None:
-    """Return the path of the embedded file that an address names, None for other addresses."""
+    """Return the path of the embedded file at an address, None for other kinds of addresses."""
     for prefix in _EMBEDDED_PREFIXES:
         if uri.startswith(prefix):
             return uri[len(prefix) :]
@@ -118,15 +127,16 @@ def _asset_content(uri: str, find_file: FileFinder | None) -> bytes | None:
 
 Carrier = Literal["json", "png", "apng", "charx"]
 PICTURE_MEMBERS: Final = ("assets/icon/images/main.png", "assets/icon/images/main.jpeg")
-"""Where our archives keep a picture that no asset names."""
+"""The paths at which exported archives store a picture that no asset refers to."""
 
-# WEBP, GIF, BMP and AVIF begin so. Sites convert pictures of cards to these, which drops the card.
+# The first bytes of WEBP, GIF, BMP and AVIF. Websites convert card pictures to these formats, which
+# removes the card, so the error message can explain it.
 _OTHER_PICTURES: Final = (b"RIFF", b"GIF8", b"BM", b"\x00\x00\x00")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class StoredFile:
-    """A file in the archive of a card, other than card.json."""
+    """A file in a card's archive, other than card.json."""
 
     path: str
     content: bytes
@@ -140,13 +150,13 @@ class CardImport:
     carrier: Carrier
     assets: tuple[StoredAsset, ...] = ()
     picture: bytes | None = None
-    """The PNG file that carried the card, else the picture of its main icon."""
+    """The PNG file that contained the card, else the picture of its main icon."""
     members: tuple[StoredFile, ...] = ()
-    """Files that are kept for the export."""
+    """The archive's files that are kept for the export."""
 
     @property
     def raw(self) -> Mapping[str, Any]:
-        """The JSON value of the card as its file has it."""
+        """The JSON value of the card, as in its file."""
         return self.card.source
 
     @property
@@ -164,7 +174,7 @@ def load_card(
     """Load the card in a file, given as a path or as its bytes.
 
     Raises:
-        FormatError: the file has no card, or one that is broken, unsafe or over a limit. The
+        FormatError: the file has no card, or its card is broken, unsafe or over a limit. The
             message says what the file is instead, if that is known.
     """
     progress("card file", 0, 1)
@@ -191,7 +201,8 @@ def file_bytes(path: Path, limits: CardLimits) -> bytes:
         FormatError: the file cannot be read or is over the limit.
     """
     try:
-        # Read up to the limit: a device reports no size and may never end.
+        # Read one byte more than the limit to detect larger files. A device reports no size and may
+        # never end, so the size is not checked first.
         with path.open("rb") as file:
             content = file.read(limits.file_bytes + 1)
     except (OSError, ValueError) as error:
@@ -223,7 +234,8 @@ def _load_picture(content: bytes, limits: CardLimits, progress: Progress) -> Car
     found = card_in_picture(content, limits=limits)
     card = _parse_card(found.text, limits)
     progress("card file", 1, 1)
-    found = replace(found, text="")  # free a large text before the assets need memory
+    # free the text, which may be large, before the assets need memory
+    found = replace(found, text="")
     find_file = EmbeddedAssets(found.assets, content, limits=limits)
     assets, asset_notices = resolve_assets(card.assets, find_file=find_file, progress=progress)
     notices = list(found.notices)
@@ -261,7 +273,8 @@ def _parse_card(text: str, limits: CardLimits) -> Card:
     check_text(text, limits=limits)
     card = card_from_text(text)
     check_value(card.source, limits=limits)
-    if len(text) > limits.string_characters:  # a shorter file cannot have a longer string
+    # only a text over the limit can contain a string over the limit
+    if len(text) > limits.string_characters:
         check_strings(card.source, limits=limits)
     return card
 

@@ -1,8 +1,8 @@
 """Cards in PNG and APNG pictures: find the chunk with the card, and write a new one.
 
-Card V3, "PNG/APNG": `ccv3` wins over `chara`; each is base64 of UTF-8 JSON in a tEXt chunk. The
-reader also accepts other forms in use: zTXt and iTXt, other letter case, chunks after the pixels,
-and assets in chunks. The writer writes only tEXt and no assets.
+Card V3, "PNG/APNG": the keyword `ccv3` wins over `chara`. Each chunk is a tEXt chunk with base64 of
+UTF-8 JSON. The reader also accepts other variants in use: zTXt and iTXt, keywords in another letter
+case, chunks after the pixels, and assets in chunks. The writer writes only tEXt and no assets.
 
 The reader checks every length before it uses it. It never decodes pixels and ignores everything
 after IEND.
@@ -20,48 +20,49 @@ from evennia_ai.formats.cards.limits import CardLimits, decode_base64, decode_ut
 
 SIGNATURE: Final = b"\x89PNG\r\n\x1a\n"
 TEXT_KINDS: Final = frozenset({b"tEXt", b"zTXt", b"iTXt"})
-_FRAME: Final = 12  # bytes of length, type and checksum around the data
+_FRAME: Final = 12  # the bytes of the length, the type and the checksum around the data
 _LONGEST: Final = 2**31 - 1
 _END: Final = b"IEND"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class PngChunk:
-    """The place of a chunk in a PNG file; its data stay in the file's bytes."""
+    """The position of a chunk in a PNG file; the chunk's data is not copied."""
 
     kind: bytes
     start: int
-    """Where its data begin."""
+    """The offset at which the chunk's data begins."""
     length: int
-    """Bytes of its data."""
+    """The number of bytes of the chunk's data."""
     crc: int
-    """The checksum as the file has it, right or wrong."""
+    """The checksum that the file contains, which may be wrong."""
 
     def data(self, content: bytes) -> bytes:
-        """Return the chunk's data from the bytes of its file."""
+        """Return the chunk's data, given the bytes of the whole file."""
         return content[self.start : self.start + self.length]
 
     def whole(self, content: bytes) -> bytes:
-        """Return the chunk with its frame from the bytes of its file."""
+        """Return the chunk with its length, type and checksum, given the bytes of its file."""
         return content[self.start - 8 : self.start + self.length + 4]
 
     def is_sound(self, content: bytes) -> bool:
-        """True if the checksum is right."""
-        start = self.start - 4  # the checksum covers the type and the data
+        """True if the checksum of the chunk is right."""
+        start = self.start - 4  # starts at the type, which the checksum includes
         return zlib.crc32(memoryview(content)[start : start + 4 + self.length]) == self.crc
 
 
 def parse_chunks(content: bytes, *, limits: CardLimits) -> tuple[tuple[PngChunk, ...], str]:
     """Find the chunks of a PNG file, up to IEND.
 
-    A file that is cut off in its pixels can still be read, because the card usually comes first.
+    A file that is cut off within its pixels can still be read, because the card usually comes
+    first.
 
     Returns:
-        The complete chunks, and how the file is cut off, "" for a complete file.
+        The complete chunks, and a description of where the file is cut off, "" for a complete file.
 
     Raises:
-        FormatError: this is not a PNG file, it has too many chunks, a chunk has a forbidden
-            length, or a text chunk is cut off.
+        FormatError: this is not a PNG file, it has too many chunks, a chunk has a forbidden length,
+            or a text chunk is cut off.
     """
     if not content.startswith(SIGNATURE):
         raise FormatError("card", "card: not a PNG picture")
@@ -95,26 +96,30 @@ def encode_chunk(kind: bytes, data: bytes) -> bytes:
 
 
 def build_picture(chunks: Iterable[bytes]) -> bytes:
-    """Build a PNG file from encoded chunks, which need no IEND."""
+    """Build a PNG file from encoded chunks; IEND is added."""
     return b"".join((SIGNATURE, *chunks, encode_chunk(_END, b"")))
 
 
 _SIDE: Final = 16
 BLANK_PIXELS: Final = encode_chunk(b"IDAT", zlib.compress((b"\x00" + b"\x80" * _SIDE) * _SIDE, 9))
-"""The pixels of `blank_picture`, which identify it whatever other chunks the file has."""
+"""The pixel chunk of `blank_picture`.
+
+A file with this chunk is the blank picture, whatever its other chunks are.
+"""
 
 
 def blank_picture() -> bytes:
-    """Return a small grey square, the picture for a card without one."""
+    """Return a small grey square as a PNG file, used for a card without a picture."""
     header = struct.pack(">IIBBBBB", _SIDE, _SIDE, 8, 0, 0, 0, 0)
     return build_picture((encode_chunk(b"IHDR", header), BLANK_PIXELS))
 
 
 Keyword = Literal["ccv3", "chara"]
-KEYWORDS: Final[tuple[Keyword, ...]] = ("ccv3", "chara")  # the first wins
-# Both spellings are in use; the longer one comes first.
+KEYWORDS: Final[tuple[Keyword, ...]] = ("ccv3", "chara")  # in order of preference
+# Both spellings are in use. The longer prefix is tried first, because it contains the shorter one.
 ASSET_PREFIXES: Final = ("chara-ext-asset_:", "chara-ext-asset_")
-_KEYWORD_BYTES: Final = 200  # PNG allows 79; asset chunks are written with longer ones
+# PNG allows only 79, but programs write asset chunks with longer keywords
+_KEYWORD_BYTES: Final = 200
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -125,7 +130,7 @@ class CardInPicture:
     keyword: Keyword
     is_animated: bool
     assets: dict[str, PngChunk]
-    """The asset chunks by path, not decoded yet; of equal paths the first."""
+    """The undecoded asset chunks by path; if several have one path, the first."""
     notices: tuple[str, ...]
 
 
@@ -170,9 +175,9 @@ def replace_cards(
     keep_assets: bool,
     limits: CardLimits,
 ) -> bytes:
-    """Return the picture with these card texts in place of its own; other chunks stay.
+    """Return the picture with its cards replaced by these texts; other chunks are kept.
 
-    Without `keep_assets` the asset chunks go too: they belong to the card that is replaced.
+    Asset chunks belong to the replaced card, so they are removed unless `keep_assets` is True.
     """
     chunks, _ = parse_chunks(picture, limits=limits)
     kept = [
@@ -184,13 +189,14 @@ def replace_cards(
         encode_chunk(b"tEXt", keyword.encode() + b"\0" + base64.b64encode(text))
         for keyword, text in texts
     )
-    return build_picture((*kept[:1], *cards, *kept[1:]))  # PNG wants IHDR first
+    # IHDR must be the first chunk of a PNG file
+    return build_picture((*kept[:1], *cards, *kept[1:]))
 
 
 class EmbeddedAssets:
-    """A finder of the files in asset chunks, which decodes each chunk only once.
+    """A callable that finds files in asset chunks and decodes each chunk only once.
 
-    A card may name one file thousands of times.
+    A card may refer to one file thousands of times.
     """
 
     def __init__(
@@ -207,7 +213,7 @@ class EmbeddedAssets:
         """Return the file at a path, None if there is none.
 
         Raises:
-            ValueError: says why the file cannot be decoded.
+            ValueError: the file cannot be decoded; the message says why.
             FormatError: the files decoded so far are over the limit.
         """
         if path not in self._chunks:
@@ -262,12 +268,13 @@ def _keyword(content: bytes, found: PngChunk) -> str:
 
 
 def _unpack_text(found: PngChunk, content: bytes, keyword: Keyword, *, limits: CardLimits) -> bytes:
-    """Return the base64 in a text chunk."""
-    most = 2 * limits.text_bytes  # base64 writes four bytes for three, and may have white space
+    """Return the base64 text of a text chunk, unpacked if necessary."""
+    most = 2 * limits.text_bytes  # base64 needs four bytes for three, and white space may be added
     value, is_packed = found.data(content).partition(b"\0")[2], False
-    if found.kind == b"zTXt":  # a byte for the packing method comes first
+    if found.kind == b"zTXt":  # skip one byte, the compression method
         value, is_packed = value[1:], True
-    elif found.kind == b"iTXt":  # packed or not, method, language, the keyword in that language
+    # the parts: compression flag and method, language, keyword in that language, text
+    elif found.kind == b"iTXt":
         value, is_packed = value[2:].partition(b"\0")[2].partition(b"\0")[2], value[:1] == b"\x01"
     try:
         read = inflate(value, most_bytes=most) if is_packed else value
@@ -289,7 +296,7 @@ def _decode_card(value: bytes, keyword: Keyword, notices: list[str]) -> bytes:
 
 
 def _asset_path(content: bytes, found: PngChunk) -> str:
-    """Return the path of an asset chunk, "" for other chunks."""
+    """Return the path of the file in an asset chunk, "" for other chunks."""
     if found.kind != b"tEXt":
         return ""
     keyword = _keyword(content, found)

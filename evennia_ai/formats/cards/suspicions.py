@@ -1,17 +1,17 @@
 """Find suspicious texts in a card, which a builder should look at before approving it.
 
-Suspicions only warn. Card text is contained whatever it says; a card without suspicions may be a
-bad one, and a card with many may be a fine story.
+A suspicion is only a warning. Card text is contained whether or not it is suspicious. A card
+without suspicions may be malicious, and a card with many may be a good story.
 
-Each text is searched in overlapping parts, so that the cost grows only with its length. Each text
-raises a kind of suspicion at most once. Phrases are searched in normalised text (`plain`): lower
-case, one space between words, no accents and no invisible characters. A second search takes
-letters of other scripts for the Latin ones that they look like.
+Each text is searched in overlapping parts, so that the time grows only linearly with its length.
+Each text raises a kind of suspicion at most once. Phrases are searched in normalised text
+(`plain`): lower case, one space between words, no accents and no invisible characters. A second
+search replaces letters of other scripts with the Latin letters that they look like.
 
 Sources of the phrases that override instructions, and of the marks that fake a speaker: F. Perez
-and I. Ribeiro, "Ignore Previous Prompt" (arXiv 2211.09527); X. Shen and others,
-"Do Anything Now" (arXiv 2308.03825); OWASP, "LLM01: Prompt Injection"; the chat templates of
-ChatML, Llama 2 and 3, Mistral, Gemma and Alpaca.
+and I. Ribeiro, "Ignore Previous Prompt" (arXiv 2211.09527); X. Shen and others, "Do Anything Now"
+(arXiv 2308.03825); OWASP, "LLM01: Prompt Injection"; the chat templates of ChatML, Llama 2 and 3,
+Mistral, Gemma and Alpaca.
 """
 
 import re
@@ -23,23 +23,23 @@ from typing import Final, Literal
 from evennia_ai.engine.prompt.dice import Dice
 from evennia_ai.engine.prompt.templates.template import expand_imported
 
-# Characters that can hide between the letters of a word, and two ligatures (U+FDFA, U+FDFB) that
-# NFKD turns into whole sentences.
+# Normalising removes these: characters that can hide between the letters of a word, and two
+# ligatures (U+FDFA, U+FDFB) that NFKD would expand to whole sentences.
 _UNSPELT: Final = re.compile(
     "[\ufdfa\ufdfb\u00ad\u034f\u061c\u115f\u1160\u17b4\u17b5\u180e\u200b-\u200f\u202a-\u202e\u2060-\u206f"
     "\u3164\ufe00-\ufe0e\ufeff\uffa0\ufff9-\ufffb\U000e0000-\U000e007f\U000e0100-\U000e01ef]"
 )
 _ACCENTS: Final = re.compile("[\u0300-\u036f]+")
 _NO_WORD: Final = re.compile(r"[\W_]++")
-# Cyrillic and Greek letters that look like Latin ones.
+# Maps Cyrillic and Greek letters to the Latin letters that they look like.
 _LOOK_ALIKE: Final = str.maketrans(
     "аеорсухіјѕԁһԛԝкмтн" + "αορνικυετ",
     "aeopcyxijsdhqwkmth" + "aopvikuet",
 )
-# Up to four words between a verb and its object.
+# Allows up to four words between a verb and its object.
 _GAP: Final = r"(?: \w++){0,4}? "
-# Objects: things that only a model has, and things that characters also have, which count only
-# after certain words.
+# The objects of suspicious verbs. Some only a model has, such as prompts. Others a character may
+# have too, so they count only after certain words.
 _ORDERS: Final = (
     r"(?:instruction|prompt|guideline|constraint|restriction|programming)\w*"
     r"|(?:previous|prior|above|preceding|earlier|all|any|your|these)"
@@ -49,7 +49,7 @@ _ORDERS: Final = (
 
 
 def _about(verb: str, thing: str) -> re.Pattern[str]:
-    """Compile a pattern for a verb with its object a few words later."""
+    """Compile a pattern that matches a verb with its object a few words later."""
     return re.compile(rf"\b(?:{verb}){_GAP}(?:{thing})")
 
 
@@ -57,7 +57,8 @@ def _words(words: str) -> re.Pattern[str]:
     return re.compile(rf"\b(?:{words})\b")
 
 
-# Each row: a word that the text must contain before the slower pattern is tried, and the pattern.
+# Each row is a fixed string and a pattern. The slower pattern is only tried on texts that contain
+# the string.
 OVERRIDES: Final[tuple[tuple[str, re.Pattern[str]], ...]] = (
     ("ignor", _about("ignore|ignoring", _ORDERS)),
     ("disregard", _about("disregard|disregarding", _ORDERS)),
@@ -93,7 +94,7 @@ OVERRIDES: Final[tuple[tuple[str, re.Pattern[str]], ...]] = (
     ("uncensored", _words("uncensored (?:ai|mode|model|assistant|responses?)")),
     ("ai language model", _words("(?:as|not) an ai language model")),
     ("content policy", _words("content policy")),
-    # German, French, Spanish, Portuguese, Italian, Dutch, Polish
+    # Patterns for German, French, Spanish, Portuguese, Italian, Dutch and Polish.
     ("ignorier", _about(r"ignorier\w*", r"anweisung\w*|regeln|befehle?")),
     ("vergiss", _about("vergiss", r"anweisung\w*|regeln|befehle?")),
     ("instructions", _about("ignorez|oublie|oubliez", "instructions")),
@@ -102,22 +103,24 @@ OVERRIDES: Final[tuple[tuple[str, re.Pattern[str]], ...]] = (
     ("istruzioni", _about(r"ignor\w+|dimentic\w+", "istruzioni")),
     ("instructies", _about(r"negeer\w*|vergeet", "instructies")),
     ("instrukcje", _about("zignoruj|ignoruj", "instrukcje")),
-    # Russian, Chinese, Japanese, Korean: these patterns rely on no spaces
+    # Patterns for Russian, Chinese, Japanese and Korean, most of which do not expect spaces between
+    # words.
     ("инструкции", re.compile(r"(?:игнорируи\w*|забудь\w*) [^.]{0,40}инструкции")),
     ("忽略", re.compile("忽略[^。]{0,12}(?:指令|指示|规则|提示|要求|说明)")),
     ("無視", re.compile("(?:指示|命令|ルール|プロンプト)[^。]{0,6}無視")),
     ("무시", re.compile("(?:지시|명령|규칙|프롬프트)[^.]{0,6}무시")),
 )
-# Phrases without spaces, for text whose l e t t e r s are spaced out.
+# Phrases without spaces, which are searched in text whose letters are separated, as in "i g n o r
+# e".
 SQUEEZED: Final = (
     *("ignoreprevious", "ignoreall", "ignoretheabove", "previousinstructions", "systemprompt"),
     *("developermode", "jailbreak", "doanythingnow", "youarenow", "disregard"),
 )
 APART: Final = re.compile(r"(?<!\w)(?:\w[\s._*~-]{1,3}+){7,}+\w?")
 
-# The marks of chat templates between speakers, and headings that imitate them. Each row: a string
-# that the text must contain, and the pattern. Letter case is ignored only inside the patterns: a
-# pattern that begins with a fixed character is much faster.
+# The marks that chat templates put between speakers, and headings that imitate these marks. Each
+# row is a string that the text must contain, and a pattern. The patterns ignore letter case only in
+# their inner parts, because a pattern that begins with a fixed character is much faster.
 ROLE_MARKS: Final[tuple[tuple[str, re.Pattern[str]], ...]] = (
     ("<|", re.compile(r"<\|(?i:[a-z_]{2,30}\|>)")),
     ("[", re.compile(r"\[(?i:/?(?:INST|SYSTEM_PROMPT|AVAILABLE_TOOLS|TOOL_CALLS)\])")),
@@ -137,7 +140,7 @@ ROLE_MARKS: Final[tuple[tuple[str, re.Pattern[str]], ...]] = (
         re.compile(r"^[ \t>*_]{0,8}(?i:system|assistant|developer)[*_ ]{0,4}:", re.MULTILINE),
     ),
 )
-# Orders to the player of the character, not to the character.
+# Matches orders to the player of the character (out of character), not to the character.
 OUT_OF_CHARACTER: Final = re.compile(r"\bOOC\b[ \t]{0,4}:|[\[({][ \t]{0,4}OOC\b", re.IGNORECASE)
 
 
@@ -150,7 +153,7 @@ def plain(text: str) -> str:
 
 
 def spellings(text: str) -> Iterator[str]:
-    """Yield the normalised text, and a version with Latin letters for look-alikes if it differs."""
+    """Yield the normalised text, then its version with Latin look-alikes if that differs."""
     written = plain(text)
     yield written
     if not written.isascii() and (latin := written.translate(_LOOK_ALIKE)) != written:
@@ -172,7 +175,7 @@ SuspicionKind = Literal[
     "last_word",
     "speaks_as",
 ]
-# Descriptions of the kinds, in the order of the report.
+# The descriptions of the kinds of suspicion, in the order of the report.
 MEANS: Final[dict[SuspicionKind, str]] = {
     "override": "words that try to override instructions",
     "role_marks": "marks of a chat template, which fake another speaker",
@@ -191,17 +194,18 @@ MEANS: Final[dict[SuspicionKind, str]] = {
 MENDABLE: Final[frozenset[SuspicionKind]] = frozenset(
     {"override", "role_marks", "name", "invisible", "markup"}
 )
-"""The kinds that the author of a card can mend, which lints report too."""
+"""The kinds that the author of a card can fix; lints report these kinds too."""
 MOST_SIGHTINGS: Final = 20
-_PART: Final = 4_000  # characters of a text that are searched at a time
-_OVERLAP: Final = 300  # characters of the next part that are searched with them
+_PART: Final = 4_000  # the number of characters that are searched at a time
+# the number of characters of the next part that are searched together with a part
+_OVERLAP: Final = 300
 _EXCERPT: Final = 60
 _LARGEST_DATA: Final = 200
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Sighting:
-    """One place of a suspicion: the path of a field or an entry, and a few words from it.
+    """The place of a suspicion: the path of a field or entry, and a few words from its text.
 
     The words are raw text of the file, so the caller must escape them for display.
     """
@@ -212,7 +216,7 @@ class Sighting:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Suspicion:
-    """All sightings of one kind: their number, and the first of them."""
+    """All sightings of one kind of suspicion: how many there are, and the first ones."""
 
     kind: SuspicionKind
     count: int
@@ -220,7 +224,7 @@ class Suspicion:
 
     @property
     def text(self) -> str:
-        """The description of the kind."""
+        """The description of this kind of suspicion."""
         return MEANS[self.kind]
 
 
@@ -240,7 +244,7 @@ def group_sightings(found: Iterable[Raised]) -> tuple[Suspicion, ...]:
 
 
 def find_in_text(text: str, where: str) -> Iterator[Raised]:
-    """Yield the suspicions about a text, each kind once with the first words that raised it."""
+    """Yield each kind of suspicion about a text once, with the first words that raised it."""
     seen: set[SuspicionKind] = set()
     for reading in _readings(text):
         for start in range(0, max(len(reading), 1), _PART):
@@ -256,7 +260,7 @@ def find_in_text(text: str, where: str) -> Iterator[Raised]:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class _LoadedDice(Dice):
-    """Dice that always give the same number, so a macro makes a known choice."""
+    """Dice that always roll the same number, so the choice of a random macro is known."""
 
     share: float
 
@@ -270,16 +274,16 @@ class _LoadedDice(Dice):
         return self.share
 
 
-# Dice that choose the first of a macro's options, and dice that choose the last.
+# Two sets of dice: with the first, random macros choose their first option, else their last.
 _DICE: Final = tuple(
     _LoadedDice(turn="", conversation="", share=share) for share in (0, 1 - 2**-53)
 )
-# The value of `{{original}}` in a game without texts of its own.
+# The value of `{{original}}` in a game that has no texts of its own.
 _EMPTY: Final = {"original": ""}
 
 
 def _readings(text: str) -> Iterator[str]:
-    """Yield the text as written, and with its macros expanded if they can build other words.
+    """Yield the text as written, and the text with macros expanded if macros can build words.
 
     Macros can hide a phrase: `ig{{// }}nore`, `{{reverse:erongi}}`.
     """
@@ -290,7 +294,7 @@ def _readings(text: str) -> Iterator[str]:
         yield _FILLER.sub(lambda filler: filler[0][:_FILLED] + filler[0][-_FILLED:], reading)
 
 
-# Macros that can build words; other macros give names, which stay as written.
+# Matches macros that can build words. Other macros only insert names, so they need no expanding.
 _WORD_MAKING: Final = re.compile(
     r"\{\{\s*(?://|(?:random|pick|roll|reverse|comment|hidden_key|outlet)\s*:|roll\s"
     r"|(?:set|add|inc|dec|get)(?:global)?var\s*:|(?:original|trim|newline|noop)\s*\}\})",
@@ -299,19 +303,20 @@ _WORD_MAKING: Final = re.compile(
 
 
 _FILLED: Final = 30
-# A run of spaces, marks and invisible characters that could push two words into different parts.
+# Matches long runs of spaces, marks and invisible characters. Such a run could separate two words
+# so far that no searched part contains both.
 _FILLER: Final = re.compile(
     rf"[\W_\u034f\u115f\u1160\u17b4\u17b5\u3164\ufe00-\ufe0f\uffa0]{{{2 * _FILLED},}}+"
 )
 
 
 def find_in_name(name: str, where: str) -> Iterator[Raised]:
-    """Yield the suspicion about a name that would pass for another speaker in a prompt."""
+    """Yield a suspicion if a name could be taken for another speaker in a prompt."""
     if any(plain(one).strip() in _TAKEN for one in (name, *spellings(name))):
         yield "name", Sighting(where=where, excerpt=name[:_EXCERPT])
 
 
-# Names that prompts and games use for roles and staff.
+# Names that prompts and games use for roles and staff, so characters should not have them.
 _TAKEN: Final = frozenset(
     {
         *("system", "assistant", "user", "developer", "human", "tool", "system prompt"),
@@ -325,7 +330,7 @@ Search = Callable[[str], TextSpan | None]
 
 
 def _find_override(part: str) -> TextSpan | None:
-    """Find the first phrase of `OVERRIDES`, whatever its spelling."""
+    """Find the first phrase of `OVERRIDES`, also if it is disguised by its spelling."""
     for spelling in spellings(part):
         for needle, pattern in OVERRIDES:
             if needle in spelling and (found := pattern.search(spelling)):
@@ -338,9 +343,10 @@ def _find_override(part: str) -> TextSpan | None:
 
 
 def _raw_index(part: str, index: int) -> int:
-    """Return the length of the shortest prefix with `index` characters after normalising."""
+    """Return the length of the shortest prefix that has `index` characters after normalising."""
     low, high = 0, len(part)
-    while low < high:  # bisect: normalising a longer prefix never gives fewer characters
+    # binary search works: a longer prefix never has fewer characters after normalising
+    while low < high:
         middle = (low + high) // 2
         if len(plain(part[:middle])) < index:
             low = middle + 1
@@ -350,7 +356,10 @@ def _raw_index(part: str, index: int) -> int:
 
 
 def _search_for(table: Iterable[tuple[str, re.Pattern[str]]]) -> Search:
-    """Return a search for the patterns of a table; each is tried only if its needle occurs."""
+    """Return a search function for the patterns of a table.
+
+    Each pattern is only tried on a text that contains its fixed string.
+    """
     rows = tuple(table)
 
     def search(part: str) -> TextSpan | None:
@@ -370,14 +379,14 @@ def _find_invisible(part: str) -> TextSpan | None:
     return found.span() if found else None
 
 
-# Joiners are not here, because Persian words and emoji need them. Soft hyphens and variation
-# selectors are ordinary typography.
+# Matches invisible characters. It excludes joiners, which Persian words and emoji need, and soft
+# hyphens and variation selectors, which are ordinary typography.
 _HIDDEN: Final = re.compile(
     "[\u034f\u061c\u115f\u1160\u17b4\u17b5\u180e\u200b\u200e\u200f\u202a-\u202e\u2060-\u206f"
     "\u3164\ufeff\uffa0\ufff9-\ufffb\U000e0000-\U000e007f\U000e0100-\U000e01ef"
     "\x00-\x08\x0b\x0c\x0e-\x1f\x7f-\x9f]"
 )
-# Rows as in ROLE_MARKS: a needle, and a pattern that begins with a rare character.
+# Rows of a fixed string and a pattern, as in ROLE_MARKS. Patterns begin with a rare character.
 _ADDRESSES: Final = (
     ("://", re.compile(r"\b(?i:https?|ftp|wss?|file)://[^\s<>\"')\]]{1,200}")),
     ("](", re.compile(r"!\[[^\[\]\n]{0,200}\]\([^)\s]{0,200}")),
@@ -385,7 +394,8 @@ _ADDRESSES: Final = (
     ("data:", re.compile(rf"data:[a-z]{{1,20}}/[^\s\"')]{{{_LARGEST_DATA}}}")),
     ("//", re.compile(r"//(?<![:\w/]//)(?i:[a-z0-9-]{1,60}\.[a-z]{2,10}/)")),
 )
-# Evennia's colours, links and inline functions. A bar between the words of a list is not markup.
+# Matches Evennia's markup for colours, links and inline functions. A bar between words of a list
+# does not match, because it is not markup.
 _COLOUR: Final = re.compile(
     r"\|(?<![\w|]\|)(?:l[cute]|[rRgGyYbBmMcCwWxXnNhHuU](?![a-z])|\[[rRgGyYbBmMcCwWxX]|=[a-z](?!\w)"
     r"|\[?[0-5]{3}(?!\d)|\[?#[0-9a-fA-F]{6})"
@@ -402,7 +412,7 @@ _SEARCHES: Final[tuple[tuple[SuspicionKind, Search], ...]] = (
 
 
 def _excerpt(part: str, start: int, end: int) -> str:
-    """Return a few whole words around a span, on one line."""
+    """Return a few whole words around a span of text, on one line."""
     end = min(max(end, start + 1), start + 2 * _EXCERPT)
     room = max(_EXCERPT - (end - start), 0) // 2
     first, last = max(start - room, 0), min(end + room, len(part))

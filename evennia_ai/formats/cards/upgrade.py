@@ -16,7 +16,7 @@ from evennia_ai.formats.lorebooks.written import EntryFields, read_v3_entry, unr
 
 Object = dict[str, Any]
 SPEC: Final = {"spec": "chara_card_v3", "spec_version": "3.0"}
-# The members that V3 requires in a card's data, in its order, with their empty values.
+# The members that V3 requires in a card's `data`, in the order of V3, with their empty values.
 _REQUIRED: Final[Mapping[str, Callable[[], Any]]] = {
     **dict.fromkeys(("name", "description"), str),
     "tags": list,
@@ -27,7 +27,7 @@ _REQUIRED: Final[Mapping[str, Callable[[], Any]]] = {
     **dict.fromkeys(("personality", "scenario", "creator_notes"), str),
     "group_only_greetings": list,
 }
-# Optional members, which V3 does not allow to be null.
+# Optional members. V3 does not allow null for them, so a null is removed.
 _OPTIONAL: Final = (
     *("character_book", "nickname", "creator_notes_multilingual", "source", "assets"),
     *("creation_date", "modification_date"),
@@ -40,19 +40,19 @@ _ENTRY: Final[Mapping[str, Callable[[EntryFields], Any]]] = {
     "insertion_order": lambda fields: fields.order,
     "use_regex": lambda fields: fields.patterns != "none",
 }
-# The types that V3 requires for members of an entry; many files have other ones.
+# The types that V3 requires for members of an entry; many files have other types.
 _TYPES: Final[Mapping[str, tuple[type, ...]]] = {
     "keys": (list,),
     "enabled": (bool,),
     "insertion_order": (int, float),
     "use_regex": (bool,),
 }
-# Optional flags of an entry; some files have 0 and 1 for them.
+# Optional flags of an entry, for which some files have 0 and 1 instead of false and true.
 _FLAGS: Final = frozenset({"constant", "selective", "case_sensitive"})
 
 
 def upgrade_card(raw: Mapping[str, Any]) -> Object:
-    """Return a card's JSON value as V3; a book that cannot be read stays as it is."""
+    """Return a card's JSON value as V3; a book that cannot be read is not changed."""
     if raw.get("spec") is None:
         outer: Mapping[str, Any] = {}
         data = {name: value for name, value in raw.items() if name not in SPEC}
@@ -67,13 +67,13 @@ def upgrade_card(raw: Mapping[str, Any]) -> Object:
     if isinstance(data["character_version"], int | float):
         data["character_version"] = str(data["character_version"])
     if isinstance(data.get("character_book"), dict):
-        with suppress(FormatError):  # an unreadable book is exported unchanged
+        with suppress(FormatError):  # a book that cannot be read is exported unchanged
             data["character_book"] = _upgrade_book(data["character_book"])
     return {**outer, **SPEC, "data": data}
 
 
 def _upgrade_book(book: Mapping[str, Any]) -> Object:
-    """Return a card's book as V3: with a list of entries that have all required members."""
+    """Return a card's book as V3: a list of entries with all required members."""
     made: Object = {**unwrap_book(as_v3(book_of_card(book)))}
     entries = made["entries"]
     named = isinstance(entries, dict)
@@ -89,7 +89,7 @@ def _upgrade_book(book: Mapping[str, Any]) -> Object:
 
 
 def _upgrade_entry(entry: Object, name: str) -> Object:
-    """Add the members that V3 requires to an entry; unreadable members stay as they are."""
+    """Return an entry with the members that V3 requires; unreadable members are not changed."""
     fields = read_v3_entry(entry, default_uid=name, where=f"book.entries[{name}]")
     kept = unreadable_in_card(entry)
     for member, value_of in _ENTRY.items():
@@ -108,7 +108,7 @@ def _upgrade_entry(entry: Object, name: str) -> Object:
 
 
 def _with_id(entry: Object, name: str) -> Object:
-    """Return an entry with an id. Without a readable one it gets its `uid`, or else its name."""
+    """Return an entry with an id: its readable id, else its `uid`, else its name in the file."""
     if entry.get("id") is not None and "id" not in unreadable_in_card(entry):
         return {**entry}
     uid = read_v3_entry(entry, default_uid=name, where=f"book.entries[{name}]").uid

@@ -35,7 +35,7 @@ _NOTE_PARTS: Final = ("depth", "role")
 MOST_TAGS: Final = 100
 
 WORDS: Final = (*_TEXTS, *_LISTS, _TAGS, _DEPTH_PROMPT)
-"""The words for the fields that builders can edit."""
+"""The words with which builders name the fields that they can edit."""
 
 _BY_STANDARD: Final = {name: word for word, name in {**_TEXTS, **_LISTS}.items()}
 
@@ -46,7 +46,10 @@ class CardField:
 
     word: str
     part: str = ""
-    """The number of a greeting, counted from 1, or "depth" or "role" of `depth_prompt`."""
+    """The part of the field, "" for the whole field.
+
+    It is the number of a greeting, counted from 1, or "depth" or "role" of `depth_prompt`.
+    """
 
     def __str__(self) -> str:
         return f"{self.word}/{self.part}" if self.part else self.word
@@ -70,7 +73,7 @@ def field_named(text: str) -> CardField:
             raise FormatError("card", f"name a greeting by its number: {word}/1")
         if int(part):
             return CardField(word, str(int(part)))
-        if word == "greeting":  # greeting 0 is the first message
+        if word == "greeting":  # `greeting` without a number, or with 0, means the first message
             return CardField("first_message")
         raise FormatError("card", f"greetings for groups are counted from 1: {word}/1")
     if part and (word != _DEPTH_PROMPT or part not in _NOTE_PARTS):
@@ -80,7 +83,7 @@ def field_named(text: str) -> CardField:
 
 
 def text_of(card: Card, field: CardField) -> str:
-    """Return the text of a field as builders type it, "" for an empty field."""
+    """Return the text of a field in the form that builders type, "" for an empty field."""
     if field.word in _LISTS:
         known = getattr(card, _LISTS[field.word])
         return known[int(field.part) - 1] if int(field.part) <= len(known) else ""
@@ -92,7 +95,9 @@ def text_of(card: Card, field: CardField) -> str:
 
 
 def with_text(card: Card, field: CardField, text: str) -> Card:
-    """Return the card with another text in one field; "" empties it or removes a greeting.
+    """Return a copy of the card with another text in one field.
+
+    The text "" empties the field, or removes a greeting.
 
     Raises:
         FormatError: the field cannot have this text.
@@ -120,7 +125,7 @@ def new_card(name: str, *, description: str = "", creator: str = "") -> Card:
 
 
 def fields_of(card: Card) -> Iterator[CardField]:
-    """Yield every field of this card that can be edited, including each of its greetings."""
+    """Yield every field that can be edited in this card, including each of its greetings."""
     for word in WORDS:
         known = getattr(card, _LISTS[word]) if word in _LISTS else None
         if known is None:
@@ -130,11 +135,15 @@ def fields_of(card: Card) -> Iterator[CardField]:
 
 
 def keeps_greetings(old: Card, new: Card) -> bool:
-    """True if each number refers to the same greeting in both cards, which may have a new text."""
+    """True if each greeting number refers to the same greeting in both cards.
+
+    The text of that greeting may differ.
+    """
     before, after = greetings(old), greetings(new)
     if len(before) == len(after):
         return len(old.group_only_greetings) <= len(new.group_only_greetings)
-    # A greeting was added at the end; group greetings, which are counted last, would have moved.
+    # A greeting was added at the end. The numbers of group greetings come last, so they would have
+    # shifted.
     return after[: len(before)] == before and not old.group_only_greetings
 
 

@@ -1,6 +1,6 @@
 """Findings for the import report: parts of a card that are ignored, clamped or neutralised.
 
-Each finding is a sentence. Nothing here changes the card.
+Each finding is a sentence. The functions here do not change the card.
 """
 
 import re
@@ -30,19 +30,20 @@ from evennia_ai.formats.lorebooks.editing.without_effect import (
 from evennia_ai.formats.lorebooks.other_programs import read_risu_lines
 
 MOST_NAMES: Final = 8
-# Members of a V3 card's data that are read, or known and only kept.
+# Members of `data` in a V3 card that are read, or that are known and only kept. Other members are
+# reported as unknown.
 _KNOWN: Final = frozenset(
     {*DATA_FIELDS, "creation_date", "modification_date", "source", "spec", "spec_version", "data"}
 )
 _READ_EXTENSIONS: Final = frozenset({"depth_prompt", "world"})
-# Extensions that hold scripts of other programs.
+# Extensions that hold scripts of other programs, which this package never runs.
 _SCRIPTED: Final = frozenset({"risuai", "regex_scripts", "tavern_helper", "TavernHelper_scripts"})
-# The fields in which `{{original}}` means the game's own text.
+# The fields in which `{{original}}` is replaced with the game's own text.
 _WITH_ORIGINAL: Final = frozenset({"system_prompt", "post_history_instructions"})
 
 
 def list_ignored(found: CardImport) -> Iterator[str]:
-    """Yield what is only kept for the export, and the macros that are sent unexpanded."""
+    """Yield a sentence for each part that is only kept for the export, and each unknown macro."""
     card = found.card
     yield from list_card_extensions(card)
     yield from list_card_macros(card)
@@ -64,7 +65,7 @@ def list_ignored(found: CardImport) -> Iterator[str]:
 
 
 def list_card_extensions(card: Card) -> tuple[str, ...]:
-    """Return a sentence for each SillyTavern extension that the card or its book is made for."""
+    """Return a sentence for each SillyTavern extension that the card or its book relies on."""
     own = (text for _, text in card_texts(card))
     return list_wanted_extensions((*own, *entry_texts(card.character_book)), card.extensions)
 
@@ -78,7 +79,7 @@ def list_card_macros(card: Card) -> Iterator[str]:
 
 
 def list_clamped(card: Card, book: Lorebook | None) -> Iterator[str]:
-    """Yield a sentence for each kind of depth that no history has."""
+    """Yield a sentence for each kind of depth that exceeds the possible depths of a history."""
     note = card.extensions.get("depth_prompt")
     depth = note.get("depth") if isinstance(note, dict) else None
     if isinstance(depth, str) and re.fullmatch(r"-?[0-9]{1,9}", depth.strip()):
@@ -96,7 +97,7 @@ def list_clamped(card: Card, book: Lorebook | None) -> Iterator[str]:
 
 
 def list_neutralised(card: Card, book: Lorebook | None, *, grants: Grants) -> Iterator[str]:
-    """Yield what the card asks for and does not get."""
+    """Yield a sentence for each request of the card that is not granted."""
     if "system_prompt" not in grants and card.system_prompt.strip():
         yield "system_prompt is left out"
     if "after_history" not in grants and card.post_history_instructions.strip():
@@ -131,13 +132,14 @@ def _list_neutralised_lore(book: Lorebook, grants: Grants) -> Iterator[str]:
 
 
 def _list_ignored_decorators(card: Card) -> Iterator[str]:
-    """Yield a sentence for each decorator line that has no effect, with the number of entries."""
+    """Yield a sentence for each kind of ignored decorator line, with the number of its entries."""
     try:
         book = unwrap_book(book_of_card(card.character_book or {}))
-    except FormatError:  # the notices of the book report it
+    except FormatError:  # the notices on the book already report this error
         return
     seen: Counter[str] = Counter()
-    known: dict[str, frozenset[str]] = {}  # by head: many entries begin with the same lines
+    # a cache by the leading lines, because many entries begin with the same ones
+    known: dict[str, frozenset[str]] = {}
     for _, entry in entries_in_order(book["entries"]):
         content = entry.get("content") if isinstance(entry, dict) else None
         if isinstance(content, str) and has_decorators(content):
@@ -153,7 +155,7 @@ def _list_ignored_decorators(card: Card) -> Iterator[str]:
 
 
 def _clamped_entry(entry: LoreEntry) -> str:
-    """Say how the depth of an entry is clamped, "" if it is not."""
+    """Describe how the depth of an entry is clamped, "" if it is not clamped."""
     asked = entry.depth if entry.asked_depth is None else entry.asked_depth
     if asked is None or (entry.from_oldest and asked >= 0):
         return ""
@@ -163,7 +165,10 @@ def _clamped_entry(entry: LoreEntry) -> str:
 
 
 def _clamped_depth(depth: int, *, exact: bool = True) -> str:
-    """Say how a depth is clamped, "" if it is not; without `exact` for all large depths alike."""
+    """Describe how a depth is clamped, "" if it is not clamped.
+
+    Without `exact`, all depths that are too large get the same description.
+    """
     if depth >= TOP_FROM:
         named = f"depth {min(depth, MAX_DEPTH)}" if exact else f"a depth of {TOP_FROM} or more"
         return f"{named} is deeper than a history is, so it is the top of it"

@@ -14,7 +14,7 @@ from evennia_ai.formats.cards.suspicions import Suspicion
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Identity:
-    """Facts about a card; only its names ever reach a prompt."""
+    """Facts about a card; only the names among them can reach a prompt."""
 
     name: str
     nickname: str
@@ -35,16 +35,16 @@ class Identity:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class TextPart:
-    """A text of the card that becomes a component."""
+    """A text of the card that becomes a component, with its place in the prompt."""
 
     field: str
     key: str
     id: int
     tokens: int
     place: str
-    """Its place in the prompt with the present grants, "" if it is left out."""
+    """The text's place in the prompt with the present grants, "" if the text is left out."""
     granted: str = ""
-    """Its place with `grant` added; "" if no grant is missing."""
+    """The place that the text would get with `grant`; "" if no grant is missing."""
     grant: Grant | None = None
 
 
@@ -60,7 +60,10 @@ class GreetingPart:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class LorePlace:
-    """The lore entries that ask for one place (`wanted`) and get another or the same (`place`)."""
+    """The number and size of lore entries that request the same place and get the same place.
+
+    `wanted` is the requested place and `place` the actual one.
+    """
 
     wanted: str
     entries: int
@@ -70,7 +73,7 @@ class LorePlace:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class EntryRow:
-    """A lore entry that a builder should look at; `text` is its beginning."""
+    """A lore entry that a builder should check; `text` is the beginning of its content."""
 
     uid: str
     name: str
@@ -82,33 +85,33 @@ class EntryRow:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class BookAccount:
-    """The card's lorebook in numbers, which count only usable entries unless stated otherwise."""
+    """The card's lorebook in numbers. They count only usable entries unless stated otherwise."""
 
     label: str
     entries: int
-    """All entries."""
+    """The number of all entries, usable or not."""
     disabled: int
     refused: int
     usable: int
-    """Entries that are neither disabled nor refused."""
+    """The number of entries that are neither disabled nor refused."""
     tokens: int
     constants: int
-    """Entries that are active in every turn."""
+    """The number of entries that are active in every turn."""
     always: int
-    """Tokens of the entries that are active in every turn."""
+    """The total tokens of the entries that are active in every turn."""
     by_depth: int
     pattern_keys: int
     asked_budget: int | None
     places: tuple[LorePlace, ...]
     rows: tuple[EntryRow, ...]
-    """The first of the entries that a builder should look at."""
+    """The first of the entries that a builder should check."""
     standing_out: int
-    """The number of entries that a builder should look at."""
+    """The number of entries that a builder should check."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class GrantUse:
-    """A grant that would change something for this card."""
+    """A grant that would change something for this card, with its effect."""
 
     grant: Grant
     gives: str
@@ -117,7 +120,7 @@ class GrantUse:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ImportReport:
-    """A description of a card, of its effects on prompts, and of everything suspicious in it."""
+    """A description of a card, its effects on prompts, and all suspicious content in it."""
 
     identity: Identity
     grants: Grants
@@ -125,7 +128,7 @@ class ImportReport:
     """The name of the token counter."""
     limit_tokens: int | None
     prompt_tokens: int
-    """Tokens of the texts that are in every prompt, including lore that is always active."""
+    """The total tokens of the texts in every prompt, including always active lore."""
     parts: tuple[TextPart, ...]
     greetings: tuple[GreetingPart, ...]
     book: BookAccount | None
@@ -161,7 +164,8 @@ _MOST_LINES: Final = 12
 _MOST_PLACES: Final = 5
 _NOTE_LINES: Final = 6
 _FIELD_COLUMNS: Final = 25
-_NAME: Final = 100  # characters of the creator's name and of the version
+# the number of characters that the report shows of the creator's name and of the version
+_NAME: Final = 100
 
 Item = TypeVar("Item")
 
@@ -256,7 +260,7 @@ def _lore_lines(book: BookAccount | None) -> Iterator[str]:
 
 
 def warning_lines(suspicions: Sequence[Suspicion], *, kind: str = "card") -> Iterator[str]:
-    """Yield lines about what is suspicious in this kind of file, or that nothing is."""
+    """Yield lines about suspicious content in a file of this kind, or that there is none."""
     if not suspicions:
         yield f"Warnings: none. That is no promise: read the {kind}."
         return
@@ -270,7 +274,7 @@ def warning_lines(suspicions: Sequence[Suspicion], *, kind: str = "card") -> Ite
 
 
 def grant_lines(uses: Sequence[GrantUse]) -> Iterator[str]:
-    """Yield lines about what each useful grant would give."""
+    """Yield lines that describe the effect of each useful grant."""
     if not uses:
         yield "Grants: it has no use for any."
         return
@@ -281,7 +285,7 @@ def grant_lines(uses: Sequence[GrantUse]) -> Iterator[str]:
 
 
 def titled_lines(title: str, sentences: Sequence[str]) -> Iterator[str]:
-    """Yield sentences as a list with a title, or nothing if there are none."""
+    """Yield the sentences as a list below a title; yield nothing if there are none."""
     if sentences:
         yield f"{title}:"
         yield from cut_lines(sentences, _MOST_LINES, item_lines)
@@ -290,7 +294,7 @@ def titled_lines(title: str, sentences: Sequence[str]) -> Iterator[str]:
 def cut_lines(
     items: Sequence[Item], most: int, lines_of: Callable[[Item], Iterable[str]]
 ) -> Iterator[str]:
-    """Yield the lines of the first items and the number of the others."""
+    """Yield the lines of the first `most` items, and a line with the number of omitted items."""
     for item in items[:most]:
         yield from lines_of(item)
     yield from more_lines(len(items) - most)
@@ -303,7 +307,7 @@ def more_lines(number: int, indent: int = 2) -> Iterator[str]:
 
 
 def item_lines(text: str, indent: int = 2) -> Iterator[str]:
-    """Yield a text as wrapped lines below a title, with control characters made visible."""
+    """Yield a text as indented, wrapped lines, with control characters made visible."""
     first, *others = wrapped(text, WIDTH - indent - 2)
     yield f"{' ' * indent}{first}"
     yield from (f"{' ' * (indent + 2)}{line}" for line in others)

@@ -1,4 +1,4 @@
-"""Build the import report of a card, including everything suspicious in it. Nothing is stored."""
+"""Build the import report of a card, including suspicious content. Nothing is stored."""
 
 from collections.abc import Iterable, Iterator, Sequence
 from typing import Final
@@ -44,13 +44,14 @@ from evennia_ai.formats.cards.suspicions import (
     group_sightings,
 )
 
-_STEP: Final = 200  # entries between two reports of progress
-# A text of the card that takes more than this part of a prompt (1/4) is reported.
+_STEP: Final = 200  # the number of entries after which progress is reported
+# A text of the card that takes more than 1/4 of a prompt is reported.
 _SHARE: Final = 4
-# Parsing patterns is slow, so only the first ones of a card are parsed, up to so many characters.
+# Parsing regular expressions is slow, so keys are parsed only up to this total number of
+# characters.
 _PATTERN_CHARACTERS: Final = 60_000
 _USUAL_RULES: Final = ActivationRules()
-_AND_MORE: Final = "and "  # begins the notice with the number of further notices
+_AND_MORE: Final = "and "  # the first word of the notice that counts omitted notices
 
 
 def import_report(
@@ -135,12 +136,12 @@ def _identity(found: CardImport, size_bytes: int | None, lore_entries: int) -> I
 
 
 def _always_tokens(parts: Iterable[TextPart], book: BookAccount | None) -> int:
-    """Count the tokens in every prompt: of the card's texts, and of lore that is always active."""
+    """Count the tokens that every prompt has from the card: its texts and always active lore."""
     return sum(part.tokens for part in parts if part.place) + (book.always if book else 0)
 
 
 def _find_suspicions(card: Card, book: Lorebook | None, *, progress: Progress) -> Iterator[Raised]:
-    """Yield everything suspicious in the card's names, texts and lore entries."""
+    """Yield all suspicious content in the card's names, texts and lore entries."""
     yield from find_in_name(card.name, "name")
     yield from find_in_name(card.nickname, "nickname")
     for where, text in card_texts(card):
@@ -165,7 +166,7 @@ def _find_suspicions(card: Card, book: Lorebook | None, *, progress: Progress) -
 
 
 def _find_in_settings(entry: LoreEntry, where: str) -> Iterator[Raised]:
-    """Yield suspicious wishes of an entry: about its activation, budget, place and role."""
+    """Yield suspicious settings of an entry: for its activation, budget, place and role."""
     if entry.gates.forced:
         yield "forced", Sighting(where=where, excerpt="@@activate")
     if entry.ignore_budget:
@@ -177,14 +178,17 @@ def _find_in_settings(entry: LoreEntry, where: str) -> Iterator[Raised]:
 
 
 class _PatternChecker:
-    """A parser of keys that are regular expressions, which parses each key only once."""
+    """A parser of keys that are regular expressions, which parses each distinct key only once."""
 
     def __init__(self) -> None:
         self._known: dict[str, str] = {}
         self._left = _PATTERN_CHARACTERS
 
     def check_entry(self, entry: LoreEntry, where: str) -> Iterator[Raised]:
-        """Yield one sighting for an entry with such keys, of a refused key if there is one."""
+        """Yield at most one sighting for an entry with regular expressions as keys.
+
+        A refused key is preferred as the sighting.
+        """
         keys = pattern_keys(entry)
         if not keys:
             return
@@ -194,7 +198,10 @@ class _PatternChecker:
         yield "regex", Sighting(where=where, excerpt=f"{shown} {problem}".rstrip())
 
     def _problem(self, key: str) -> str:
-        """Return why a key is refused, "" if it runs or is over the limit of parsed keys."""
+        """Return the reason why a key is refused, "" if it is valid.
+
+        The result is also "" once the total length of parsed keys is over the limit.
+        """
         if key not in self._known:
             if self._left < len(key):
                 return ""
@@ -211,7 +218,7 @@ def _find_oversized(
     limit_tokens: int,
     rules: ActivationRules,
 ) -> Iterator[Raised]:
-    """Yield the texts that take more than their share of a prompt of `limit_tokens`."""
+    """Yield each text that takes more than its share of a prompt of `limit_tokens`."""
     sizes = [(part.field, part.tokens, limit_tokens // _SHARE) for part in parts]
     always = _always_tokens(parts, book)
     sizes.append(("all that is in every prompt", always, limit_tokens // 2))
@@ -226,7 +233,10 @@ def _find_oversized(
 
 
 def _lore_notices(book: Lorebook | None) -> list[str]:
-    """Return the notices on the book; those on decorators are among the neutralised."""
+    """Return the notices on the book, except those on decorators.
+
+    The report lists these among the neutralised parts.
+    """
     notices = [notice for notice in (book.notices if book else ()) if ": @@" not in notice]
     if all(notice.startswith(_AND_MORE) for notice in notices):
         return []

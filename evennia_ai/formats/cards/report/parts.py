@@ -29,7 +29,8 @@ from evennia_ai.formats.cards.report.import_report import (
     TextPart,
 )
 
-# Reports call this depth and deeper ones the top of the history, as few histories are longer.
+# The report calls this depth and all deeper ones the top of the history, because few histories are
+# longer.
 TOP_FROM: Final = 1_000
 MOST_GREETINGS: Final = 1_000
 _TEXTS: Final = (
@@ -37,7 +38,7 @@ _TEXTS: Final = (
     *("system_prompt", "post_history_instructions"),
 )
 _POST_HISTORY: Final = "post_history_instructions"
-# By the key of a component: the field of the card, and the grant that its place depends on.
+# By component key: the card's field, and the grant that the place of the field depends on.
 _FIELDS: Final[Mapping[str, tuple[str, Grant]]] = {
     "card_system_prompt": ("system_prompt", "system_prompt"),
     **{key: (field, "fields") for key, field in FIELDS.items()},
@@ -49,7 +50,7 @@ _FIELDS: Final[Mapping[str, tuple[str, Grant]]] = {
 def text_parts(
     card: Card, *, grants: Grants, counter: TokenCounter, post_history_depth: int = DEFAULT_DEPTH
 ) -> tuple[TextPart, ...]:
-    """Return the card's texts in the order in which it wants them, without empty ones."""
+    """Return the card's texts without empty ones, in the order that the card requests."""
     granted_now = card_components(card, grants=grants, post_history_depth=post_history_depth)
     now = {one.key: one for one in granted_now}
     made = []
@@ -90,7 +91,7 @@ def greeting_parts(card: Card, *, counter: TokenCounter) -> tuple[GreetingPart, 
 def card_texts(card: Card) -> Iterator[tuple[str, str]]:
     """Yield the path and text of every field that can reach a prompt, without lore.
 
-    Of each list of greetings these are the first `MOST_GREETINGS`.
+    Only the first `MOST_GREETINGS` of each list of greetings are included.
     """
     yield from ((field, getattr(card, field)) for field in _TEXTS)
     for field in ("alternate_greetings", "group_only_greetings"):
@@ -102,7 +103,7 @@ def card_texts(card: Card) -> Iterator[tuple[str, str]]:
 
 
 def note_role(card: Card) -> str:
-    """Return the role that the card wants for its note at a depth, "" without a note."""
+    """Return the role that the card requests for its depth prompt, "" if it has none."""
     made = card_components(card, grants=ALL_GRANTS)
     return next((one.role for one in made if one.key == "card_depth_prompt"), "")
 
@@ -120,16 +121,16 @@ def _role_words(role: str) -> str:
 
 
 def _depth_words(depth: int) -> str:
-    """Describe a depth from the newest message in the words that commands accept."""
+    """Describe a depth from the newest message in words that the commands accept."""
     if depth >= TOP_FROM:
         return "top of the history"
     return "bottom of the history" if depth <= 0 else f"depth {depth} in the history"
 
 
 MOST_ROWS: Final = 12
-_STEP: Final = 500  # entries between two reports of progress
-_LARGE: Final = 400  # an entry of more tokens is called long
-_SHOWN: Final = 40  # characters of an entry's text
+_STEP: Final = 500  # the number of entries after which progress is reported
+_LARGE: Final = 400  # an entry with more tokens is reported as long
+_SHOWN: Final = 40  # the number of characters of an entry's text that the report shows
 _PLACES: Final[dict[Position, str]] = {
     "before": f"before the character (ID {PLUGGABLE_IDS['world_info_before']})",
     "after": f"after the character (ID {PLUGGABLE_IDS['world_info_after']})",
@@ -144,12 +145,13 @@ _PLACES: Final[dict[Position, str]] = {
 def book_account(
     book: Lorebook, *, grants: Grants, counter: TokenCounter, progress: Progress
 ) -> BookAccount:
-    """Count what is in a book and where its entries go."""
+    """Count the entries of a book by state and place, and select those a builder should check."""
     tokens = list(_count_entries(book, counter, progress))
     usable = [entry for entry in book.entries if entry.is_usable]
     always = [entry for entry in usable if entry.constant or entry.gates.forced]
     rows = [row for entry in usable if (row := _row(entry, tokens[entry.index], grants)).why]
-    rows.sort(key=lambda row: (-len(row.why), -row.tokens))  # stable: then as in the file
+    # the sort is stable, so equal rows stay in the order of the file
+    rows.sort(key=lambda row: (-len(row.why), -row.tokens))
     return BookAccount(
         label=book.label,
         entries=len(book.entries),
@@ -177,9 +179,9 @@ def pattern_keys(entry: LoreEntry) -> list[str]:
 
 
 def speaks_as(entry: LoreEntry) -> bool:
-    """True if an entry asks to speak as the assistant, or as the system by a decorator.
+    """True if an entry requests the role assistant, or by a decorator the role system.
 
-    Without a decorator the role system means nothing: programs write it into every entry.
+    Without a decorator the role system is not reported, because programs write it into every entry.
     """
     by_decorator = any(name == "role" for name, _ in entry.decorators)
     return entry.role == "assistant" or (by_decorator and entry.role != "user")
@@ -195,7 +197,10 @@ def _count_entries(book: Lorebook, counter: TokenCounter, progress: Progress) ->
 
 
 def _places(entries: Iterable[LoreEntry], tokens: list[int], grants: Grants) -> Iterator[LorePlace]:
-    """Yield the places that entries ask for, those with most tokens first."""
+    """Yield the requested and actual places of entries, with numbers of entries and tokens.
+
+    Places with the most tokens come first.
+    """
     found: dict[tuple[str, str], list[int]] = {}
     for entry in entries:
         wanted = f"{_position_words(entry)}, {_role_words(entry.role)}"
@@ -208,7 +213,7 @@ def _places(entries: Iterable[LoreEntry], tokens: list[int], grants: Grants) -> 
 
 
 def _entry_place(entry: LoreEntry, grants: Grants) -> str:
-    """Describe the place of an entry in the prompt, with these grants."""
+    """Describe the place that an entry gets in the prompt with these grants."""
     lacks = missing(entry, grants)
     place = "top of the history" if is_moved(entry.position, grants) else _position_words(entry)
     return f"{place}, {_role_words('user' if 'roles' in lacks else entry.role)}"
@@ -295,5 +300,8 @@ def _budget_use(entries: Sequence[LoreEntry], asked: int | None) -> str:
 
 
 def _entries(number: int, one: str, many: str) -> str:
-    """Return the number of entries with a verb in the singular (`one`) or plural (`many`)."""
+    """Return the number of entries followed by a verb.
+
+    `one` is the verb in the singular, `many` the verb in the plural.
+    """
     return f"1 lore entry {one}" if number == 1 else f"{number} lore entries {many}"
