@@ -1,11 +1,11 @@
 """Read a lorebook from the JSON of its file.
 
 The formats are Card V3 and V2 (also inside a `lorebook_v3` file), SillyTavern's world files, and
-books of other programs, which are recognised by their members and translated to V3 first.
+books of other programs. The latter are recognised by their members and translated to V3 first.
 
-Reading is lenient: fields that cannot be read become notices on the book, and only the entries that
-cannot be read are refused. `FormatError` is raised for a file that is not a book, or over a limit.
-The book does not keep the JSON of its file; the store does.
+Reading is lenient: fields that cannot be read become notices on the book, and only entries that
+cannot be read are refused. `FormatError` is raised for a file that is not a book, or is over a
+limit. The book does not keep the JSON of its file; the store does.
 """
 
 from bisect import bisect_right
@@ -46,7 +46,7 @@ _MOST_NAMED: Final = 4
 
 
 class _Book(BaseModel):
-    """The settings of a book that are read; other members are ignored."""
+    """The settings of a book that this package reads; other members are ignored."""
 
     model_config = ConfigDict(strict=True, frozen=True)
 
@@ -57,15 +57,16 @@ class _Book(BaseModel):
 
 
 def is_world_file(data: Any) -> bool:
-    """True if a file's JSON value is a world file of SillyTavern by its form."""
+    """True if the JSON value has the structure of a SillyTavern world file."""
     is_framed = isinstance(data, Mapping) and data.get("spec") == "lorebook_v3"
     return isinstance(data, Mapping) and not is_framed and isinstance(data.get("entries"), dict)
 
 
 def book_of_card(raw: Mapping[str, Any]) -> Mapping[str, Any]:
-    """Return the book inside a card as a file of Card V3, so its entries are read as the card's.
+    """Return the book inside a card in the structure of a Card V3 file.
 
-    A book without a list of entries becomes empty: tools write null or nothing for no entries.
+    Its entries are then read by the rules for cards. A book without a list of entries becomes
+    empty, because tools write null or nothing for it.
     """
     if raw.get("spec") == "lorebook_v3" and isinstance(raw.get("data"), dict):
         raw = raw["data"]
@@ -95,7 +96,8 @@ def read_book(
         absent: decorators that have no effect where the book is used, with the reason.
 
     Raises:
-        FormatError: this is not a book, it is over a limit, or our own data in it is wrong.
+        FormatError: this is not a book, it is over a limit, or data that this package adds to books
+            is invalid.
     """
     where = f"book {one_line(label)}" if label else "book"
     if attach not in ATTACH_RANK:
@@ -133,9 +135,9 @@ def read_book(
 
 
 def own_data_faults(data: Any, *, label: str) -> tuple[FormatError, ...]:
-    """Return the errors in our own data of the entries of a readable book.
+    """Return the errors in the data of `evennia_ai` in the entries of a readable book.
 
-    An import refuses only these entries. An edit refuses the whole change.
+    An import refuses only the entries with errors. An edit refuses the whole change.
     """
     where = f"book {one_line(label)}"
     found = (
@@ -183,7 +185,7 @@ def _read_entries(
         path = f"{where}.entries[{uid}]"
         said = read_fields(raw, in_world=in_world, default_uid=uid, where=path)
         made, found = build_entry(said, label=label, index=index, absent=absent)
-        uid = make_unique(made.uid, times)  # Card V3 does not promise that ids are unique
+        uid = make_unique(made.uid, times)  # Card V3 does not guarantee unique ids
         if uid != made.uid:
             made = replace(made, uid=uid, origin=f"lore:{label}#{uid}")
         entries.append(made)
@@ -200,7 +202,10 @@ def _read_entries(
 
 
 def _entries_named(uids: list[str]) -> str:
-    """Name the entries of a notice in one line; programs repeat an oddity in every entry."""
+    """Name the entries that share a notice, in one line.
+
+    Programs write the same oddity into every entry, so one notice can concern many entries.
+    """
     if len(uids) == 1:
         return f"entry {uids[0]}"
     more = len(uids) - _MOST_NAMED
@@ -208,9 +213,9 @@ def _entries_named(uids: list[str]) -> str:
 
 
 def entries_in_order(listed: list[Any] | dict[str, Any]) -> list[tuple[str, Any]]:
-    """Return entries with their names or positions, in the order in which JavaScript walks them.
+    """Return entries with their names or positions, in the order in which JavaScript iterates them.
 
-    SillyTavern is written in JavaScript, which walks whole numbers first, ascending.
+    SillyTavern is written in JavaScript, which iterates integer names first, in ascending order.
     """
     if isinstance(listed, list):
         return [(str(index), entry) for index, entry in enumerate(listed)]
@@ -218,15 +223,18 @@ def entries_in_order(listed: list[Any] | dict[str, Any]) -> list[tuple[str, Any]
 
 
 def _without_keys(entry: LoreEntry) -> LoreEntry:
-    """Return an entry of a book with too many keys: it keeps its name and is never active."""
+    """Return an entry without its keys, for a book with too many keys.
+
+    The entry keeps its name and is never active.
+    """
     return replace(entry, keys=(), secondary_keys=(), gates=NO_GATES, refused=_TOO_MANY_KEYS)
 
 
 def make_unique(uid: str, times: Counter[str]) -> str:
-    """Return the id, with a number if it is taken.
+    """Return the id, with a number appended if the id is already taken.
 
     Args:
-        times: counts the ids that are taken; it is updated.
+        times: counts how often each id was used; it is updated.
     """
     if uid not in times:
         times[uid] = 1
@@ -241,12 +249,15 @@ def make_unique(uid: str, times: Counter[str]) -> str:
 
 
 def unwrap_book(data: Any, where: str = "book") -> dict[str, Any]:
-    """Return the book without the frame of a `lorebook_v3` file; other programs' books as V3."""
+    """Return the book without the enclosing object of a `lorebook_v3` file.
+
+    A book of another program is translated to V3.
+    """
     return _read(data, where).book
 
 
 def _read(data: Any, where: str) -> Translation:
-    """Return the book without its frame, translated to V3 if another program wrote it."""
+    """Return the book without its enclosing object, translated to V3 if another program's."""
     if not isinstance(data, dict):
         problem = describe_value(data, wanted="book") or "must be an object with `entries`"
         raise FormatError("book", f"{where}: {problem}")

@@ -1,11 +1,11 @@
 """Convert books between Card V3 and SillyTavern's world files without loss.
 
-The converted book carries what the other format has no field for, in a member that the other
+Some data has no field in the other format. The converted book carries it in a member that the other
 program ignores: `evennia_ai_world` under `extensions` in V3, `evennia_ai_v3` in world files, for
-the book and for each entry. The member has the differences between the original and the result of
-converting back. A difference is only applied if converting back still gives the same value for its
-member. So an edit that was made in between wins. Books of other programs become V3, and cannot be
-converted back.
+the book and for each entry. The member lists the differences between the original and the result of
+converting back. When a book is converted back, a difference is only applied if its member has the
+same value as before. So an edit made in between wins. Books of other programs become V3, and cannot
+be converted back.
 """
 
 import json
@@ -39,7 +39,7 @@ from evennia_ai.formats.lorebooks.written import (
     respell_as_world,
 )
 
-# Differences are looked for one level deeper in this member.
+# The member in which differences are compared one level deeper.
 INSIDE: Final = "extensions"
 
 
@@ -64,7 +64,8 @@ def find_differences(
 def restore_differences(rebuilt: Mapping[str, Any], found: Any) -> dict[str, Any]:
     """Return a copy of `rebuilt` with differences applied; malformed ones are ignored.
 
-    A member that was edited since, so that it differs from the rebuilt value, keeps its edit.
+    A member that was edited after the conversion differs from the recorded value and keeps its
+    edit.
     """
     value = dict(rebuilt)
     if isinstance(value.get(INSIDE), dict):
@@ -88,7 +89,7 @@ def restore_differences(rebuilt: Mapping[str, Any], found: Any) -> dict[str, Any
 
 
 def is_same_json(one: Any, other: Any) -> bool:
-    """True if two JSON values are equal in any order of members; 1 and true differ."""
+    """True if two JSON values are equal, ignoring the order of members; 1 and true differ."""
     return json.dumps(one, sort_keys=True) == json.dumps(other, sort_keys=True)
 
 
@@ -98,15 +99,15 @@ Id = str | int | float
 IN_V3: Final = "evennia_ai_world"
 IN_WORLD: Final = "evennia_ai_v3"
 _V3_FRAME: Final[Mapping[str, Any]] = {"spec": "lorebook_v3"}
-# Members of a book with the same meaning in both formats.
+# Members of a book that have the same meaning in both formats.
 _SHARED: Final = ("name", "description", "scan_depth", "token_budget", "recursive_scanning")
 
 
 def as_v3(book: Mapping[str, Any], *, name: str = "") -> Object:
-    """Convert a book to a V3 lorebook; a V3 book stays as it is.
+    """Convert a book to a V3 lorebook; a V3 book is returned unchanged.
 
     Args:
-        name: the name of a book that has none of its own.
+        name: the name for a book that contains no name.
 
     Raises:
         FormatError: the book cannot be read.
@@ -122,7 +123,8 @@ def as_v3(book: Mapping[str, Any], *, name: str = "") -> Object:
     told = _object(head.pop(IN_WORLD, None))
     data = _v3_head(head, name=name, frame=frame, listed=listed)
     ids = [(key, _id(raw, key), raw) for key, raw in entries_in_order(listed)]
-    # SillyTavern names every entry by its number, so other names have to be kept.
+    # SillyTavern uses the id of an entry as its name in the file. Only if a book has other names,
+    # the entries must keep theirs.
     named = not all(isinstance(uid, int) and uid >= 0 and key == str(uid) for key, uid, _ in ids)
     entries = [_v3_entry(raw, uid, key if named else "") for key, uid, raw in ids]
     data = restore_differences(data, told.get("differences"))
@@ -133,7 +135,7 @@ def as_v3(book: Mapping[str, Any], *, name: str = "") -> Object:
 
 
 def as_world(book: Mapping[str, Any]) -> Object:
-    """Convert a book to a world file of SillyTavern; a world file stays as it is.
+    """Convert a book to a SillyTavern world file; a world file is returned unchanged.
 
     Raises:
         FormatError: the book cannot be read.
@@ -147,7 +149,8 @@ def as_world(book: Mapping[str, Any]) -> Object:
     entries = _world_entries(listed)
     back = list(entries.values()) if told.get("is_list") else entries
     world = restore_differences(_world_head(head), told.get("differences"))
-    given = "" if "name" in world else head.get("name") or ""  # the name that `as_v3` was given
+    # repeat the argument `name` that `as_v3` was called with
+    given = "" if "name" in world else head.get("name") or ""
     again = _v3_head(world, name=given, frame=told.get("frame"), listed=back)
     lost: Object = {}
     if found := find_differences(again, head):
@@ -161,7 +164,9 @@ def as_world(book: Mapping[str, Any]) -> Object:
 
 
 def is_world(book: Mapping[str, Any]) -> bool:
-    """True if the book is a world file; for entries in both spellings its form decides.
+    """True if the book is a world file.
+
+    If entries have both spellings, the structure of the book decides.
 
     Raises:
         FormatError: the book cannot be read.
@@ -176,7 +181,7 @@ def is_world(book: Mapping[str, Any]) -> bool:
 
 
 def _with_v3_entries(book: Mapping[str, Any]) -> Object:
-    """Convert single entries of a V3 book that a tool has spelled as in a world file."""
+    """Convert entries of a V3 book that a tool has written in the spelling of world files."""
     _, listed, _ = _apart(book)
     if not any(_is_spelled_as_world(entry) for _, entry in entries_in_order(listed)):
         return dict(book)
@@ -197,7 +202,7 @@ def _is_spelled_as_world(entry: Any) -> bool:
 
 
 def _apart(book: Mapping[str, Any]) -> tuple[Object, Listed, Object | None]:
-    """Split a book into its settings, its entries, and the frame around it."""
+    """Split a book into its settings, its entries and the object that encloses it."""
     raw = unwrap_book(book)
     head = {name: value for name, value in raw.items() if name != "entries"}
     frame = {name: value for name, value in book.items() if name != "data"}
@@ -205,7 +210,11 @@ def _apart(book: Mapping[str, Any]) -> tuple[Object, Listed, Object | None]:
 
 
 def _framed(raw: Object, frame: Any) -> Object:
-    """Put a frame around a book; FormatError if a strange frame makes it unreadable."""
+    """Put a book back into its enclosing object.
+
+    Raises:
+        FormatError: unusual members of the enclosing object make the book unreadable.
+    """
     book = {**frame, "data": raw} if isinstance(frame, Mapping) else raw
     read_book(book)
     return book
@@ -214,7 +223,10 @@ def _framed(raw: Object, frame: Any) -> Object:
 def _v3_head(
     world: Mapping[str, Any], *, name: str, frame: Object | None, listed: Listed
 ) -> Object:
-    """Return the settings of a V3 book, with what converting back to this world file would lose."""
+    """Return the settings of a V3 book.
+
+    They include the data that converting back to this world file would lose.
+    """
     data: Object = {"name": name} if name else {}
     data |= {known: world[known] for known in _SHARED if known in world}
     data["extensions"] = dict(_object(world.get("extensions")))
@@ -239,10 +251,10 @@ def _world_head(v3: Mapping[str, Any]) -> Object:
 def _v3_entry(raw: Any, uid: Id, name: str) -> Any:
     """Convert an entry of a world file to V3.
 
-    An entry that is not an object stays as it is. One in V3's spelling keeps its members.
+    An entry that is not an object is not changed. An entry in V3's spelling keeps its members.
 
     Args:
-        name: the name of the entry in the file, if that is not its id.
+        name: the name of the entry in the file if it differs from the id, else "".
     """
     if not isinstance(raw, dict):
         return raw
@@ -259,7 +271,7 @@ def _v3_entry(raw: Any, uid: Id, name: str) -> Any:
 
 
 def _world_entries(listed: Listed) -> Object:
-    """Convert V3 entries to those of a world file, each with what converting back would lose."""
+    """Convert V3 entries to world file entries; each keeps the data that this format would lose."""
     entries: Object = {}
     for (key, raw), (name, uid) in zip(entries_in_order(listed), _names(listed), strict=True):
         if not isinstance(raw, dict):
@@ -284,12 +296,12 @@ def _id(raw: Any, name: str) -> Id:
     for uid in (said.get("uid"), said.get("id")):
         if isinstance(uid, str | int | float) and not isinstance(uid, bool):
             return uid
-    number = plain_number(name, digits=18)  # a longer one is a text
+    number = plain_number(name, digits=18)  # a number with more digits is kept as text
     return name if number is None else number
 
 
 def _told_names(ids: Sequence[tuple[str, Id, Object]]) -> Iterator[str]:
-    """Yield unique names for the entries of a V3 book whose entries had names."""
+    """Yield unique names for the entries of a V3 book: the recorded names, else their old keys."""
     told = [_object(_object(raw).get(IN_WORLD)).get("name") for _, _, raw in ids]
     taken = {name for name in told if isinstance(name, str)}
     given: set[str] = set()
@@ -303,7 +315,10 @@ def _told_names(ids: Sequence[tuple[str, Id, Object]]) -> Iterator[str]:
 
 
 def _names(listed: Listed) -> Iterator[tuple[str, Id]]:
-    """Yield names and ids for the entries of a world file, in which names decide the order."""
+    """Yield names and ids for the entries of a world file.
+
+    The names also decide the order of the entries.
+    """
     raws = [raw for _, raw in entries_in_order(listed)]
     told = [_kept_in_v3(raw).get("name") for raw in raws]
     ids: list[Any] = [_object(raw).get("id") for raw in raws]
@@ -339,7 +354,7 @@ def _object(value: Any) -> Object:
     return value if isinstance(value, dict) else {}
 
 
-# Members of a world file that V3 keeps under `extensions`, by the world file's name.
+# Members of a world file that V3 keeps under `extensions`: V3's name by the world file's name.
 _APP: Final[Mapping[str, str]] = {
     to_camel(name): name
     for name in (*AppEntry.model_fields, "vectorized", "automation_id", "display_index")
@@ -349,7 +364,7 @@ _KNOWN: Final = frozenset({*_APP, *map(to_snake, _APP), "position"})
 
 
 def v3_entry(raw: Mapping[str, Any], *, uid: str | float) -> dict[str, Any]:
-    """Convert an entry of a world file to V3, as far as V3 has fields for it."""
+    """Convert an entry of a world file to V3, as far as V3 has fields for its data."""
     raw = respell_as_world(raw)
     fields = read_world_entry(raw, default_uid=str(uid), where="entry")
     return {
@@ -370,7 +385,7 @@ def v3_entry(raw: Mapping[str, Any], *, uid: str | float) -> dict[str, Any]:
 
 
 def world_entry(raw: Mapping[str, Any], *, uid: str | float) -> dict[str, Any]:
-    """Convert a V3 entry to that of a world file, as far as that has fields for it."""
+    """Convert a V3 entry to a world file entry, as far as world files have fields for its data."""
     fields = read_v3_entry(raw, default_uid=str(uid), where="entry")
     raw, _ = with_risu_lines_as_fields(raw)
     extensions = dict(_object(raw.get("extensions")))
@@ -378,7 +393,7 @@ def world_entry(raw: Mapping[str, Any], *, uid: str | float) -> dict[str, Any]:
     own = _world_own(raw, fields, extensions.pop("evennia_ai", None))
     entry = {
         "uid": uid,
-        # SillyTavern recognises regular expressions by their slashes.
+        # SillyTavern only treats keys between slashes as regular expressions, so slashes are added.
         "key": [delimited(key) if fields.patterns == "all" else key for key in fields.keys],
         "keysecondary": list(fields.secondary_keys),
         "comment": fields.name,
@@ -405,7 +420,7 @@ def world_entry(raw: Mapping[str, Any], *, uid: str | float) -> dict[str, Any]:
 
 
 def _content(raw: Mapping[str, Any], fields: EntryFields) -> Any:
-    """Return the text of an entry; a value that is not text stays as it is."""
+    """Return the text of an entry; a value that is not text is returned unchanged."""
     written = raw.get("content")
     return fields.content if written is None else written
 
@@ -421,7 +436,8 @@ def _v3_extensions(raw: Mapping[str, Any], fields: EntryFields) -> dict[str, Any
     extensions["position"] = POSITIONS.index(fields.position)
     extensions |= {_APP[name]: value for name, value in raw.items() if name in _APP}
     if "probability" in extensions and extensions.get("useProbability") is None:
-        extensions["useProbability"] = False  # card entries use a chance unless they say so
+        # without this flag, an entry in a card would use the chance
+        extensions["useProbability"] = False
     if raw.get("evennia_ai") not in (None, {}):
         extensions["evennia_ai"] = raw["evennia_ai"]
     return extensions
@@ -436,12 +452,16 @@ def _world_members(extensions: Mapping[str, Any]) -> dict[str, Any]:
                 members[name] = extensions[spelled]
                 break
     if "probability" in members and members.get("useProbability") is None:
-        members["useProbability"] = True  # world entries use a chance only if they say so
+        # without this flag, an entry in a world file would ignore the chance
+        members["useProbability"] = True
     return members
 
 
 def _world_own(raw: Mapping[str, Any], fields: EntryFields, own: Any) -> Any:
-    """Return our own data for a world file, including settings for which only V3 has a field."""
+    """Return the entry's `evennia_ai` data for a world file.
+
+    It includes settings for which only V3 has a field.
+    """
     if own is not None and not isinstance(own, dict):
         return own
     said = dict(own or {})

@@ -1,12 +1,13 @@
 """The table of an entry's fields: their names, allowed values and places in the formats.
 
-The readers, the editor and the commands derive from this table. A field of SillyTavern or of our
-own data with the same meaning as its attribute of `LoreEntry` needs only a line here. Other fields
-also have functions in their readers.
+The readers, the editor and the commands derive from this table. Many fields of SillyTavern and of
+the `evennia_ai` data mean the same as an attribute of `LoreEntry`. Such a field needs only a line
+here. Other fields also need functions in their readers.
 
 V3 entries keep fields that the standard lacks in `extensions`, in snake case, where SillyTavern
-looks for them. Fields that only we have are in `extensions.evennia_ai`. World files keep the former
-in the entry itself, in camel case. The table decides what to write; `editing.edits` writes it.
+looks for them. Fields that only this package has are in `extensions.evennia_ai`. World files keep
+SillyTavern's fields in the entry itself, in camel case. The table decides what to write;
+`editing.edits` writes it.
 """
 
 from collections.abc import Callable, Iterable, Mapping
@@ -56,13 +57,13 @@ from evennia_ai.formats.lorebooks.values import (
 
 MAX_LINE: Final = 300
 MAX_NAME: Final = 100
-# The text of an entry, in every format.
+# The type of an entry's text in every format.
 Content = Annotated[str, Field(max_length=MAX_CONTENT)]
 PATTERNS: Final[tuple[Patterns, ...]] = get_args(Patterns)
 SOURCE_NAMES: Final[tuple[SourceName, ...]] = get_args(SourceName)
 _FILTERED: Final = frozenset(fact for fact, _, _ in FILTERS.values())
 
-# SillyTavern writes the positions in these tuples as numbers for the words.
+# SillyTavern writes these words as numbers: the index of the word in the tuple.
 LOGICS: Final[tuple[Logic, ...]] = ("any", "not_all", "not_any", "all")
 ROLES: Final[tuple[Role, ...]] = ("system", "user", "assistant")
 POSITIONS: Final[tuple[Position, ...]] = (
@@ -76,7 +77,7 @@ POSITIONS: Final[tuple[Position, ...]] = (
     "outlet",
 )
 V3_POSITIONS: Final[Mapping[str, Position]] = {"before_char": "before", "after_char": "after"}
-# SillyTavern's flags for texts that may be scanned in addition to the conversation.
+# SillyTavern's flags for texts that are scanned in addition to the conversation.
 SOURCES: Final[Mapping[str, SourceName]] = {
     "match_persona_description": "persona",
     "match_character_description": "char_description",
@@ -85,15 +86,15 @@ SOURCES: Final[Mapping[str, SourceName]] = {
     "match_scenario": "scenario",
     "match_creator_notes": "creator_notes",
 }
-# "app" is SillyTavern's data about an entry, which world files keep in the entry itself. "own" is
-# our data.
+# Where a member is written: "entry" is the entry itself. "app" is SillyTavern's data about an
+# entry, which world files keep in the entry itself. "own" is the `evennia_ai` data.
 Target = Literal["entry", "app", "own"]
 
 
 class Write(NamedTuple):
-    """A change of one member; the value None removes it.
+    """A change of one member in the JSON of an entry; the value None removes the member.
 
-    With `only_there` the member is changed only if it exists.
+    With `only_there`, the member is changed only if it exists.
     """
 
     target: Target
@@ -102,68 +103,85 @@ class Write(NamedTuple):
     only_there: bool = False
 
 
-# Returns the changes for a value; the flag is True for an entry of a world file.
+# A function that returns the changes that write a value. Its flag is True for an entry of a world
+# file.
 Writes = Callable[[Any, bool], Iterable[Write]]
 
 
 def _at(
     target: Target, name: str, world: str = "", *, value: Callable[[Any], Any] = lambda said: said
 ) -> Writes:
-    """Write one member, which world files call `world`, after converting the value."""
+    """Return a writer of one member, which first converts the value.
+
+    Args:
+        world: the name of the member in world files, "" if it is the same.
+    """
     return lambda said, is_world: [
         Write(target, world if is_world and world else name, value(said))
     ]
 
 
 def _in_own(name: str) -> Writes:
-    """Write a member of our own data; an empty value removes it."""
+    """Return a writer of a member of the `evennia_ai` data; an empty value removes the member."""
     return _at("own", name, value=lambda said: said or None)
 
 
 def _coded(name: str, codes: tuple[str, ...]) -> Writes:
-    """Write the number that SillyTavern uses for a word."""
+    """Return a writer that replaces a word with the number that SillyTavern uses for it."""
     return _at("app", name, value=lambda said: None if said is None else codes.index(said))
 
 
 def _write_name(value: Any, is_world: bool) -> Iterable[Write]:
-    """Write the name, which V3 has twice."""
+    """Return the changes that write the name, which V3 stores in two members."""
     names = ("comment",) if is_world else ("comment", "name")
     return [Write("entry", name, value) for name in names]
 
 
 def _write_enabled(value: Any, is_world: bool) -> Iterable[Write]:
-    """Write the switch, which world files have the other way round."""
+    """Return the change that writes the switch, which is inverted in world files (`disable`)."""
     on = value is not False
     return [Write("entry", "disable", not on) if is_world else Write("entry", "enabled", on)]
 
 
 def _write_secondary_keys(value: Any, is_world: bool) -> Iterable[Write]:
-    """Write the secondary keys, which only count with `selective`."""
+    """Yield the changes that write the secondary keys.
+
+    SillyTavern ignores secondary keys unless the flag `selective` is set, so it is written too.
+    """
     yield Write("entry", "keysecondary" if is_world else "secondary_keys", value)
     yield Write("entry", "selective", bool(value))
 
 
 def _write_case_sensitive(value: Any, is_world: bool) -> Iterable[Write]:
-    """Write V3's own field too, which wins over SillyTavern's."""
+    """Yield the changes that write the flag; V3's own field wins over SillyTavern's."""
     if not is_world:
         yield Write("entry", "case_sensitive", value)
     yield Write("app", "case_sensitive", value, only_there=not is_world)
 
 
 def _write_patterns(value: Any, is_world: bool) -> Iterable[Write]:
-    """Write which keys are regular expressions; V3 has a flag for all of them."""
+    """Yield the changes that write which keys are regular expressions.
+
+    V3 can only express "all keys", by the flag `use_regex`.
+    """
     yield Write("own", "patterns", value)
     if not is_world:
         yield Write("entry", "use_regex", value == "all")
 
 
 def _write_priority(value: Any, is_world: bool) -> Iterable[Write]:
-    """Write the priority, which world files have only in our own data."""
+    """Return the change that writes the priority.
+
+    World files have a priority only in the `evennia_ai` data.
+    """
     return [Write("own" if is_world else "entry", "priority", value)]
 
 
 def _write_position(value: Any, is_world: bool) -> Iterable[Write]:
-    """Write a place: V3 has words for two places, and SillyTavern's numbers for the others."""
+    """Return the changes that write a position.
+
+    V3 has words for two positions, and SillyTavern's numbers for the others.
+    """
     for name, place in (("anchor", "anchor"), ("outlet", "outlet"), ("mention", AT_MENTION)):
         if value != place:
             yield Write("own", name, None)
@@ -183,63 +201,78 @@ def _write_position(value: Any, is_world: bool) -> Iterable[Write]:
 
 
 def _write_mention(value: Any, is_world: bool) -> Iterable[Write]:
-    """Write the place next to a message, and remove its short form if there is no such place."""
+    """Yield the changes that write a position next to a message.
+
+    If the value is None, the short form `place` is removed too.
+    """
     yield Write("own", "mention", value or None)
     if value is None:
         yield Write("own", "place", None)
 
 
 def _write_outlet(value: Any, is_world: bool) -> Iterable[Write]:
-    """Write the outlet, which our own data may have too."""
+    """Return the changes that write the outlet to SillyTavern's data.
+
+    The `evennia_ai` data may also have an outlet, so that one is removed.
+    """
     return [Write("own", "outlet", None), Write("app", "outlet_name", value)]
 
 
 def _write_chance(value: Any, is_world: bool) -> Iterable[Write]:
-    """Write the chance, and the flag that makes it count."""
+    """Yield the changes that write the chance and the flag `useProbability`, which activates it."""
     yield Write("app", "probability", value)
     yield Write("app", "use_probability", None if value is None else True)
 
 
 def _write_sources(value: Any, is_world: bool) -> Iterable[Write]:
-    """Write a flag for each source that SillyTavern knows, and the others into our own data."""
+    """Return the changes that write the scanned sources.
+
+    SillyTavern has a flag for each of its sources; other sources go to the `evennia_ai` data.
+    """
     wanted = frozenset(value or ())
     for name, source in SOURCES.items():
         yield Write("app", name, source in wanted, only_there=source not in wanted)
     yield Write("own", "sources", sorted(wanted - set(SOURCES.values())) or None)
 
 
-# The forms of values that builders type after `lore/set`.
+# The kinds of values that builders type for `lore/set`.
 Typed = Literal["text", "word", "flag", "number", "number or off", "keys", "mention", "questions"]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class LoreField:
-    """A field of an entry; the value None removes it."""
+    """A field of an entry: its names, how it is checked, written and read.
+
+    In edits, the value None removes the field.
+    """
 
     name: str
-    """Its name in this package."""
+    """The field's name in this package."""
     check: Check
-    """The check of a new value."""
+    """The check that a new value must pass."""
     writes: Writes
-    """Returns the changes that write a value."""
+    """The function that returns the changes that write a value."""
     says: Callable[[LoreEntry], Any]
-    """Returns the value that an entry has."""
+    """The function that returns the field's value in an entry."""
     is_compared: bool
-    """True if an edit is confirmed by comparing the entry's new value with the wanted one."""
+    """True if an edit is confirmed by comparing the entry's new value with the wanted value."""
     word: str
-    """The word that builders use."""
+    """The word that builders use for the field."""
     typed: Typed | None
-    """The form in which builders type a value; None if a switch of a command sets it."""
+    """The kind of value that builders type; None if a switch of a command sets the field."""
     into: str = ""
-    """The attribute of the entry that takes the value unchanged, "" if there is none."""
+    """The attribute of `LoreEntry` that takes the value unchanged, "" if there is none."""
     app: str = ""
-    """SillyTavern's member with that value."""
+    """The member of SillyTavern's data that holds the value, "" if there is none."""
     door: Any = None
-    """The type that is read from that member."""
+    """The pydantic type with which the member `app` is parsed."""
     own: Check | None = None
-    """The check of the member with this name in our own data; None if there is none."""
+    """The check of the member with the field's name in the `evennia_ai` data.
+
+    It is None if that data has no such member.
+    """
     unsaid: Any = None
-    """The entry's value if the file has none."""
+    """The value that the entry gets if the file has none."""
 
 
 def _keys(value: Any) -> str:
@@ -264,12 +297,12 @@ def _sources(entry: LoreEntry) -> Any:
 
 
 def _asks(fact: str) -> Callable[[LoreEntry], Any]:
-    """Return a function for the conditions of an entry on this fact."""
+    """Return a function that returns those conditions of an entry that test this fact."""
     return lambda entry: tuple(c for c in entry.conditions if c.fact == fact)
 
 
 def _asks_otherwise(entry: LoreEntry) -> Any:
-    """Return the conditions of an entry that are not filters."""
+    """Return the conditions of an entry that are not SillyTavern filters."""
     return tuple(c for c in entry.conditions if c.fact not in _FILTERED)
 
 
@@ -297,7 +330,7 @@ def _field(
 
 
 class _Kind(NamedTuple):
-    """A type of values that SillyTavern has, with the default for an absent one."""
+    """A kind of values in SillyTavern's data, with the default for a missing value."""
 
     check: Check
     door: Any
@@ -306,14 +339,15 @@ class _Kind(NamedTuple):
 
 
 def _app(name: str, kind: _Kind, into: str = "", *, app: str = "") -> LoreField:
-    """Declare a field that SillyTavern has as `app` and that becomes the attribute `into`."""
+    """Declare a field that SillyTavern stores as `app` and that becomes the attribute `into`."""
     return _field(
         name,
         kind.check,
         _at("app", app or name),
         kind.typed,
         says=into,
-        is_compared=not into.startswith("grouping."),  # without a group nothing of it is read
+        # an entry without a group reads back defaults, so a comparison would fail
+        is_compared=not into.startswith("grouping."),
         into=into or name,
         app=app or name,
         door=kind.door,
@@ -327,7 +361,7 @@ def _own(
     typed: Typed | None = "keys",
     own: Check | None = None,
 ) -> LoreField:
-    """Declare a field of our own data, which its reader checks."""
+    """Declare a field of the `evennia_ai` data, which the reader of that data checks."""
     how = _in_own(name)
     return _field(name, anything, how, typed, says=says, is_compared=False, own=own)
 
@@ -341,7 +375,8 @@ _PATTERNS: Final = one_of(*PATTERNS)
 _TEXT: Final = a_text(MAX_CONTENT)
 _GROUPS: Final = _at("app", "group", value=lambda names: ",".join(names or ()))
 _SWITCH: Final = _Kind(a_flag, Flag, "flag", False)
-_RULED: Final = _Kind(a_flag, Flag, "flag", None)  # the book or the rules say it
+# if the entry has no value, the book or the rules decide
+_RULED: Final = _Kind(a_flag, Flag, "flag", None)
 _TIME: Final = _Kind(_COUNT, Count, "number or off", 0)
 _ALL: Final = (
     _field("content", _TEXT, _at("entry", "content"), says="template.source", is_compared=False),
@@ -355,7 +390,7 @@ _ALL: Final = (
     _field("outlet", _LINE, _write_outlet, own=a_name(MAX_NAME)),
     _own("anchor", "anchor", None),
     _field("order", a_bounded_number, _at("entry", "insertion_order", "order")),
-    # From here on the fields that `lore/set` accepts, in the order in which it lists them.
+    # The following fields can be set with `lore/set`, which lists them in this order.
     _field("mention", anything, _write_mention, "mention", says=_mention, word="place"),
     _field("name", _LINE, _write_name, "text"),
     _field("constant", a_flag, _at("entry", "constant"), "flag"),
@@ -386,17 +421,20 @@ _ALL: Final = (
     _own("when", _asks_otherwise, "questions"),
 )
 FIELDS: Final[Mapping[str, LoreField]] = {field.name: field for field in _ALL}
-"""All fields by name."""
+"""All fields of an entry, by name."""
 TYPED_FIELDS: Final[Mapping[str, LoreField]] = {field.word: field for field in _ALL if field.typed}
-"""The fields that builders set, by their word, in the order in which commands list them."""
+"""The fields that builders can set, by the word that builders use.
+
+Commands list them in this order.
+"""
 APP_FIELDS: Final = tuple(field for field in _ALL if field.app)
 """The fields that an entry takes unchanged from SillyTavern's data."""
 _REQUIRED: Final = frozenset({"keys", "content", "enabled", "order"})
 
 
 def problem_with(name: str, value: Any) -> str:
-    """Return what the value of a field must be, "" for a good value.
+    """Return what the value of a field must be, "" for a valid value.
 
-    None removes the field, which is allowed unless it is required.
+    None removes the field, which is allowed unless the field is required.
     """
     return "" if value is None and name not in _REQUIRED else FIELDS[name].check(value)

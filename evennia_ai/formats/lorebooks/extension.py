@@ -1,14 +1,15 @@
-"""Read the extension data of entries: that of SillyTavern, and our own (`evennia_ai`).
+"""Read the extension data of entries: SillyTavern's, and that of this package (`evennia_ai`).
 
 World files have names in camel case (`groupWeight`), extension data of cards in snake case
-(`group_weight`, but `useProbability`). Both are read in both places. The table of fields describes
-members that mean the same as an attribute of ours; functions here read the others. Other programs
-may use the same names for other things, so unreadable members are only notices.
+(`group_weight`, but `useProbability`). Both spellings are read in both places. The table of fields
+describes members that mean the same as an attribute of `LoreEntry`; functions here read the others.
+Other programs may use the same names for other things, so unreadable members are only notices.
 
-Our own data has settings that no other program has: conditions on facts of the game, the clock of
-timers, a place next to a component or to the message with a key, an outlet of a V3 entry, a
-cooldown of a whole group. Errors in it are never ignored: an edit is refused, and an entry of a
-file is never active, because a broken condition may be the one that keeps it silent.
+The `evennia_ai` data has settings that no other program has. These are conditions on facts of the
+game, the clock of timers, a position next to a component or to the message with a key, an outlet of
+a V3 entry, and a cooldown of a whole group. Errors in this data are never ignored: an edit is
+refused, and an entry of a file is never active. A broken condition may be the one that should keep
+the entry inactive.
 """
 
 import re
@@ -101,7 +102,7 @@ def _with_table_fields(model: type[_Model]) -> type[_Model]:
 
 
 def _position(value: Any) -> int:
-    """Parse SillyTavern's number of a position, or a card's word for two of the positions."""
+    """Parse SillyTavern's number of a position, or a word that cards use for two positions."""
     place = V3_POSITIONS.get(value) if isinstance(value, str) else None
     return parse_code(value) if place is None else POSITIONS.index(place)
 
@@ -113,7 +114,7 @@ def _role(value: Any) -> int:
 
 @_with_table_fields
 class AppEntry(BaseModel):
-    """SillyTavern's settings of an entry as a file has them; None if the file lacks a setting."""
+    """SillyTavern's settings of an entry as in the file; None if the file lacks a setting."""
 
     model_config = ConfigDict(
         strict=True, frozen=True, alias_generator=to_camel, populate_by_name=True
@@ -133,7 +134,8 @@ class AppEntry(BaseModel):
 
 
 NOTHING_SAID: Final = AppEntry()
-# The fields of the table by the part of `LoreEntry` they belong to, "" for the entry itself.
+# The fields that come from SillyTavern, by the part of `LoreEntry` that holds them, "" for the
+# entry itself.
 _PARTS: Final[Mapping[str, Mapping[str, LoreField]]] = {
     part: {
         field.into.rpartition(".")[2]: field
@@ -145,7 +147,7 @@ _PARTS: Final[Mapping[str, Mapping[str, LoreField]]] = {
 
 
 def _chance(app: AppEntry, *, used_unless_said: bool) -> float:
-    """Return the chance in percent, 100 if the entry uses none."""
+    """Return the chance in percent; 100 if the entry does not use its chance."""
     used = used_unless_said if app.use_probability is None else app.use_probability
     if not used or app.probability is None:
         return 100
@@ -177,7 +179,7 @@ def app_fields(app: AppEntry, *, usual: Position, chance_counts: bool) -> dict[s
 
 
 def _part(app: AppEntry, part: str) -> dict[str, Any]:
-    """Return the values for one part of `LoreEntry`, with defaults for missing ones."""
+    """Return the attributes of one part of `LoreEntry`; missing values get their defaults."""
     values = {}
     for name, field in _PARTS[part].items():
         value = getattr(app, field.app)
@@ -186,12 +188,12 @@ def _part(app: AppEntry, part: str) -> dict[str, Any]:
 
 
 def _word(words: tuple[_Word, ...], code: int | None, default: _Word) -> _Word:
-    """Return the word for a number of SillyTavern, `default` for None and unknown numbers."""
+    """Return the word for one of SillyTavern's numbers; `default` for None or unknown numbers."""
     return words[code] if code is not None and 0 <= code < len(words) else default
 
 
 def _grouping(app: AppEntry) -> Grouping:
-    """Return the inclusion groups, split at commas.
+    """Return the inclusion groups, whose names are separated by commas.
 
     As in SillyTavern, blanks before a comma belong to the name.
     """
@@ -206,16 +208,16 @@ def _grouping(app: AppEntry) -> Grouping:
 
 
 def _sources(app: AppEntry) -> frozenset[SourceName]:
-    """Return the texts that are scanned in addition to the conversation."""
+    """Return the sources of text that are scanned in addition to the conversation."""
     if not SOURCES.keys() & app.model_fields_set:
         return _NO_SOURCES
     return frozenset(source for name, source in SOURCES.items() if getattr(app, name))
 
 
 def _conditions(app: AppEntry) -> tuple[Condition, ...]:
-    """Return the filters by character and by kind of generation as conditions.
+    """Convert the filters by character and by kind of generation to conditions.
 
-    A filter that excludes characters lets the entry pass if the character is unknown.
+    If the character is unknown, a filter that excludes characters lets the entry pass.
     """
     found: list[Condition] = []
     if app.character_filter is not None:
@@ -240,7 +242,7 @@ def _by_character(only: _CharacterFilter) -> Iterator[Condition]:
 
 
 def list_doubts(app: AppEntry) -> list[str]:
-    """Return notices on unknown numbers, an outlet without its name and too many groups."""
+    """Return notices on unknown numbers, an outlet without a name and too many groups."""
     found = [
         f"{name} {code} is not known: {default} counts"
         for name, code, known, default in (
@@ -259,7 +261,7 @@ def list_doubts(app: AppEntry) -> list[str]:
 
 
 def unreadable_members(extensions: Mapping[str, Any]) -> frozenset[str]:
-    """Return the members with a name of SillyTavern and a value of another type."""
+    """Return the members that have a name of SillyTavern and a value of the wrong type."""
     return frozenset(read_leniently(AppEntry, extensions)[1])
 
 
@@ -273,7 +275,7 @@ def read_app_entry(extensions: Mapping[str, Any]) -> tuple[AppEntry, tuple[str, 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class OwnFields:
-    """Our own extension data of an entry; None and empty values are absent settings."""
+    """The `evennia_ai` data of an entry; None and empty values mean that a setting is missing."""
 
     clock: ClockName | None = None
     conditions: tuple[Condition, ...] = ()
@@ -293,7 +295,8 @@ NO_OWN: Final = OwnFields()
 
 MAX_VALUES: Final = 100
 _QUESTION: Final = ("fact", "test", "values", "kept_unknown")
-# Members in the order of error messages. The table has those for which a single check is enough.
+# Members in the order in which errors are reported. The table has the remaining members, which need
+# only a single check.
 _LISTED_FIRST: Final = (
     *("clock", "when", "anchor", "group_cooldown", "outlet", "patterns", "priority", "sources"),
     *("place", "mention"),
@@ -306,7 +309,7 @@ _SOURCE: Final = one_of(*SOURCE_NAMES)
 
 
 def read_own(value: Any, *, where: str) -> tuple[OwnFields, tuple[FormatError, ...]]:
-    """Return our extension data, and an error for each member that is wrong."""
+    """Return the `evennia_ai` data, and an error for each invalid member."""
     at = Where(where)
     if value is None:
         return NO_OWN, ()
@@ -377,7 +380,10 @@ def _anchor(value: Any, where: Where) -> Anchor:
 
 
 def _mention(given: Mapping[str, Any], where: Where) -> Mention | None:
-    """Read a place next to a message, from the members `place` and `mention`, if there is one."""
+    """Read a position next to a message from the members `place` and `mention`.
+
+    Return None if there is no such position.
+    """
     place, more = given.get("place"), given.get("mention")
     if place is None and more is None:
         return None
@@ -401,14 +407,14 @@ def _named_sources(value: Any, where: Where) -> frozenset[Any]:
 
 
 def _checked(value: Any, check: Check, where: Where) -> Any:
-    """Return the value if it passes the check, else raise FormatError."""
+    """Return the value if it passes the check; otherwise raise FormatError."""
     if problem := check(value):
         raise where.wrong(problem, value)
     return value
 
 
 def _object(value: Any, known: tuple[str, ...], where: Where) -> dict[str, Any]:
-    """Return the value if it is an object with known members, else raise FormatError."""
+    """Return the value if it is an object with only known members; otherwise raise FormatError."""
     if not isinstance(value, dict):
         raise where.wrong("an object of " + ", ".join(known), value)
     for name in value:
@@ -424,7 +430,7 @@ def _unknown_member(name: str, known: tuple[str, ...], where: Where) -> FormatEr
 
 
 class _OwnReader(NamedTuple):
-    """A reader of one field of `OwnFields`, used if one of these members is present."""
+    """A reader of one field of `OwnFields`; it runs if one of its members is present."""
 
     field: str
     members: tuple[str, ...]

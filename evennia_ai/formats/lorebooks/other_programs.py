@@ -1,12 +1,13 @@
-"""Lorebooks of NovelAI, Agnai and RisuAI in the shape of Card V3.
+"""Translate lorebooks of NovelAI, Agnai and RisuAI to the structure of Card V3.
 
-A translated entry says in V3's fields, in SillyTavern's extension data and in our own data what the
-other program's entry said. The foreign entry stays whole under `extensions`, by the program's name.
-What cannot be said becomes a notice. A content that is no text goes on as it is: whoever reads the
-V3 entry refuses it.
+A translated entry expresses the settings of the other program in V3's fields, SillyTavern's
+extension data and the `evennia_ai` data. The original entry is kept whole under `extensions`, by
+the program's name. A setting that cannot be expressed becomes a notice. Content that is not text is
+passed on unchanged; the reader of V3 entries refuses it.
 
-First comes what all three share, then one part for each program, and last the choice between them.
-RisuAI's part also reads its `@@` lines in entries of cards, because its cards are of Card V3.
+The module begins with shared code, continues with a part for each program, and ends with the choice
+of the program. RisuAI's part also reads RisuAI's `@@` lines in entries of cards, because its cards
+are Card V3.
 """
 
 import re
@@ -43,7 +44,7 @@ from evennia_ai.formats.lorebooks.values import (
 )
 
 Object = dict[str, Any]
-# A V3 entry and the notices about it.
+# A V3 entry, with the notices about it.
 _TranslatedEntry = tuple[Object, tuple[str, ...]]
 
 _USUAL_ORDER: Final = 100
@@ -51,22 +52,25 @@ _USUAL_ORDER: Final = 100
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Translation:
-    """A book as V3 has it, with notices about it."""
+    """A book that was translated to V3, with notices about the translation."""
 
     book: Object
     notices: tuple[str, ...] = ()
     doubts: Mapping[int, tuple[str, ...]] = field(default_factory=dict)
-    """Notices about its entries, by their positions."""
+    """Notices about entries, by the position of the entry."""
 
 
 class _ForeignData(BaseModel):
-    """What is read of another program's data, in camel case there; other fields are left alone."""
+    """The fields that are read from another program's data, in camel case there.
+
+    Other fields are ignored.
+    """
 
     model_config = ConfigDict(strict=True, frozen=True, alias_generator=to_camel)
 
     @classmethod
     def read(cls, raw: Mapping[str, Any]) -> tuple[Self, tuple[str, ...]]:
-        """Return what is found in `raw`, and a notice for each field that cannot be read."""
+        """Return the fields found in `raw`, and a notice for each field that cannot be read."""
         read, problems = read_leniently(cls, raw)
         return read, tuple(problems.values())
 
@@ -78,7 +82,10 @@ def _translate_entries(
     *,
     notices: tuple[str, ...],
 ) -> Translation:
-    """Translate a book entry by entry; what is no object stays so, and is refused as V3 entry."""
+    """Translate a book entry by entry.
+
+    An entry that is not an object is passed on unchanged; the reader of V3 entries refuses it.
+    """
     entries: list[Any] = []
     doubts: dict[int, tuple[str, ...]] = {}
     for raw in raws:
@@ -94,9 +101,9 @@ def _without_nulls(members: Mapping[str, Any]) -> Object:
     return {name: value for name, value in members.items() if value is not None}
 
 
-# NovelAI. Its keys are whole words in any case, or `/patterns/` by their form. One number is order
-# and priority (`contextConfig.budgetPriority`). NovelAI counts in characters and trims texts: that
-# becomes a notice.
+# NovelAI. Its keys match whole words in any letter case; a key of the form `/pattern/` is a regular
+# expression. One number is both order and priority (`contextConfig.budgetPriority`). NovelAI counts
+# its limits in characters and trims texts, which becomes a notice.
 
 _NOVELAI_PRIORITY: Final = 400
 _NOVELAI_RANGE: Final = 1000
@@ -159,7 +166,7 @@ def _from_novelai(data: Mapping[str, Any]) -> Translation:
 
 
 def _novelai_entry(raw: Mapping[str, Any], *, off: Mapping[str, str]) -> _TranslatedEntry:
-    """Translate an entry; `off` are the categories that are switched off, by their ids."""
+    """Translate an entry; `off` has the switched-off categories by their ids."""
     entry, unread = _NovelAIEntry.read(raw)
     keys = entry.keys or []
     patterns = [is_delimited(key.strip()) for key in keys]
@@ -179,7 +186,8 @@ def _novelai_entry(raw: Mapping[str, Any], *, off: Mapping[str, str]) -> _Transl
         "insertion_order": priority,
         "priority": priority,
         "constant": constant,
-        "use_regex": not constant and bool(patterns) and all(patterns),  # V3: never both
+        # V3 ignores `constant` if `use_regex` is set, so only one of them is written
+        "use_regex": not constant and bool(patterns) and all(patterns),
         "case_sensitive": False,
         "extensions": extensions,
     }
@@ -187,7 +195,7 @@ def _novelai_entry(raw: Mapping[str, Any], *, off: Mapping[str, str]) -> _Transl
 
 
 def _novelai_doubts(entry: _NovelAIEntry, placing: _NovelAIPlacing) -> Iterator[str]:
-    """Yield what NovelAI would do with the entry and we do not."""
+    """Yield a notice for each thing NovelAI would do with the entry and this package does not."""
     if entry.search_range not in (None, _NOVELAI_RANGE):
         yield f"searchRange {entry.search_range} counts characters: here the rules' scan depth does"
     if entry.key_relative:
@@ -200,16 +208,20 @@ def _novelai_doubts(entry: _NovelAIEntry, placing: _NovelAIPlacing) -> Iterator[
         yield "a key with '&' is one phrase here: use secondary keys for words that go together"
 
 
-# Agnai. A keyword is a whole word in any case. `*` in it is any run of letters, `?` one letter:
-# such a keyword becomes a pattern. A keyword of stars only keeps the entry active. `weight` is the
-# order (the highest at the bottom), `priority` the survival under the budget.
+# Agnai. A keyword matches a whole word in any letter case. In a keyword, `*` matches any run of
+# letters and `?` one letter; a keyword with one of these becomes a regular expression. A keyword of
+# only `*` makes the entry constant. `weight` is the order (the highest at the bottom), `priority`
+# decides which entries stay within the budget.
 
 _LONGEST_RUN: Final = 30
-"""Letters that a `*` stands for at most, so that a pattern takes bounded time on any text."""
+"""The maximum number of letters that `*` matches.
+
+The limit keeps the time of a search bounded for any text.
+"""
 _LETTER: Final = r"[\p{L}\p{M}\p{N}_]"
 _WILDCARDS: Final = re.compile(r"[*?]")
 _PIECES: Final = re.compile(r"\*+|\?|[^*?]+")
-# What means something in a regular expression, and the slash around one.
+# Matches the characters to escape: special characters of regular expressions, and the slash.
 _SYNTAX: Final = re.compile(r"[\\^$.|+()\[\]{}/]")
 
 
@@ -296,7 +308,10 @@ def _agnai_entry(raw: Mapping[str, Any]) -> _TranslatedEntry:
 
 
 def _agnai_key(word: str) -> str:
-    """Return a keyword of an entry that has patterns: as a pattern where it must be one."""
+    """Return a keyword for an entry that has regular expressions.
+
+    The keyword is converted to a regular expression if a plain key would match differently.
+    """
     has_meaning = _WILDCARDS.search(word) or is_delimited(word)
     if not has_meaning or len(word) > MAX_KEY:
         return word
@@ -313,18 +328,22 @@ def _agnai_pattern(piece: str) -> str:
 
 
 def _has_edge(char: str) -> bool:
-    """True if a word may end at the character; scripts without blanks have no such edges."""
+    """True if a word boundary is possible at the character.
+
+    Scripts without spaces between words have no such boundaries.
+    """
     return char == "?" or is_in_word(char)
 
 
-# RisuAI. Keys are one text with commas; with `useRegex` all of them are patterns. `insertorder` is
-# order and priority. Folders are no entries: their rows are kept with the book. How depths are
-# counted is Card V3's, not RisuAI's.
+# RisuAI. Keys are one text with commas; with `useRegex` all keys are regular expressions.
+# `insertorder` is both order and priority. Folders are not entries, so their rows are kept with the
+# book. Depths are counted as in Card V3, which differs from RisuAI.
 
 _FOLDER_KEY: Final = "\uf000folder:"
 _NOT_ALL: Final = 1
 _AT_DEPTH: Final = 4
-# A pattern with its slashes, or a text; a comma inside a pattern separates nothing.
+# Matches a regular expression with its slashes, or plain text up to the next comma. A comma inside
+# a regular expression does not separate keys.
 _PATTERN_OR_TEXT: Final = re.compile(
     r"\s*(?:(/(?:[^/\\]|\\.)+/[a-z]*)\s*(?=,|\Z)|[^,]+)", re.DOTALL
 )
@@ -379,7 +398,8 @@ def _risu_entry(raw: Mapping[str, Any]) -> _TranslatedEntry:
     second = _risu_keys(entry.secondkey, uses_patterns=uses_patterns) if entry.selective else []
     unwanted, logic = head.said.get("not_all"), None
     if not second and unwanted is not None:
-        # "One of these must be missing" is a logic of secondary keys, if there are no others.
+        # Secondary keys with the logic "not all" express that one of these keys must be missing.
+        # They are free for this only if the entry has no other secondary keys.
         second = [delimited(key) for key in unwanted] if uses_patterns else unwanted
         logic = _NOT_ALL
     chance = entry.activation_percent
@@ -406,7 +426,7 @@ def _risu_entry(raw: Mapping[str, Any]) -> _TranslatedEntry:
         "insertion_order": order,
         "priority": head.said.get("priority", order),
         "constant": constant,
-        "use_regex": uses_patterns and not constant,  # V3 ignores `constant` beside it
+        "use_regex": uses_patterns and not constant,  # V3 ignores `constant` if `use_regex` is set
         "case_sensitive": case_sensitive if isinstance(case_sensitive, bool) else None,
         "extensions": extensions,
     }
@@ -422,16 +442,17 @@ def _risu_keys(written: str | None, *, uses_patterns: bool) -> list[str]:
 
 
 def _risu_doubts(entry: _RisuEntry, head: "RisuHead") -> Iterator[str]:
-    """Yield what RisuAI would do with the entry and we do not."""
+    """Yield a notice for each thing RisuAI would do with the entry and this package does not."""
     if entry.mode == "child":
         yield "mode child is not done: the entry has its own text, not that of its parent"
     if "not_all" in head.said and entry.selective and (entry.secondkey or "").strip(" ,"):
         yield "@@exclude_keys_all is ignored next to secondary keys"
 
 
-# RisuAI's own `@@` lines at the head of a content, beside those of Card V3. A line is taken off the
-# content if a field says the same. These lines and their fallbacks count as in Card V3. Every other
-# line stays, known or not: whoever reads the content tells what is ignored.
+# RisuAI's own `@@` lines at the beginning of a content, which may be mixed with Card V3's
+# decorators. A line is removed from the content if a field can express it. RisuAI's lines and their
+# fallbacks follow the rules of Card V3. All other lines stay, known or unknown; the reader of the
+# content reports those that are ignored.
 
 _RISU_LINE: Final = re.compile(r"@@@?([a-z_]+)(?:[ \t]+(.*))?")
 _NUMBER: Final = re.compile(r"[+-]?[0-9]{1,15}", re.ASCII)
@@ -439,7 +460,7 @@ _NUMBER: Final = re.compile(r"[+-]?[0-9]{1,15}", re.ASCII)
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class RisuHead:
-    """The content without the lines that were understood, and what they say by field."""
+    """The content without the lines that were understood, and their values by field."""
 
     content: str
     said: Mapping[str, Any]
@@ -447,7 +468,7 @@ class RisuHead:
 
 
 def read_risu_lines(content: str) -> RisuHead:
-    """Take RisuAI's own lines off `content`. Never raises: other lines stay in it."""
+    """Remove RisuAI's own lines from `content`. Never raises: other lines stay in the content."""
     if not has_decorators(content):
         return RisuHead(content=content, said={})
     lines, text = head_lines(content)
@@ -469,7 +490,7 @@ def read_risu_lines(content: str) -> RisuHead:
 
 
 def _chains(lines: Sequence[str]) -> Iterator[list[str]]:
-    """Yield each line with its fallbacks and the blank lines under it."""
+    """Yield each line together with its fallbacks and the blank lines that follow."""
     chain: list[str] = []
     for line in lines:
         stripped = line.strip(BLANK_CHARACTERS)
@@ -482,10 +503,13 @@ def _chains(lines: Sequence[str]) -> Iterator[list[str]]:
 
 
 def _counting_line(chain: Sequence[str]) -> tuple[str, str, Any] | None:
-    """Return name, field and value of the line that counts, None if it is none of RisuAI's own."""
+    """Return the name, field and value of the first line in a chain that can be understood.
+
+    Return None if that line is a decorator of Card V3, or if there is none.
+    """
     lines = [stripped for line in chain if (stripped := line.strip(BLANK_CHARACTERS))]
     if lines and lines[0].startswith("@@@"):
-        lines = lines[1:]  # a fallback of nothing
+        lines = lines[1:]  # a chain that begins with a fallback: there is no line that it replaces
     for line in lines:
         found = _RISU_LINE.fullmatch(line)
         if found and found[1] in _RISU_FIELDS:
@@ -512,7 +536,8 @@ def _always(value: Any) -> Callable[[str], Any]:
     return lambda text: value
 
 
-# Line -> the field it speaks of, and what reads its value; None is nothing.
+# By the name of a line: the field that it sets, and the function that parses its value. The
+# function returns None for a value that it cannot parse.
 _RISU_FIELDS: Final[Mapping[str, tuple[str, Callable[[str], Any]]]] = {
     "end": ("at_the_end", _always(True)),
     "exclude_keys_all": ("not_all", _key_list),
@@ -527,7 +552,7 @@ _RISU_FIELDS: Final[Mapping[str, tuple[str, Callable[[str], Any]]]] = {
 
 
 def _risu_extensions(head: RisuHead) -> Object:
-    """Return what RisuAI's own lines say as SillyTavern's extension data."""
+    """Return the values of RisuAI's own lines as SillyTavern's extension data."""
     chance = head.said.get("chance")
     ends = head.said.get("at_the_end")
     return _without_nulls(
@@ -546,7 +571,7 @@ def _risu_extensions(head: RisuHead) -> Object:
 def with_risu_lines_as_fields(
     raw: Mapping[str, Any],
 ) -> tuple[Mapping[str, Any], tuple[str, ...]]:
-    """Return an entry of Card V3 with RisuAI's own lines as fields, and the notices about them."""
+    """Return a Card V3 entry with RisuAI's own lines as fields, and the notices about them."""
     content = raw.get("content")
     head = read_risu_lines(content) if isinstance(content, str) else None
     if head is None or not head.said:
@@ -572,7 +597,7 @@ class _Program(NamedTuple):
     translate: Callable[[Mapping[str, Any]], Translation]
 
 
-# In the order they are asked.
+# The programs, in the order in which their formats are tried.
 _PROGRAMS: Final = (
     _Program(_is_novelai, "entries", _from_novelai),
     _Program(_is_agnai, "entries", _from_agnai),
@@ -581,14 +606,18 @@ _PROGRAMS: Final = (
 
 
 def is_of_another_program(data: Any) -> bool:
-    """True if a file's JSON value bears the marks of another program's book."""
+    """True if the JSON value looks like the book of another program."""
     return _program_of(data) is not None
 
 
 def translate_book(data: Any, *, limit_entries: int, where: str = "book") -> Translation | None:
-    """Return another program's book as V3 has it, None if the data bear no such marks.
+    """Translate another program's book to V3; return None if the data is not such a book.
 
-    `data` are plain JSON values. FormatError: it has no list of entries, or too many.
+    Args:
+        data: the JSON value of the file.
+
+    Raises:
+        FormatError: the book has no list of entries, or too many entries.
     """
     program = _program_of(data)
     if program is None:
@@ -602,7 +631,7 @@ def translate_book(data: Any, *, limit_entries: int, where: str = "book") -> Tra
 
 
 def _program_of(data: Any) -> _Program | None:
-    # `lorebook_v3` says what the file is and wins over all marks.
+    # A file with the spec `lorebook_v3` is V3, even if it also looks like another program's book.
     if not isinstance(data, Mapping) or data.get("spec") == "lorebook_v3":
         return None
     return next((program for program in _PROGRAMS if program.is_its_own(data)), None)

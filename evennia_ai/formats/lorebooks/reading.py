@@ -1,6 +1,6 @@
 """Build a `LoreEntry` from the fields of a foreign entry and from the decorators in its content.
 
-Decorators win over fields. The limits against hostile entries are here too.
+Decorators win over fields. This module also applies the limits against hostile entries.
 """
 
 from collections.abc import Mapping
@@ -36,10 +36,10 @@ from evennia_ai.formats.lorebooks.entry_fields import ROLES
 from evennia_ai.formats.lorebooks.values import Where
 from evennia_ai.formats.lorebooks.written import EntryFields
 
-# The injection depth of an entry inside the history without a depth.
+# The injection depth of an entry that is placed inside the history but has no depth.
 DEFAULT_DEPTH: Final = 4
 
-# The places for the values of @@position.
+# The position and anchor for each value of @@position.
 _PLACES: Final[Mapping[str, tuple[Position, Anchor | None]]] = {
     "before_desc": ("before", Anchor(component="char_description", side="before")),
     "after_desc": ("after", Anchor(component="char_description", side="after")),
@@ -48,7 +48,7 @@ _PLACES: Final[Mapping[str, tuple[Position, Anchor | None]]] = {
 }
 
 
-# Attributes that `LoreEntry` takes unchanged from the fields.
+# Attributes that `LoreEntry` takes unchanged from `EntryFields`.
 _COPIED: Final = (
     *("uid", "name", "selective", "logic", "patterns", "enabled", "constant", "order", "priority"),
     *("case_sensitive", "recursion", "chance"),
@@ -60,7 +60,7 @@ def build_entry(
 ) -> tuple[LoreEntry, tuple[str, ...]]:
     """Build an entry from its fields and the decorators in its content.
 
-    An entry with problems is refused: it keeps what could be read, and is never active.
+    An entry with problems is refused: it keeps the values that could be read, and is never active.
 
     Args:
         label: the name of the book.
@@ -100,7 +100,7 @@ def build_entry(
 
 
 def _problem_in_words(problem: FormatError) -> str:
-    """Describe a problem without the name of the entry, which notices name already."""
+    """Describe a problem without the entry's name, because notices already contain the name."""
     path = str(Where("evennia_ai", problem.path)) + ": " if problem.path else ""
     return one_line(path + problem.problem)
 
@@ -108,8 +108,8 @@ def _problem_in_words(problem: FormatError) -> str:
 def _limit_keys(keys: tuple[str, ...], what: str) -> tuple[tuple[str, ...], tuple[str, ...]]:
     """Return the keys within the limits, and a notice on the others.
 
-    A word that is too long becomes an empty key, which never matches: dropping it would change the
-    logic of secondary keys. Regular expressions have their own limit.
+    A word that is too long becomes an empty key, which never matches. Removing it instead would
+    change the logic of secondary keys. Regular expressions have their own limit.
     """
     if len(keys) <= MAX_KEYS and max(map(len, keys), default=0) <= MAX_KEY:
         return keys, ()
@@ -125,12 +125,13 @@ def _limit_keys(keys: tuple[str, ...], what: str) -> tuple[tuple[str, ...], tupl
     return kept, tuple(notices)
 
 
-# The attributes of an entry's place; a position has only those that belong to it.
+# The attributes of `LoreEntry` that describe its position. Only those that the position uses are
+# set.
 _Place = dict[str, Any]
 
 
 def _place(fields: EntryFields, head: Decorated) -> _Place:
-    """Return the place from a decorator, else from our own data, else from the format's fields."""
+    """Return the position: by a decorator, else by `evennia_ai` data, else by the fields."""
     if named := head.value("position"):
         position, anchor = _PLACES[named]
         return {"position": position, "anchor": anchor}
@@ -156,14 +157,14 @@ def _place_by_format(fields: EntryFields) -> _Place:
 
 
 def _at_depth(asked: int, *, from_oldest: bool) -> _Place:
-    """Return the place at a depth; a depth that was clamped is kept as `asked_depth`."""
+    """Return the position at a depth; if the depth is clamped, `asked_depth` keeps the original."""
     depth = min(max(asked, 0), MAX_DEPTH)
     place: _Place = {"position": "depth", "depth": depth, "from_oldest": from_oldest}
     return place if depth == asked else {**place, "asked_depth": asked}
 
 
 def _hears_movement(fields: EntryFields) -> bool:
-    """True if the entry asks for movement, or has a condition on events of movement."""
+    """True if the entry opts in to movement events, or has a condition on them."""
     own = fields.own
     if own.movement is not None:
         return own.movement
@@ -186,7 +187,10 @@ def _with_own_cooldown(fields: EntryFields) -> Grouping:
 
 
 def _gates(head: Decorated, *, patterns_only: bool) -> Gates:
-    """Return the gates from decorators; `@@exclude_keys` is ignored if all keys are patterns."""
+    """Return the gates that decorators set.
+
+    `@@exclude_keys` is ignored if all keys are regular expressions.
+    """
     if not head.decorators:
         return NO_GATES
 

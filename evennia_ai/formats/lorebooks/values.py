@@ -1,14 +1,15 @@
 """Single values of entries: lenient parsers for foreign data, and strict checks for our own.
 
 Programs write the same value in several ways: numbers as text, flags as 0, 1 and "true", a level as
-`true`. The parsers accept all of these, and null counts as absent. Anything else is an error of
+`true`. The parsers accept all of these, and null counts as missing. Anything else is an error of
 pydantic, which `read_leniently` turns into a notice.
 
-The checks (`a_flag`, `one_of(...)`) are for input of builders and for our own data. A check returns
-"" for a good value, else what it wants, for example "a number from 0 to 100".
+The checks (`a_flag`, `one_of(...)`) are for input of builders and for the `evennia_ai` data. A
+check returns "" for a valid value, else a description of valid values, for example "a number from 0
+to 100".
 
-`Where` is the path of a value. Errors keep its steps, so that builders read the name of a field and
-authors of files the path in the file.
+`Where` is the path of a value. Errors keep the steps of the path, so that builders read the name of
+a field and authors of files read the path in the file.
 """
 
 import math
@@ -36,7 +37,7 @@ def _number(value: Any) -> float:
 
 
 def parse_code(value: Any) -> int:
-    """Parse a whole number that SillyTavern uses as a code."""
+    """Parse a whole number that SillyTavern uses as a code for a word."""
     if type(value) is int:
         return value
     read = _number(value)
@@ -86,7 +87,7 @@ def _texts(value: Any) -> list[str]:
 
 
 def is_text(item: Any) -> bool:
-    """True if an item of a list is a text, or a number that can replace one."""
+    """True if an item of a list is text, or a number that can be used as text."""
     return isinstance(item, str) or is_number(item)
 
 
@@ -115,7 +116,7 @@ class Where:
     """The path of a value in foreign data, such as `entry.when[0].test`."""
 
     within: str
-    """The text before the steps."""
+    """The name of the value that the path starts from."""
     steps: tuple[Step, ...] = ()
 
     def __truediv__(self, step: Step) -> "Where":
@@ -127,11 +128,11 @@ class Where:
         return self.within + "".join(down)
 
     def wrong(self, wanted: str, value: Any) -> FormatError:
-        """Return the error that the value here must be something else."""
+        """Return an error that names the path, the value and what was wanted."""
         return self.refused(f"must be {wanted}, not {one_line(repr(value))[:60]}")
 
     def refused(self, problem: str) -> FormatError:
-        """Return an error about the value here."""
+        """Return an error that names the path and a problem with the value there."""
         return FormatError("book", f"{self}: {problem}", path=self.steps, problem=problem)
 
 
@@ -140,38 +141,38 @@ MAX_COUNT: Final = 10**9
 
 
 def is_number(value: Any) -> bool:
-    """True for a number, False for True and False."""
+    """True for a number; True and False are not numbers here."""
     return isinstance(value, int | float) and not isinstance(value, bool)
 
 
 def a_flag(value: Any) -> str:
-    """Check for true or false."""
+    """Return "" for true or false, else a description of valid values."""
     return "" if isinstance(value, bool) else "true or false"
 
 
 def a_number(value: Any) -> str:
-    """Check for a number."""
+    """Return "" for a number, else a description of valid values."""
     return "" if is_number(value) else "a number"
 
 
 def a_bounded_number(value: Any) -> str:
-    """Check for a number within +/-`MAX_COUNT`."""
+    """Return "" for a number within +/-`MAX_COUNT`, else a description of valid values."""
     fits = is_number(value) and abs(value) <= MAX_COUNT
     return "" if fits else a_number(value) or f"a number from {-MAX_COUNT} to {MAX_COUNT}"
 
 
 def a_percent(value: Any) -> str:
-    """Check for a number from 0 to 100."""
+    """Return "" for a number from 0 to 100, else a description of valid values."""
     return "" if is_number(value) and 0 <= value <= 100 else "a number from 0 to 100"
 
 
 def a_count(value: Any) -> str:
-    """Check for a whole number of 0 or more."""
+    """Return "" for a whole number of at least 0, else a description of valid values."""
     return "" if type(value) is int and value >= 0 else "a whole number, 0 or more"
 
 
 def a_count_up_to(most: int) -> Check:
-    """Return a check for a whole number from 0 to `most`."""
+    """Return a check that accepts whole numbers from 0 to `most`."""
 
     def check(value: Any) -> str:
         return a_count(value) or ("" if value <= most else f"{a_count(None)}, at most {most}")
@@ -180,12 +181,12 @@ def a_count_up_to(most: int) -> Check:
 
 
 def one_of(*choices: str) -> Check:
-    """Return a check for one of these words."""
+    """Return a check that accepts one of these words."""
     return lambda value: "" if value in choices else "one of " + ", ".join(choices)
 
 
 def some_of(*choices: str) -> Check:
-    """Return a check for a list of these words."""
+    """Return a check that accepts a list of these words."""
 
     def check(value: Any) -> str:
         fits = isinstance(value, list) and all(name in choices for name in value)
@@ -195,7 +196,7 @@ def some_of(*choices: str) -> Check:
 
 
 def a_line(most: int) -> Check:
-    """Return a check for one line of at most `most` characters."""
+    """Return a check that accepts one line of at most `most` characters."""
 
     def check(value: Any) -> str:
         fits = isinstance(value, str) and len(value) <= most and "\n" not in value
@@ -205,13 +206,13 @@ def a_line(most: int) -> Check:
 
 
 def a_text(most: int) -> Check:
-    """Return a check for text of at most `most` characters."""
+    """Return a check that accepts text of at most `most` characters."""
     wanted = f"a text of at most {most} characters"
     return lambda value: "" if isinstance(value, str) and len(value) <= most else wanted
 
 
 def a_name(most: int) -> Check:
-    """Return a check for text of 1 to `most` characters; a lone "!" counts as empty."""
+    """Return a check that accepts text of 1 to `most` characters; a lone "!" counts as empty."""
     wanted = f"a text of 1 to {most} characters"
     return lambda value: (
         "" if isinstance(value, str) and value.strip("! ") and len(value) <= most else wanted
@@ -219,11 +220,11 @@ def a_name(most: int) -> Check:
 
 
 def a_list(most: int) -> Check:
-    """Return a check for a list of at most `most` items of any type."""
+    """Return a check that accepts a list of at most `most` items of any type."""
     wanted = f"a list of at most {most}"
     return lambda value: "" if isinstance(value, list) and len(value) <= most else wanted
 
 
 def anything(value: Any) -> str:
-    """Accept any value: the reader of the field checks it."""
+    """Return "" for any value, because the reader of the field checks the value."""
     return ""

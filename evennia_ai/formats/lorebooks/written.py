@@ -1,12 +1,12 @@
-"""Read the fields of an entry as its file spells them: as a world file, or as Card V3 and V2.
+"""Read the fields of an entry in either spelling: that of world files, or that of Card V3 and V2.
 
-Both spellings become one vocabulary (`EntryFields`). Some tools write both into one entry (`key`
-and `keys`). Then a world file's spelling wins in world files and the card's in cards; the other one
-only fills gaps.
+Both spellings become the same fields (`EntryFields`). Some tools write both into one entry (`key`
+and `keys`). Then the world file's spelling wins in world files, and the card's in cards. The other
+spelling only fills gaps.
 
 Reading never fails: a field of a wrong type counts as missing, with a notice. An entry without a
-readable text, or with errors in our own data, has `problems` and is never active. Its JSON stays
-with the book.
+readable text, or with errors in its `evennia_ai` data, has `problems` and is never active. Its JSON
+stays with the book.
 """
 
 from collections.abc import Iterable, Mapping
@@ -65,7 +65,7 @@ class EntryFields:
     order: float
     priority: float
     priority_said: bool
-    """True if the file has a priority; else the order is the priority."""
+    """True if the file sets a priority; otherwise the order is used as the priority."""
     case_sensitive: bool | None
     sources: frozenset[SourceName]
     recursion: Recursion
@@ -75,13 +75,13 @@ class EntryFields:
     conditions: tuple[Condition, ...]
     own: OwnFields
     plain: Mapping[str, Any]
-    """Further attributes of `LoreEntry`, unchanged (`entry_fields`)."""
+    """Further attributes, which `LoreEntry` takes unchanged (see `entry_fields`)."""
     notices: tuple[str, ...]
     problems: tuple[FormatError, ...] = ()
-    """Errors that keep the entry from ever being active."""
+    """Errors that prevent the entry from ever being active."""
 
 
-# Members that show that SillyTavern wrote the entry.
+# An entry with one of these members was written by SillyTavern.
 _APP_MARKS: Final = frozenset(
     {
         *("position", "probability", "displayIndex", "display_index"),
@@ -124,7 +124,7 @@ class _WorldEntry(AppEntry):
 
 
 def read_fields(raw: Any, *, in_world: bool, default_uid: str, where: str) -> EntryFields:
-    """Read an entry of either spelling; `in_world` is True for an entry of a world file."""
+    """Read an entry in either spelling; `in_world` is True for an entry of a world file."""
     if not isinstance(raw, dict):
         problem = FormatError("book", f"{where}: must be an object", problem="must be an object")
         nothing = read_v3_entry({}, default_uid=default_uid, where=where)
@@ -191,7 +191,7 @@ def read_v3_entry(raw: Mapping[str, Any], *, default_uid: str, where: str) -> En
 def read_world_entry(raw: Mapping[str, Any], *, default_uid: str, where: str) -> EntryFields:
     """Read an entry in the spelling of SillyTavern's world files.
 
-    As in SillyTavern, a chance only counts with `useProbability` and secondary keys only with
+    As in SillyTavern, a chance is used only with `useProbability`, and secondary keys only with
     `selective`.
     """
     raw = respell_as_world(raw)
@@ -224,7 +224,7 @@ def read_world_entry(raw: Mapping[str, Any], *, default_uid: str, where: str) ->
     )
 
 
-# Names with the same meaning: of the world file, and of the card.
+# Pairs of names with the same meaning: the world file's name and the card's name.
 _TWINS: Final = (
     *(("uid", "id"), ("key", "keys"), ("keysecondary", "secondary_keys")),
     *(("order", "insertion_order"), ("comment", "name")),
@@ -240,7 +240,8 @@ _APP_MEMBERS: Final = frozenset({*AppEntry.model_fields, *map(to_camel, AppEntry
 def is_world_entry(raw: Any, *, in_world: bool) -> bool:
     """True if an entry is read in the spelling of SillyTavern's world files.
 
-    Of `key` and `keys`, the former wins in world files (`in_world`) and the latter elsewhere.
+    If an entry has both `key` and `keys`, `key` wins in world files (`in_world`) and `keys`
+    elsewhere.
     """
     if not isinstance(raw, Mapping):
         return in_world
@@ -250,12 +251,15 @@ def is_world_entry(raw: Any, *, in_world: bool) -> bool:
 
 
 def unreadable_in_card(raw: Mapping[str, Any]) -> frozenset[str]:
-    """Return the members of an entry in the card's spelling that cannot be read."""
+    """Return the names of members that cannot be read in an entry in the card's spelling."""
     return frozenset(read_leniently(_V3Entry, raw)[1])
 
 
 def respell_as_world(raw: Mapping[str, Any]) -> Mapping[str, Any]:
-    """Copy values that an entry has only in the card's spelling to the world file's spelling."""
+    """Return the entry in the spelling of world files.
+
+    Values that it has only in the card's spelling are copied to the world file's names.
+    """
     filled = _fill_gaps(raw, _WORLD_OF_V3)
     extensions = raw.get("extensions")
     if not isinstance(extensions, dict):
@@ -271,10 +275,10 @@ def respell_as_world(raw: Mapping[str, Any]) -> Mapping[str, Any]:
 
 
 def _fill_gaps(raw: Mapping[str, Any], names: Mapping[str, str]) -> Mapping[str, Any]:
-    """Copy values that an entry has only in the other spelling to this one.
+    """Return the entry with gaps filled: values under the other spelling's names are copied.
 
     Args:
-        names: by a name of this spelling, that of the other.
+        names: the other spelling's name, by the name in this spelling.
     """
     more = {
         ours: raw[theirs]
@@ -291,8 +295,8 @@ def _fill_gaps(raw: Mapping[str, Any], names: Mapping[str, str]) -> Mapping[str,
 def _patterns(entry: _V3Entry, own: OwnFields, extensions: Mapping[str, Any]) -> Patterns:
     """Return which keys are regular expressions.
 
-    SillyTavern sets `use_regex` on every entry and decides by the form of a key, so the flag of its
-    entries means nothing.
+    SillyTavern sets `use_regex` on every entry and decides by the form of each key. So the flag is
+    ignored in entries that SillyTavern wrote.
     """
     if own.patterns is not None:
         return own.patterns
@@ -302,7 +306,10 @@ def _patterns(entry: _V3Entry, own: OwnFields, extensions: Mapping[str, Any]) ->
 
 
 def _position_in_card(written: Any) -> tuple[Position, tuple[str, ...]]:
-    """Return the position of a card's entry and notices; some tools write SillyTavern's 0 and 1."""
+    """Return the position of a card's entry, with notices.
+
+    Some tools write SillyTavern's numbers 0 and 1 instead of words.
+    """
     if written is None or written == "":
         return "after", ()
     if isinstance(written, str) and written in V3_POSITIONS:
@@ -315,7 +322,7 @@ def _position_in_card(written: Any) -> tuple[Position, tuple[str, ...]]:
 
 
 def _conversion_notices(raw: Mapping[str, Any], entry: BaseModel) -> Iterable[str]:
-    """Yield a notice for each member of another type that was converted."""
+    """Yield a notice for each member that was converted from another type."""
     for name in ("insertion_order", "order", "priority"):
         if isinstance(raw.get(name), str) and getattr(entry, name, None) is not None:
             yield f"{name} is a text: taken as the number {getattr(entry, name):g}"
@@ -338,7 +345,7 @@ def _conversion_notices(raw: Mapping[str, Any], entry: BaseModel) -> Iterable[st
 
 
 def _ignored_fields(problems: Mapping[str, str]) -> Iterable[str]:
-    """Return the notices on unreadable fields, without the text, whose loss is an error."""
+    """Return the notices on unreadable fields except the text, because a lost text is an error."""
     return (problem for name, problem in problems.items() if name != "content")
 
 

@@ -1,1 +1,1 @@
-"""What authors do with books: edits of a file's own JSON, and lints."""
+"""Editing tools for authors of books: edits of a file's JSON, and lints."""

@@ -1,6 +1,6 @@
-"""Differences between two versions of a book, in the words that builders use.
+"""Compare two versions of a book, in the words that builders use.
 
-Books of their own and books inside cards are compared alike.
+Standalone books and books inside cards are compared in the same way.
 """
 
 import json
@@ -23,16 +23,19 @@ from evennia_ai.formats.lorebooks.editing.typed import (
 from evennia_ai.formats.lorebooks.entry_fields import TYPED_FIELDS
 
 LONGEST_COMPARED: Final = 200_000
-"""Longer books are not compared, because both versions have to be read for it."""
-# Values that are not listed for a new or removed entry.
+"""The maximum length of the JSON of a book that is compared.
+
+Comparing reads both versions, which would take too long for longer books.
+"""
+# Default values, which are not listed for a new or removed entry.
 _UNSAID: Final[tuple[object, ...]] = ("", "on", [], *UNSET)
 
 
 class _Book(NamedTuple):
     members: Mapping[str, Any]
-    """The settings of the book."""
+    """The settings of the book, without its entries."""
     entries: Mapping[str, tuple[LoreEntry, Mapping[str, Any]]]
-    """The entries by id, each as it was read and as raw JSON."""
+    """The entries by id, each as the parsed entry and as raw JSON."""
 
 
 def book_differences(
@@ -66,7 +69,7 @@ def _entry_differing(
     before: tuple[LoreEntry, Mapping[str, Any]] | None,
     after: tuple[LoreEntry, Mapping[str, Any]] | None,
 ) -> Iterator[str]:
-    """Yield the differences in an entry; for a new or removed one, its values."""
+    """Yield the differences in an entry; for a new or removed entry, yield its values."""
     if before and after and before[1] == after[1]:
         return
     entry, _ = after or before or (None, None)
@@ -80,7 +83,8 @@ def _entry_differing(
             for values in (was, now)
         )
     lines = list(diff_members(was, now, of=label))
-    if not lines and before and after:  # only data of another program differs: show it raw
+    # only data of another program differs, so the diff shows the raw JSON
+    if not lines and before and after:
         lines = list(diff_members(before[1], after[1], of=label))
     yield from lines
 
@@ -130,7 +134,8 @@ def _read(book: str | Mapping[str, Any] | None) -> _Book | None:
     data = json.loads(book) if isinstance(book, str) else book
     try:
         read = read_book(data).entries
-    except FormatError:  # something other than our commands, or another version, has stored it
+    # the stored JSON may come from another version or from outside our commands
+    except FormatError:
         return None
     inner = unwrap_book(data)
     members = {name.replace("_", " "): said for name, said in inner.items() if name != "entries"}

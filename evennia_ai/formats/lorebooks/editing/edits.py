@@ -1,8 +1,8 @@
 """Edit the JSON of a book in the format of its file.
 
 Edits return a new value, which shares unchanged parts with the old one, and never change their
-arguments. Unknown fields are kept. The result can always be read and has the wanted values;
-otherwise the edit raises `FormatError`.
+arguments. Unknown fields are kept. Each edit reads its result again: if it cannot be read or does
+not have the wanted values, the edit raises `FormatError`.
 """
 
 from collections import Counter
@@ -40,7 +40,7 @@ from evennia_ai.formats.lorebooks.reading import build_entry
 from evennia_ai.formats.lorebooks.values import Where, parse_identifier
 from evennia_ai.formats.lorebooks.written import is_world_entry, read_fields
 
-# New entries with all members that their format requires.
+# Templates for new entries, with all members that the format requires.
 _NEW_V3: Final[Mapping[str, Any]] = {
     "keys": [],
     "content": "",
@@ -65,7 +65,7 @@ _NEW_WORLD: Final[Mapping[str, Any]] = {
     "useProbability": True,
     "depth": 4,
 }
-# The places that fields imply; the last field that is given counts.
+# The position that each field implies. If several are given, the last one decides.
 _IMPLIED: Final = {
     "depth": "depth",
     "outlet": "outlet",
@@ -74,7 +74,8 @@ _IMPLIED: Final = {
 }
 _PLACES: Final = ("position", "depth", "reverse_depth")
 _DESCRIBED: Final = {"before": "before_desc", "after": "after_desc"}
-# SillyTavern's extension data is in snake case, with these exceptions.
+# SillyTavern's extension data in V3 has names in snake case, except for these members, which have
+# names in camel case.
 _IN_CAMEL: Final = frozenset({"selective_logic", "use_probability"})
 
 
@@ -86,7 +87,7 @@ def new_book(name: str) -> dict[str, Any]:
 def add_entry(
     book: Mapping[str, Any], fields: Mapping[str, Any], *, taken: Iterable[str] = ()
 ) -> tuple[dict[str, Any], str]:
-    """Return the book with another entry at its end, and the id of that entry.
+    """Return the book with a new entry at its end, and the id of that entry.
 
     Args:
         taken: further ids that the new entry may not get.
@@ -108,7 +109,7 @@ def add_entry(
 def change_entry(book: Mapping[str, Any], uid: str, fields: Mapping[str, Any]) -> dict[str, Any]:
     """Return the book with new values in some fields of an entry; None removes a field.
 
-    If a decorator in the content overrules a field, the line of the decorator is changed too.
+    If a decorator in the content overrides a field, the decorator's line is changed too.
 
     Raises:
         FormatError: there is no such entry, or a field is unknown or cannot have its value.
@@ -129,8 +130,8 @@ def change_entry(book: Mapping[str, Any], uid: str, fields: Mapping[str, Any]) -
 def remove_entry(book: Mapping[str, Any], uid: str) -> dict[str, Any]:
     """Return the book without an entry; the others keep their ids.
 
-    The book remembers its highest id, so that no later entry gets the id of a removed one: past
-    turns and locks still refer to that.
+    The book remembers its highest id, so that no later entry gets the id of a removed one. Records
+    of past turns and locks still refer to that id.
 
     Raises:
         FormatError: there is no such entry.
@@ -173,7 +174,7 @@ def content_at(book: Mapping[str, Any], index: int) -> str:
 
 
 def set_mode(book: Mapping[str, Any], mode: BookMode) -> dict[str, Any]:
-    """Return the book with another activation mode."""
+    """Return the book with a different activation mode."""
     book = _editable(book)
     if "entries" in book:
         return _checked(saying_mode(book, mode))
@@ -181,7 +182,10 @@ def set_mode(book: Mapping[str, Any], mode: BookMode) -> dict[str, Any]:
 
 
 def entry_settings(entry: LoreEntry) -> dict[str, Any]:
-    """Return the values of an entry as an edit takes them; the content has no decorators."""
+    """Return the values of an entry in the form that edits accept.
+
+    The content is without its decorator lines.
+    """
     values = {name: _value_of(name, entry) for name, field in FIELDS.items() if field.is_compared}
     return {**values, "content": entry.template.source}
 
@@ -190,14 +194,14 @@ class _Named(NamedTuple):
     """A raw entry with its id and its name in the file."""
 
     name: str
-    """The name in an object of entries, or the position in a list."""
+    """The entry's name in an object of entries, or its position in a list."""
     uid: str
     raw: Any
-    """The JSON of the entry, which a file may not have as an object."""
+    """The JSON value of the entry, which in a faulty file is not an object."""
 
 
 def _editable(book: Mapping[str, Any]) -> Mapping[str, Any]:
-    """Return the book in an editable format: books of other programs become V3."""
+    """Return the book in a format that can be edited: a book of another program becomes V3."""
     return as_v3(book) if is_of_another_program(book) else book
 
 
@@ -215,20 +219,24 @@ def _with_entries(book: Mapping[str, Any], listed: list[Any] | dict[str, Any]) -
 
 
 def _checked(book: dict[str, Any]) -> dict[str, Any]:
-    """Return the book after reading it as a test; FormatError if that fails."""
+    """Return the book after a test that it can be read.
+
+    Raises:
+        FormatError: the book cannot be read.
+    """
     read_book(book)
     return book
 
 
 def _is_world(listed: list[Any] | dict[str, Any], *, in_world: bool) -> bool:
-    """True if new entries get the spelling of a world file."""
+    """True if new entries are written in the spelling of a world file."""
     raws = listed.values() if isinstance(listed, dict) else listed
     is_one = all(is_world_entry(raw, in_world=in_world) for raw in raws)
     return is_one and (bool(listed) or isinstance(listed, dict))
 
 
 def _named(listed: list[Any] | dict[str, Any], in_world: bool) -> Iterator[_Named]:
-    """Yield the entries with the ids that reading the book gives them."""
+    """Yield the entries with the ids that they get when the book is read."""
     times: Counter[str] = Counter()
     for name, raw in entries_in_order(listed):
         own = _own_id(name, raw, in_world)
@@ -240,7 +248,7 @@ def _with_ids(
 ) -> list[Any] | dict[str, Any]:
     """Return the entries with these ids, given in the order of the entries.
 
-    An id is written only if the entry would get another one from its place in the file.
+    An id is written only if the entry's place in the file would give it another id.
     """
     named = list(_named(listed, in_world))
     if all(entry.uid == uid for entry, uid in zip(named, ids, strict=True)):
@@ -256,14 +264,14 @@ def _with_ids(
 
 
 def _own_id(name: str, raw: Any, in_world: bool) -> str:
-    """Return the id of an entry before ids are made unique."""
+    """Return the id that the file gives to an entry, which may not be unique yet."""
     if not isinstance(raw, dict):
         return one_line(name)
     members = ("uid", "id") if is_world_entry(raw, in_world=in_world) else ("id", "uid")
     given = next((raw[each] for each in members if raw.get(each) is not None), name)
     try:
         return parse_identifier(given)
-    except ValueError:  # neither number nor text counts as missing
+    except ValueError:  # an id that is neither a number nor text counts as missing
         return one_line(name)
 
 
@@ -279,13 +287,13 @@ def _find_entry(listed: list[Any] | dict[str, Any], uid: str, in_world: bool) ->
 
 
 def _last_id(listed: list[Any] | dict[str, Any], in_world: bool) -> int:
-    """Return the highest number that is an id or a name of an entry, -1 if there is none."""
+    """Return the highest number among the ids and names of entries, -1 if there is none."""
     names = (text for entry in _named(listed, in_world) for text in (entry.name, entry.uid))
     return max(len(listed) - 1, *_numbers(names))
 
 
 def _numbers(names: Iterable[str]) -> list[int]:
-    """Return -1 and the names that are whole numbers."""
+    """Return those names that are whole numbers, and always also -1."""
     numbers = [
         int(text) for text in names if text.isascii() and text.isdecimal() and len(text) <= 15
     ]
@@ -297,14 +305,14 @@ def _change_entry(
 ) -> dict[str, Any]:
     """Return the JSON of one entry with new values in some fields.
 
-    Errors that the entry had before do not matter, so that builders can mend them one by one.
+    Errors that the entry already had are ignored, so that builders can fix them one by one.
 
     Args:
         in_world: True for an entry of a world file.
 
     Raises:
         FormatError: a field is unknown or cannot have its value, or another setting of the entry
-            overrules it.
+            overrides it.
     """
     fields = _checked_fields(given)
     implied = [place for name, place in _IMPLIED.items() if fields.get(name) is not None]
@@ -324,7 +332,8 @@ def _change_entry(
     entry = _write_members(raw, writes, is_world=is_world)
     after, faults = read(entry)
     if after.patterns != before.patterns and "patterns" not in fields:
-        # Members of SillyTavern change the meaning of `use_regex`: write down the old meaning.
+        # Adding SillyTavern's members changes the meaning of `use_regex`. Write the old meaning
+        # explicitly, so that the edit does not turn keys into regular expressions or back.
         keep = FIELDS["patterns"].writes(before.patterns, is_world)
         entry = _write_members(entry, keep, is_world=is_world)
         after, faults = read(entry)
@@ -336,7 +345,11 @@ def _change_entry(
 
 
 def _checked_fields(given: Mapping[str, Any]) -> dict[str, Any]:
-    """Copy the fields; FormatError if one is unknown or cannot have its value."""
+    """Return a copy of the fields.
+
+    Raises:
+        FormatError: a field is unknown or cannot have its value.
+    """
     check_plain(dict(given), kind="book", where="entry")
     for name, value in given.items():
         if name not in FIELDS:
@@ -351,9 +364,9 @@ def _checked_fields(given: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def _with_decorators(fields: Mapping[str, Any]) -> str:
-    """Return the content with decorators that agree with the fields.
+    """Return the content with decorator lines that agree with the fields.
 
-    The line of a decorator is changed if possible, so that other programs see the new value.
+    An existing line is changed if possible, so that other programs see the new value.
     """
     content = _with_place(str(fields["content"]), fields)
     for name in ("role", "scan_depth"):
@@ -383,7 +396,7 @@ def _with_place(content: str, fields: Mapping[str, Any]) -> str:
 def _write_members(
     raw: Mapping[str, Any], writes: Iterable[Write], *, is_world: bool
 ) -> dict[str, Any]:
-    """Return a copy of the entry in which the members are written."""
+    """Return a copy of the entry with these members written."""
     entry = dict(raw)
     app = entry if is_world else _copy_object(entry.get("extensions"))
     own = _copy_object(app.get("evennia_ai"))
@@ -403,7 +416,10 @@ def _write_members(
 
 
 def _member_names(target: Mapping[str, Any], write: Write, *, is_world: bool) -> list[str]:
-    """Return the members to write: every spelling that exists, else the usual one."""
+    """Return the names of the members to write.
+
+    These are all spellings that the entry has; if it has none, the usual spelling.
+    """
     if write.target != "app":
         return [] if write.only_there and write.name not in target else [write.name]
     camel = to_camel(write.name)
@@ -413,21 +429,21 @@ def _member_names(target: Mapping[str, Any], write: Write, *, is_world: bool) ->
 
 
 def _copy_object(value: Any) -> dict[str, Any]:
-    """Return a copy of an object, or a new one in place of any other value."""
+    """Return a copy of a JSON object; return a new empty object if the value is not an object."""
     return dict(value) if isinstance(value, dict) else {}
 
 
 def _read(
     raw: Mapping[str, Any], *, uid: str, in_world: bool
 ) -> tuple[LoreEntry, tuple[FormatError, ...]]:
-    """Read an entry, and return it with its errors."""
+    """Parse an entry, and return it with the errors in it."""
     where = f"entry {one_line(uid)[:60]}"
     fields = read_fields(raw, in_world=in_world, default_uid=uid, where=where)
     return build_entry(fields, label="book", index=0, absent=NO_ICONS)[0], fields.problems
 
 
 def _confirm(fields: Mapping[str, Any], entry: LoreEntry) -> None:
-    """Raise FormatError if the entry does not have the values of the fields."""
+    """Raise FormatError if the entry does not have the values of these fields."""
     for name, value in fields.items():
         now = _value_of(name, entry)
         if not FIELDS[name].is_compared or value is None or now == value:
@@ -440,6 +456,6 @@ def _confirm(fields: Mapping[str, Any], entry: LoreEntry) -> None:
 
 
 def _value_of(name: str, entry: LoreEntry) -> Any:
-    """Return the entry's value of a field, as an edit takes it."""
+    """Return the entry's value of a field in the form that edits accept."""
     value = FIELDS[name].says(entry)
     return list(value) if isinstance(value, tuple) else value

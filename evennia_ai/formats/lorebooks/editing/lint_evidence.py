@@ -1,8 +1,8 @@
-"""Gather facts about a book's keys from its own texts, for the lints.
+"""Gather facts about the keys of a book from the book's own texts, for the lints.
 
 Each text is searched once, with the same index that the engine uses. In a book with very many
-regular expressions only a sample of the texts is searched; lints that need all texts then stay
-silent.
+regular expressions only a sample of the texts is searched. Lints that need all texts then report
+nothing.
 """
 
 from collections import Counter
@@ -27,7 +27,8 @@ from evennia_ai.engine.text.words import split_words
 NO_DICE: Final = Dice(turn="", conversation="")
 _MOST_SEARCHES: Final = 300_000
 _WITHOUT_END: Final = 1_000_000
-# A key is common if its text is in this share of at least so many other entries.
+# A key is too common if this share of the other entries contains it in their text. The first row
+# whose number of other entries is reached gives the share.
 _SPREADS: Final = ((20, 0.2), (4, 0.5), (2, 1))
 _FREQUENT_SHARE: Final = 0.03
 _FREQUENT_TIMES: Final = 4
@@ -43,48 +44,51 @@ class Evidence:
     budget: int | None
     """The tokens for the book's lore; None if only the size of the prompt limits it."""
     tokens: Sequence[int]
-    """The tokens of each entry's text, by index."""
+    """The number of tokens of each entry's text, by index."""
     key_index: BookIndex
 
     @property
     def entry_keys(self) -> KeysOfEntries:
-        """The keys of each entry as the engine searches for them."""
+        """The keys of each entry, in the form in which the engine searches for them."""
         return self.key_index.entry_keys
 
     @property
     def scan_depth(self) -> int:
-        """The scan depth of entries without their own."""
+        """The scan depth of entries that set none."""
         own = self.book.scan_depth
         return self.rules.scan_depth if own is None else own
 
     @property
     def recurses(self) -> bool:
-        """True if texts of active entries activate other entries of this book."""
+        """True if texts of active entries are searched for keys of other entries in this book."""
         own = self.book.recursive
         return self.rules.recursive if own is None else own
 
     @property
     def is_blind(self) -> bool:
-        """True if entries with scan depth 0 are not activated by texts of entries either."""
+        """True if an entry with scan depth 0 ignores the texts of active entries too.
+
+        Otherwise such texts can activate the entry.
+        """
         return self.rules.flags.depth_0_is_blind
 
     @cached_property
     def levels(self) -> list[int]:
-        """The delay levels in the book, ascending."""
+        """The recursion delay levels that occur in the book, ascending."""
         return sorted({e.recursion.delay_level for e in self._enabled} - {0})
 
     @property
     def walks_levels(self) -> bool:
-        """True if levels are reached even without recursion."""
+        """True if delay levels are reached even if no entry triggers recursion."""
         return self.rules.flags.levels_are_walked and len(self.levels) > 1
 
     def rank(self, level: int) -> int:
-        """Return the number of levels in the book below this one."""
+        """Return the position of a delay level: the number of lower levels in the book."""
         return self.levels.index(level)
 
     @property
     def reached_levels(self) -> int:
-        """The number of levels that recursion can reach at most."""
+        """The maximum number of delay levels that recursion can reach."""
         limit = self.rules.max_recursion_steps
         if not limit:
             return _WITHOUT_END
@@ -93,24 +97,31 @@ class Evidence:
 
     @cached_property
     def members(self) -> Counter[str]:
-        """The number of entries in each group."""
+        """The number of entries in each inclusion group."""
         return Counter(
             name for entry in self._enabled for name in dict.fromkeys(entry.grouping.names)
         )
 
     def passes_on(self, index: int) -> bool:
-        """True if some other entry passes its text on to recursion."""
+        """True if the text of some other entry is searched during recursion."""
         return any(other != index for other in self._feeders)
 
     def is_unfed(self, index: int) -> bool:
-        """True if no other entry passes on a text with a key of this one; False if unknown."""
+        """True if no text that recursion searches contains a key of this entry.
+
+        It is False if that is unknown.
+        """
         numbers = self.entry_keys[index].primary
         if not self._found.is_whole or any(n < 0 or n in self.key_index.patterns for n in numbers):
             return False
         return not any(self._found.fed_by.get(number, set()) - {index} for number in numbers)
 
     def spread(self, number: int, index: int) -> tuple[int, int] | None:
-        """Return how many of how many other entries have a key in their text, if many have it."""
+        """Return how common a key is, or None if it is not common.
+
+        The result is the number of other entries whose text contains the key, and the number of all
+        other entries.
+        """
         own = number in self._found.own.get(index, ())
         there, others = self._found.texts[number] - own, self._found.searched - 1
         for fewest, share in _SPREADS:
@@ -119,13 +130,13 @@ class Evidence:
         return None
 
     def is_frequent(self, text: str) -> bool:
-        """True if a key is a single word, and one of the most frequent in the book's texts."""
+        """True if a key is a single word and among the most frequent words of the book's texts."""
         times = self._words[normal_form(text).casefold()]
         enough = times >= _FREQUENT_TIMES and self._running_words >= _FEWEST_WORDS
         return enough and times >= _FREQUENT_SHARE * self._running_words
 
     def refusals(self, entry: LoreEntry) -> list[str]:
-        """Return a sentence for each key that should be a regular expression and is refused."""
+        """Return a sentence for each key that is meant as a regular expression and is refused."""
         by_form = self.rules.flags.patterns_by_form or entry.patterns == "by_form"
         if not by_form and entry.patterns == "none":
             return []
@@ -141,7 +152,10 @@ class Evidence:
 
     @cached_property
     def _feeders(self) -> list[int]:
-        """The first two entries that pass on their text: one of them is not the asking entry."""
+        """The first two entries whose texts take part in recursion.
+
+        Two suffice, because at least one of them is not the entry in question.
+        """
         passing = (
             entry.index
             for entry in self._enabled
@@ -151,7 +165,7 @@ class Evidence:
 
     @cached_property
     def _words(self) -> Counter[str]:
-        """The number of times that each word is in the texts."""
+        """The number of occurrences of each word in the texts."""
         words: Counter[str] = Counter()
         for entry in self._enabled:
             words.update(split_words(normal_form(entry.template.source).casefold()))
@@ -159,7 +173,7 @@ class Evidence:
 
     @cached_property
     def _running_words(self) -> int:
-        """The number of words in the texts."""
+        """The total number of words in the texts."""
         return self._words.total()
 
     @cached_property
@@ -194,7 +208,7 @@ def gather_evidence(
     limit_tokens: int | None,
     counter: TokenCounter,
 ) -> Evidence:
-    """Gather the evidence for a book.
+    """Gather the facts about a book.
 
     Args:
         limit_tokens: the size of a prompt, None if unknown.
@@ -211,20 +225,20 @@ def gather_evidence(
 
 @dataclass(kw_only=True)
 class _KeyHits:
-    """The keys found in the texts, reduced to what lints need."""
+    """The matches of keys in texts, reduced to the numbers that lints need."""
 
     is_whole: bool
-    """True if all texts were searched, False for a sample."""
+    """True if all texts were searched, False if only a sample was searched."""
     searched: int = 0
     texts: Counter[int] = field(default_factory=Counter)
-    """By key: the number of texts with it."""
+    """By key: the number of texts that contain the key."""
     own: dict[int, frozenset[int]] = field(default_factory=dict)
-    """By entry: its own keys in its text."""
+    """By entry: those of its keys that its own text contains."""
     fed_by: dict[int, set[int]] = field(default_factory=dict)
-    """By key: up to two entries that pass on a text with it."""
+    """By key: up to two entries whose text contains the key and takes part in recursion."""
 
     def add(self, entry: LoreEntry, key_index: BookIndex) -> None:
-        """Search the text of an entry and add its hits."""
+        """Search the text of an entry for keys and record the matches."""
         hits = key_index.table.hits(searchable(entry.template.source, fold=key_index.table.fold))
         self.searched += 1
         self.texts.update(hits.keys())

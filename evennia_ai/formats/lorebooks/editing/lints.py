@@ -1,8 +1,8 @@
 """Lints of books: problems that can be found without a conversation.
 
 Examples are entries that nothing can activate, contradicting flags, keys that match too often, and
-texts that cannot fit. Keys are searched with the engine's own index. A lint of a book costs about
-as much as reading it once.
+texts that do not fit. Keys are searched with the engine's own index. A lint of a book takes about
+as long as reading it once.
 """
 
 from collections.abc import Callable, Collection, Iterable, Iterator
@@ -29,7 +29,8 @@ from evennia_ai.formats.lorebooks.editing.without_effect import (
 _NO_RULES: Final = ActivationRules()
 _SHOWN_KEYS: Final = 3
 _SHORT_LETTERS: Final = 2
-# Durations that are over before the NPC speaks again: one turn, or its answer and the next line.
+# Durations without any effect, because they end before the NPC speaks again: one turn, two messages
+# (the NPC's answer and the next line), or no seconds.
 _NEVER_SEEN: Final[dict[ClockName, int]] = {"turns": 1, "messages": 2, "seconds": 0}
 
 
@@ -38,17 +39,17 @@ _ERRORS: Final = frozenset({"unreachable", "regex", "level", "weight"})
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Lint:
-    """A finding."""
+    """A problem that a lint found."""
 
     uid: str
-    """The id of the entry, "" for the whole book."""
+    """The id of the entry, "" if the problem concerns the whole book."""
     kind: str
     text: str
-    """The problem, and what to do about it."""
+    """A description of the problem, and what to do about it."""
 
     @property
     def is_error(self) -> bool:
-        """True if a part of the book is lost or can never have an effect."""
+        """True if some data of the book is lost or can never have an effect."""
         return self.kind in _ERRORS or (self.kind == "notice" and is_loss(self.text))
 
     def __str__(self) -> str:
@@ -64,11 +65,11 @@ def lint_book(
     outlets: Collection[str] = (),
     source: Any = None,
 ) -> tuple[Lint, ...]:
-    """Return the findings on the book, then those on each enabled entry.
+    """Return the problems of the book, then those of each enabled entry.
 
     Args:
         limit_tokens: the size of a prompt, None if unknown.
-        outlets: the outlets that some component shows.
+        outlets: the names of outlets that some component shows.
         source: the JSON value of the book, to find members that nothing reads.
     """
     evidence = gather_evidence(book, rules=rules, limit_tokens=limit_tokens, counter=counter)
@@ -97,7 +98,7 @@ LintCheck = Callable[[LoreEntry, Evidence], Iterator[Finding]]
 
 
 def _budgets(evidence: Evidence) -> Iterator[Lint]:
-    """Yield a lint if the book's texts exceed its budget."""
+    """Yield a lint if the texts of the book exceed its token budget."""
     budget = evidence.budget
     if budget is None:
         return
@@ -126,7 +127,7 @@ def _outlets(entries: Iterable[LoreEntry], known: frozenset[str]) -> Iterator[Li
 
 
 def _doubles(entries: Iterable[LoreEntry]) -> dict[int, str]:
-    """Return, by the index of each duplicate entry, the id of the first one."""
+    """Return the id of the first identical entry, by the index of each duplicate."""
     seen: dict[tuple[frozenset[str], str], str] = {}
     doubles: dict[int, str] = {}
     for entry in entries:
@@ -139,7 +140,7 @@ def _doubles(entries: Iterable[LoreEntry]) -> dict[int, str]:
 
 
 def _reach(entry: LoreEntry, evidence: Evidence) -> Iterator[Finding]:
-    """Yield the reason if nothing can activate the entry."""
+    """Yield a finding with the reason if nothing can activate the entry."""
     gates, keys = entry.gates, evidence.entry_keys[entry.index]
     if entry.refused:
         yield "unreachable", f"is never active: {entry.refused}; change that or disable it"
@@ -156,7 +157,7 @@ def _needs_no_key(entry: LoreEntry) -> bool:
 
 
 def _findable(numbers: Iterable[int]) -> set[int]:
-    """Return the keys that some text can match."""
+    """Return the numbers of the keys that can match some text."""
     return {number for number in numbers if number != NEVER}
 
 
@@ -171,7 +172,7 @@ def _keyless(entry: LoreEntry, is_told: bool) -> Iterator[Finding]:
 
 
 def _clash(entry: LoreEntry, evidence: Evidence) -> str:
-    """Describe keys that are both wanted and excluded, "" if there are none."""
+    """Describe keys that an entry both requires and excludes, "" if there are none."""
     keys = evidence.entry_keys[entry.index]
     excluded = set(keys.excluded)
     if any(line and _findable(line) <= excluded for line in keys.additional):
@@ -187,7 +188,7 @@ def _clash(entry: LoreEntry, evidence: Evidence) -> str:
 
 
 def _recursion(entry: LoreEntry, evidence: Evidence) -> Iterator[Finding]:
-    """Yield the reason if the recursion that an entry waits for cannot come."""
+    """Yield a finding with the reason if an entry waits for recursion that can never happen."""
     level = entry.recursion.delay_level
     if not level or entry.refused or entry.gates.forced:
         return
@@ -210,7 +211,7 @@ def _recursion(entry: LoreEntry, evidence: Evidence) -> Iterator[Finding]:
 
 
 def _depth(entry: LoreEntry, evidence: Evidence) -> Iterator[Finding]:
-    """Yield a finding if no message is searched for the entry's keys."""
+    """Yield a finding if the entry's scan depth includes no messages."""
     depth = evidence.scan_depth if entry.scan_depth is None else entry.scan_depth
     widens = entry.scan_depth is None and evidence.rules.min_activations
     needs_no_text = _needs_no_key(entry) or ALWAYS in evidence.entry_keys[entry.index].primary
@@ -260,7 +261,7 @@ def _common(entry: LoreEntry, evidence: Evidence) -> Iterator[str]:
 
 
 def _chances(entry: LoreEntry, evidence: Evidence) -> Iterator[Finding]:
-    """Yield findings on chances, groups and timers without effect."""
+    """Yield findings on chances, groups and timers that have no effect."""
     if entry.chance <= 0:
         yield "chance", "has a chance of 0 %, so it is never active; raise it or disable the entry"
     for name in dict.fromkeys(entry.grouping.names):
@@ -280,7 +281,7 @@ def _chances(entry: LoreEntry, evidence: Evidence) -> Iterator[Finding]:
 
 
 def _texts(entry: LoreEntry, evidence: Evidence) -> Iterator[Finding]:
-    """Yield a finding on content that is missing or can never fit."""
+    """Yield a finding if the content is missing or can never fit into the budget."""
     tokens, budget = evidence.tokens[entry.index], evidence.budget
     if not entry.template.source.strip():
         yield "content", "has no content, so it adds nothing; write some, or disable it"
@@ -290,21 +291,25 @@ def _texts(entry: LoreEntry, evidence: Evidence) -> Iterator[Finding]:
 
 
 def _macros(entry: LoreEntry, evidence: Evidence) -> Iterator[Finding]:
-    """Yield the unknown macros in the entry's text."""
+    """Yield a finding for each unknown macro in the entry's text."""
     for macro in unknown_macros(entry.template.source):
         yield "macro", f"{one_line(macro)}: sent as it is written"
 
 
 def _unsettled(entry: LoreEntry, evidence: Evidence) -> Iterator[Finding]:
-    """Yield a finding if a text before the history changes with every message."""
+    """Yield a finding if the entry is placed before the history and changes with every message.
+
+    Each change invalidates the prompt cache.
+    """
     if sentence := unsettled_entry_sentence(entry):
         yield "unsettled", f"{sentence}; give it a depth to keep it in the history"
 
 
 def unsettled_entry_sentence(entry: LoreEntry) -> str:
-    """Return a sentence if a text before the history changes with every message, else "".
+    """Return a sentence if the entry is placed before the history and changes with every message.
 
-    Outlets count as before the history, because a component there may show them.
+    Return "" otherwise. Outlets count as before the history, because a component there may show
+    them.
     """
     if entry.position in IN_HISTORY:
         return ""

@@ -1,8 +1,8 @@
-"""Parse what builders type for the fields of an entry, and describe fields in their words.
+"""Parse the values that builders type for fields of an entry, and describe fields in their words.
 
 The command `lore` and the forms of the web pages use the same parsers. A parser returns a value for
-`formats.lorebooks.editing.edits`, or raises `TypedError` with one line of text. The table in
-`formats.lorebooks.entry_fields` has the fields; `edits` checks the values.
+`formats.lorebooks.editing.edits`, or raises `TypedError` with a one-line message. The fields are
+declared in `formats.lorebooks.entry_fields`; `edits` validates the values.
 """
 
 import re
@@ -31,7 +31,7 @@ from evennia_ai.formats.lorebooks.values import Step
 NOTHING: Final = "off"
 LOGICS: Final = {"any": "any", "all": "all", "not any": "not_any", "not all": "not_all"}
 
-# The positions without further parts.
+# The positions that need no further argument.
 _PLAIN: Final[tuple[str, ...]] = tuple(
     name for name in get_args(Position) if name not in ("outlet", "anchor", AT_MENTION)
 )
@@ -42,7 +42,8 @@ _FLAGS: Final = {
     **dict.fromkeys(("on", "yes", "true"), True),
     **dict.fromkeys(("off", "no", "false"), False),
 }
-# A key is a regular expression /.../flags, which may contain commas and colons, or text without.
+# Matches a key: a regular expression /.../flags, which may contain commas and colons, or other
+# text, which may not.
 _PATTERN: Final = r"\s*(/(?:[^/\\]|\\.)+/[a-zA-Z]*(?=\s*(?:[{ends}]|$))|[^{ends}]*)\s*"
 _KEY: Final = re.compile(_PATTERN.format(ends=","), re.DOTALL)
 _KEY_BEFORE_COLON: Final = re.compile(_PATTERN.format(ends=",:"), re.DOTALL)
@@ -50,18 +51,24 @@ _LOGIC: Final = re.compile(r"(not\s+any|not\s+all|any|all)(?:\s*:\s*|\s+|$)(.*)"
 
 
 class TypedError(EvenniaAIError):
-    """A builder typed something that cannot be used; the message says why and what can."""
+    """A builder typed an unusable value; the message says why, and what would be accepted."""
 
 
 def parse_keys(text: str) -> list[str]:
-    """Parse `a, b, /c,d/i`: commas separate keys, except in regular expressions; "off" is none."""
+    """Parse keys such as `a, b, /c,d/i`; "off" gives no keys.
+
+    Commas separate keys, except inside regular expressions.
+    """
     if text.lower() == NOTHING:
         return []
     return _split_keys(text, _KEY)[0]
 
 
 def parse_keys_and_content(text: str) -> tuple[list[str], str]:
-    """Parse `a, /b:c/: content`; the first colon outside regular expressions ends the keys."""
+    """Parse keys and content such as `a, /b:c/: content`.
+
+    The first colon outside regular expressions ends the keys.
+    """
     keys, end = _split_keys(text, _KEY_BEFORE_COLON)
     return keys, text[end + 1 :].strip()
 
@@ -70,7 +77,7 @@ def with_patterns(fields: dict[str, Any], *, of: LoreEntry | None = None) -> dic
     """Add the setting for regular expressions to the fields if a key of the form /.../ needs it.
 
     Args:
-        of: the entry that gets the fields, None for a new one.
+        of: the entry that is edited, None for a new entry.
 
     Raises:
         TypedError: a key is not a valid regular expression.
@@ -84,7 +91,7 @@ def with_patterns(fields: dict[str, Any], *, of: LoreEntry | None = None) -> dic
 
 
 def check_patterns(keys: Iterable[str], patterns: Patterns) -> None:
-    """Raise TypedError for the first key that should be a regular expression and is not valid."""
+    """Raise TypedError for the first key that is meant as a regular expression but is invalid."""
     for key in keys:
         if patterns == "none" or (patterns == "by_form" and not is_delimited(key)):
             continue
@@ -94,19 +101,22 @@ def check_patterns(keys: Iterable[str], patterns: Patterns) -> None:
 
 
 def _split_keys(text: str, key: re.Pattern[str]) -> tuple[list[str], int]:
-    """Return the keys of a list with commas, and the offset at which the list ends."""
+    """Return the keys of a comma-separated list, and the offset at which the list ends."""
     keys: list[str] = []
     at = -1
     while at < len(text) and (at < 0 or text[at] == ","):
         found = key.match(text, at + 1)
-        assert found  # the pattern also matches nothing at all
+        assert found  # always matches, because the pattern also matches an empty string
         keys += [found[1].strip()] if found[1].strip() else []
         at = found.end()
     return keys, at
 
 
 def parse_secondary_keys(text: str) -> dict[str, Any]:
-    """Parse `[any|all|not any|not all] a, b` to fields; without keys only the logic changes."""
+    """Parse `[any|all|not any|not all] a, b` to fields.
+
+    Without keys, only the logic changes.
+    """
     found = _LOGIC.fullmatch(text.strip())
     if found is None:
         return {"secondary_keys": parse_keys(text)}
@@ -116,7 +126,10 @@ def parse_secondary_keys(text: str) -> dict[str, Any]:
 
 
 def parse_position(text: str) -> dict[str, Any]:
-    """Parse a place to fields: a word, `depth:<n>`, `outlet:<name>`, `before:<component>`."""
+    """Parse a position to fields.
+
+    The text is a word, `depth:<n>`, `outlet:<name>` or `before:<component>`.
+    """
     place, _, of = (part.strip() for part in text.partition(":"))
     place = place.lower()
     if place in ("before", "after") and of:
@@ -136,7 +149,7 @@ def parse_position(text: str) -> dict[str, Any]:
 
 
 def parse_mention(text: str) -> dict[str, str]:
-    """Parse a place such as `at_mention after oldest`: the side, and the message."""
+    """Parse a position such as `at_mention after oldest`: the side, and which message."""
     place, *given = text.lower().split() or [""]
     side = next((word for word in SIDES if word in given), SIDES[0])
     message = next((word for word in MENTIONINGS if word in given), MENTIONINGS[0])
@@ -146,19 +159,19 @@ def parse_mention(text: str) -> dict[str, str]:
 
 
 def parse_text(text: str) -> str:
-    """Return the text, "" for "off"."""
+    """Return the text; "off" gives ""."""
     return "" if text.lower() == NOTHING else text
 
 
 def parse_number(text: str) -> float:
-    """Parse a number, to an int if it has no point."""
+    """Parse a number; without a decimal point it becomes an int."""
     if not _NUMBER.fullmatch(text):
         raise TypedError(f"'{text}' is not a number. Nothing was changed.")
     return float(text) if "." in text else int(text)
 
 
 def parse_number_or_off(text: str) -> float:
-    """Parse a number, 0 for "off"."""
+    """Parse a number; "off" gives 0."""
     return 0 if text.lower() == NOTHING else parse_number(text)
 
 
@@ -171,14 +184,14 @@ def _whole(text: str, *, what: str) -> int:
 
 
 def parse_flag(text: str) -> bool:
-    """Parse on or off."""
+    """Parse "on" or "off" to True or False."""
     if text.lower() not in _FLAGS:
         raise TypedError(f"'{text}' is neither on nor off. Nothing was changed.")
     return _FLAGS[text.lower()]
 
 
 def parse_word(text: str) -> str:
-    """Return a word in lower case; the field checks whether it knows it."""
+    """Return the word in lower case; the field checks later whether it is allowed."""
     return text.lower()
 
 
@@ -210,7 +223,8 @@ DEFAULT: Final = "default"
 UNUSED: Final = "unused, for there is no sticky, cooldown or delay"
 
 _SHOWN_COLUMNS: Final = 120
-# The switches of `lore` for fields that `lore/set` does not set, by words that builders may try.
+# Words that builders may try with `lore/set`, and the switch of `lore` that sets the field instead.
+# An error message names the switch.
 _SWITCHES: Final[Mapping[str, str]] = {
     **{name: name for name in ("keys", "depth", "order", "position", "edit", "enable", "lock")},
     **dict.fromkeys(("secondary", "secondary_keys", "logic", "selective"), "secondary"),
@@ -223,7 +237,7 @@ _SWITCHES: Final[Mapping[str, str]] = {
 
 
 def find_field(word: str) -> LoreField:
-    """Return the field with this word.
+    """Return the field that builders call by this word.
 
     Raises:
         TypedError: there is no such field; the message lists the fields.
@@ -262,7 +276,7 @@ def value_in_words(value: Any) -> str:
 
 
 def member_in_words(path: Sequence[Step]) -> str:
-    """Describe the member that an error names by its path, in the words of builders.
+    """Describe the member at the path of an error in the words of builders.
 
     For example, `("when", 0, "test")` is "the test of condition 1".
     """
@@ -278,7 +292,10 @@ def member_in_words(path: Sequence[Step]) -> str:
 
 @contextmanager
 def in_words_of(label: str) -> Iterator[None]:
-    """Turn errors on a field into `TypedError` that names the entry and the builder's word."""
+    """Convert errors on a field to `TypedError`.
+
+    The message names the entry and the word that builders use for the field.
+    """
     try:
         yield
     except FormatError as error:
@@ -289,7 +306,7 @@ def in_words_of(label: str) -> Iterator[None]:
 
 
 def place_in_words(entry: LoreEntry) -> str:
-    """Describe the place that an entry asks for."""
+    """Describe the position that an entry requests."""
     if entry.depth == MAX_DEPTH and not entry.from_oldest:
         return f"the top of the history, {entry.role}"
     if entry.depth is not None:
@@ -320,21 +337,21 @@ _READERS: Final[Mapping[Typed, Callable[[str], Any]]] = {
     "mention": parse_mention,
     "questions": parse_questions,
 }
-# Fields whose values builders read in another form.
+# Functions for fields whose values are shown to builders in another form.
 _IN_WORDS: Final[Mapping[str, Callable[[LoreEntry], Any]]] = {
     "mention": place_in_words,
     "clock": _clock,
 }
 UNSET: Final = ("off", "none", "0", "100", value_in_words(None), UNUSED)
-"""The rendered values of fields that nobody has set."""
+"""The rendered values of fields that have their default."""
 TOLD_APART: Final = ("name", "place", "role")
-"""Fields that the label and the place of an entry show already."""
-# The words of builders for fields with another name in edits.
+"""Fields that are not listed, because the label and the position of an entry show them."""
+# The words that builders use for fields that have another name in edits.
 _WORDS: Final[Mapping[str, str]] = {
     **{field.name: word for word, field in TYPED_FIELDS.items()},
     "secondary_keys": "secondary keys",
     "anchor": "position",
     "enabled": "state",
 }
-# Members of a file that only contain other members.
+# Members of a file that only contain other members, so descriptions of paths leave them out.
 _WRAPPINGS: Final = frozenset({"extensions", "evennia_ai"})

@@ -1,4 +1,4 @@
-"""Find parts of a book's file that have no effect here: fields, macros, SillyTavern extensions."""
+"""Find data in a book's file that has no effect here: fields, macros, SillyTavern extensions."""
 
 import re
 from collections import Counter
@@ -9,16 +9,18 @@ from evennia_ai.engine.foreign.documents import one_line
 from evennia_ai.engine.prompt.templates.unknown import unknown_macros
 
 MOST_TOLD: Final = 8
-"""How many unknown macros of a book are listed, the most frequent ones."""
+"""The number of unknown macros that are listed for a book, the most frequent ones first."""
 
-# Each row: the name in world files, the name under `extensions` in V3, and the reason.
+# Each row is a field without effect: its name in world files, its name under `extensions` in V3,
+# and the reason.
 _WITHOUT_EFFECT: Final = (
     ("vectorized", "vectorized", "entries are woken by their keys, not by their meaning"),
     ("automationId", "automation_id", "no scripts of another program run here"),
 )
 
 
-# Each row: an extension, a pattern for texts that need it, and what happens to them without it.
+# Each row is a SillyTavern extension, a pattern for texts that rely on it, and what happens to
+# these texts here.
 _EXTENSIONS: Final = (
     (
         "ST-Prompt-Template",
@@ -42,7 +44,7 @@ _SCRIPTS: Final = frozenset({"tavern_helper", "TavernHelper_scripts"})
 
 
 def entry_texts(book: Any) -> Iterator[str]:
-    """Yield the names and contents of the entries in a book's JSON."""
+    """Yield the names and contents of all entries in a book's JSON."""
     for entry in _entries(book):
         yield from (
             value
@@ -52,7 +54,7 @@ def entry_texts(book: Any) -> Iterator[str]:
 
 
 def list_wanted_extensions(texts: Iterable[str], members: Iterable[str] = ()) -> tuple[str, ...]:
-    """Return a sentence for each SillyTavern extension that texts are written for.
+    """Return a sentence for each SillyTavern extension that the texts rely on.
 
     Args:
         members: the names under `extensions` of a card.
@@ -71,7 +73,7 @@ def list_wanted_extensions(texts: Iterable[str], members: Iterable[str] = ()) ->
 
 
 def list_idle_fields(book: Any) -> tuple[str, ...]:
-    """Return a sentence for each field without effect that entries in a book's JSON use."""
+    """Return a sentence for each field that entries of a book use and that has no effect here."""
     entries = [*_entries(book)]
     found = []
     for name, in_v3, why in _WITHOUT_EFFECT:
@@ -101,7 +103,7 @@ def _whose(count: int) -> str:
 
 
 def _entries(book: Any) -> Iterator[Mapping[str, Any]]:
-    """Yield the entries of a V3 book, of a world file, or of a book in a frame."""
+    """Yield the entries of a V3 book, a world file, or a book inside an enclosing object."""
     if not isinstance(book, Mapping):
         return
     if isinstance(book.get("data"), Mapping):
