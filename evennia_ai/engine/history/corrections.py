@@ -1,8 +1,9 @@
-"""Corrections: records with other words in place of those the NPC said.
+"""Corrections: records with new words in place of words that the NPC said.
 
 A builder can correct what others heard or saw of the NPC (its reply, the words of a tool that
-speaks), and the summary of earlier messages. The words of a tool are in its call and in its result
-and are corrected in both. The first wording stays in its record, which the correction names.
+speaks), and the summary of earlier messages. The words of a tool are in its call and in its result,
+so both are corrected. The original words stay in their record, and the correction names this
+record.
 """
 
 import json
@@ -15,44 +16,47 @@ from evennia_ai.engine.history.compaction.summaries import FRAME
 from evennia_ai.engine.history.records import NewRecord, Record, RecordKind, canonical_json
 
 CORRECTS: Final = "corrects"
-"""Key in the meta of a record: the place of the record that it replaces."""
+"""The key in the meta of a correction for the place of the record that it replaces."""
 
 CORRECTIBLE: Final = frozenset({RecordKind.ASSISTANT, RecordKind.TOOL_CALL, RecordKind.SUMMARY})
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SpeakingTool:
-    """A tool that speaks, and the place of its words."""
+    """A tool with which the NPC speaks, and where the call and the result contain the words."""
 
     argument: str
-    """The argument of its call with the words."""
+    """The name of the tool's argument that contains the words."""
     result: re.Pattern[str]
-    """Matches its result if the words were heard. Its groups are the text before and after them."""
+    """A pattern that matches the tool's result if others heard the words.
+
+    Its groups are the text before the words and the text after them.
+    """
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Utterance:
-    """Words of the NPC in a record."""
+    """Words of the NPC in a record, which a builder can correct."""
 
     words: str
     call: str = ""
-    """The id of the tool call that spoke them, or "" for words of the record itself."""
+    """The id of the tool call that spoke the words, or "" for words of the record itself."""
 
 
 def original_place(record: Record) -> str:
-    """Return the place of the record with the first wording."""
+    """Return the place of the record that contains the original words."""
     return str(record.meta.get(CORRECTS) or record.place)
 
 
 def find_utterances(
     record: Record, results: Mapping[str, Record], *, tools: Mapping[str, SpeakingTool]
 ) -> tuple[Utterance, ...]:
-    """Return the words in a record that can be corrected, in order.
+    """Return the utterances in a record that can be corrected, in order.
 
     Args:
-        record: The record. Words of others cannot be corrected.
-        results: The results of its tool calls by their ids.
-        tools: The tools that speak by their names.
+        record: The record. Words of other speakers cannot be corrected.
+        results: The results of the record's tool calls by call id.
+        tools: The tools that speak, by name.
     """
     if record.kind not in CORRECTIBLE:
         return ()
@@ -75,7 +79,10 @@ def correct_records(
     tools: Mapping[str, SpeakingTool],
     by: str,
 ) -> Sequence[tuple[Record, NewRecord]]:
-    """Return the records with `text` in place of an utterance, each with the record it replaces."""
+    """Return the corrections that replace an utterance with `text`.
+
+    Each correction is paired with the record that it replaces.
+    """
     if not said.call:
         frame = FRAME if record.body.startswith(FRAME) else ""
         return [(record, _correction(record, body=f"{frame}{text}", by=by))]
@@ -85,7 +92,7 @@ def correct_records(
     arguments = {**_arguments(calls[at]), tool.argument: text}
     calls[at] = {**calls[at], "arguments": canonical_json(arguments)}
     heard = tool.result.fullmatch(result.body)
-    assert heard is not None  # `find_utterances` returned its words
+    assert heard is not None  # the pattern matched when `find_utterances` returned this utterance
     return [
         (record, _correction(record, body=record.body, by=by, tool_calls=calls)),
         (result, _correction(result, body=f"{heard[1]}{text}{heard[2]}", by=by)),
@@ -99,7 +106,7 @@ def _correction(record: Record, *, body: str, by: str, **changes: Any) -> NewRec
 
 
 def _arguments(call: Mapping[str, Any]) -> Mapping[str, Any]:
-    """Return the arguments of a call, or {} if they are not a JSON object."""
+    """Return the arguments of a tool call, or {} if they are not a JSON object."""
     try:
         arguments = json.loads(call["arguments"])
     except ValueError:

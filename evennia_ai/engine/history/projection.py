@@ -1,10 +1,11 @@
-"""Projection: which records a prompt shows, and as which messages.
+"""Projection: convert records to the messages that a prompt shows.
 
-A pure function: the same records give the same bytes. The messages of a history are everything said
-and done, a compaction's summary with the tail it kept, only the tail after a builder's control, and
-texts of earlier prompts that stay at their place. A tool result comes right after its call, even if
-other things were heard in between. The shown length of a result and the time of a line were decided
-when they were recorded.
+The same records always give the same bytes. The messages of a history are everything that was said
+and done. After a compaction they are the summary and the tail that the compaction kept; after a
+builder's control record they are only its tail. Texts of earlier prompts that stay in the history
+are included at their place. A tool result comes right after its call, even if other things were
+heard in between. The visible length of a result and the time of a line were fixed when they were
+recorded.
 """
 
 from collections.abc import Iterable, Mapping, Sequence
@@ -28,23 +29,26 @@ from evennia_ai.engine.prompt.messages import MOVEMENT, Message, Part, ToolCall
 from evennia_ai.engine.prompt.time_line import with_time_line
 
 MINUTE: Final = "minute"
-"""Key in the meta of a record: the date and minute that prompts show with it."""
+"""The key in a record's meta for the date and minute that prompts show with the record."""
 
 
 def minute_in(record: Record) -> str:
-    """Return the recorded minute of a record, or ""."""
+    """Return the date and minute in a record's meta, or ""."""
     minute = record.meta.get(MINUTE, "")
     return minute if isinstance(minute, str) else ""
 
 
 MOST_SHOWN: Final = 4000
-"""Characters of a tool result that prompts show."""
+"""The default number of characters of a tool result that prompts show."""
 
 _SHOWN: Final = "shown"
 
 
 def tool_result_record(body: str, *, call_id: str, most_shown: int = MOST_SHOWN) -> NewRecord:
-    """Return the record of a tool result. Prompts show `most_shown` characters of a longer one."""
+    """Return the record of a tool result.
+
+    Prompts show at most `most_shown` characters of it.
+    """
     body = make_storable(body)
     boundary = {_SHOWN: most_shown} if len(body) > most_shown else {}
     return NewRecord(
@@ -56,7 +60,7 @@ def tool_result_record(body: str, *, call_id: str, most_shown: int = MOST_SHOWN)
 
 
 def shown_body(record: Record) -> str:
-    """Return the body as prompts show it: a long tool result is cut at its recorded length."""
+    """Return the body as prompts show it: a tool result is cut at the length in its record."""
     shown = record.meta.get(_SHOWN)
     if record.kind is not RecordKind.TOOL_RESULT or not isinstance(shown, int):
         return record.body
@@ -73,7 +77,10 @@ _NOTHING: Final[Mapping[str, Record]] = {}
 
 
 def message_of(record: Record) -> Message | None:
-    """Return the message of a record, made once, or None if it has nothing for a model."""
+    """Return the message of a record, or None if the record has nothing for a model.
+
+    The message is cached, so a record always gives the same object.
+    """
     known = record.memo.get(_MESSAGE)
     if known is not None:
         return known
@@ -87,17 +94,17 @@ def message_of(record: Record) -> Message | None:
 
 
 def record_of(message: Message) -> Record | None:
-    """Return the record from which `message_of` made a message, also for a changed copy of it."""
+    """Return the record that a message, or a changed copy of it, was made from by `message_of`."""
     known = message.memo.get(RECORD)
     return known if known is not None and known.id == message.record else None
 
 
 def release_messages(messages: Iterable[Message]) -> None:
-    """Release messages that left the window, so that they hold nothing but what others use.
+    """Release the memory of messages that left the window.
 
-    A message and its record refer to each other and share a memo. This breaks the cycle: afterwards
-    the message still has the record, but the record no longer has the message. A running turn that
-    has them still computes what it needs.
+    A message and its record refer to each other and share a cache (`memo`). This breaks the cycle:
+    afterwards the message still has the record, but the record no longer has the message. A running
+    turn that still uses the messages can compute what it needs again.
     """
     for message in messages:
         record, known = message.memo.get(RECORD), message.memo
@@ -105,11 +112,12 @@ def release_messages(messages: Iterable[Message]) -> None:
         if record is not None:
             object.__setattr__(record, "memo", SpentMemo())
         known.pop(_MESSAGE, None)
-        forget(known, but=RECORD)  # copies of the message, for another block, share it
+        # copies of the message for another block share this memo, so they keep their record
+        forget(known, but=RECORD)
 
 
 def release_records(records: Iterable[Record]) -> None:
-    """Release records that are no longer kept, with their messages if any."""
+    """Release the memory of records that are no longer kept, and of their messages."""
     for record in records:
         message = record.memo.get(_MESSAGE)
         if message is None:
@@ -121,14 +129,15 @@ def release_records(records: Iterable[Record]) -> None:
 def order_records(
     records: Iterable[Record], *, tail: Mapping[str, Record] = _NOTHING
 ) -> tuple[Record, ...]:
-    """Return the records that are messages of the history, in the order of a prompt.
+    """Return the records that become messages of the history, in the order of a prompt.
 
-    A staying text comes before the record it was made for, and is dropped without that record. A
-    tool result comes after its call; a result without a call comes first, to be cut off with it.
+    A staying text comes before the record that it was made for, and is dropped if that record is
+    missing. A tool result comes after its call. A result whose call is missing comes first, so that
+    it is cut off with the call.
 
     Args:
         records: Successive records.
-        tail: Records by place that a summary or a control among them kept.
+        tail: By place, the records that a summary or a control record among `records` kept.
     """
     said: list[Record] = []
     staying: dict[str, list[Record]] = {}
@@ -146,7 +155,7 @@ def order_records(
 
 
 def _results_after_calls(said: list[Record]) -> list[Record]:
-    """Move each tool result right after its call, results of one call in order of time."""
+    """Move each tool result right after its call. Results of one call stay in order of time."""
     if all(record.kind is not RecordKind.TOOL_RESULT for record in said):
         return said
     results: dict[str, list[Record]] = {}
@@ -176,16 +185,16 @@ def project(
     earlier_replies: int = 0,
     segment: int = 0,
 ) -> History:
-    """Return the history of the records of one segment, oldest first.
+    """Return the history that the records of one segment give, oldest first.
 
-    Texts of a prompt that do not stay are left out, because each prompt has its own.
+    Texts of a prompt that do not stay are left out, because each prompt renders its own.
 
     Args:
         records: The records.
-        tail: Records by place that a summary or a control kept.
+        tail: By place, the records that a summary or a control record kept.
         earlier: The number of messages that were cut off before the first one.
-        earlier_users: The number of user messages among them.
-        earlier_replies: The number of replies among them.
+        earlier_users: The number of user messages among the ones that were cut off.
+        earlier_replies: The number of replies among the ones that were cut off.
         segment: The number of the segment.
     """
     return History(
@@ -204,7 +213,10 @@ def project_newest(
     segment: int = 0,
     tail: Mapping[str, Record] = _NOTHING,
 ) -> History:
-    """Return the history with these newest records. `totals` are those of the whole history."""
+    """Return the history that ends with these newest records.
+
+    `totals` are the message counts of the whole history.
+    """
     shown = _shown(records, tail)
     return History(
         shown,
@@ -216,9 +228,10 @@ def project_newest(
 
 
 def extend_history(history: History, new: Sequence[Record]) -> History:
-    """Return the history with the messages of appended records, each at its place."""
+    """Return the history extended by the messages of appended records, each at its place."""
     staying = [r for r in new if is_staying(r) and r.meta.get("before")]
-    # Results of tools whose calls were recorded before all of these.
+    # Results whose tool calls are not among the new records, so they must be inserted after older
+    # messages.
     called = {call for record in new for call in call_ids(record)}
     late_results = [
         record
@@ -238,7 +251,7 @@ def extend_history(history: History, new: Sequence[Record]) -> History:
 
 
 def _index_after_call(history: History, result: Record) -> int:
-    """Return the index for a tool result: after its call and the other results of it."""
+    """Return the index for a tool result: after its call and after earlier results of that call."""
     wanted = result.meta.get("tool_call_id")
     at = history.stop
     while at > history.earlier:
@@ -254,12 +267,15 @@ def _index_after_call(history: History, result: Record) -> int:
 
 def _existing_message(record: Record) -> Message:
     message = message_of(record)
-    assert message is not None  # `order_records` returns only records with a message
+    assert message is not None  # `order_records` only returns records that have a message
     return message
 
 
 def _index_of_place(history: History, place: str) -> int:
-    """Return the index of the record at a place; lower than all indices if it was cut off."""
+    """Return the index of the record at a place.
+
+    If the record was cut off, the index is lower than all indices of the history.
+    """
     at = history.stop - 1
     while at >= history.earlier:
         record = record_of(history[at])
@@ -270,9 +286,9 @@ def _index_of_place(history: History, place: str) -> int:
 
 
 def _insert_message(history: History, message: Message, *, at: int) -> History:
-    """Return the history with a message before the one at this index.
+    """Return the history with a message inserted before index `at`.
 
-    If that one was cut off, the new message counts as cut off too.
+    If the message at that index was cut off, the new message counts as cut off too.
     """
     if at == history.stop:
         return history.appended(message)
@@ -294,7 +310,7 @@ def _shown(records: Iterable[Record], tail: Mapping[str, Record]) -> list[Messag
 
 
 def _kept(first: Record, tail: Mapping[str, Record]) -> Iterable[Record]:
-    """Yield the records that the first record of a segment kept from before it."""
+    """Yield the older records that the first record of a segment keeps (its tail)."""
     for place in first.meta.get("tail", ()):
         if place not in tail:
             raise ReplayError(f"record {place}, which record {first.place} kept, is not there")
@@ -318,12 +334,13 @@ def _message(record: Record) -> Message:
         record=record.id,
         tool_calls=tuple(ToolCall(**call) for call in meta.get("tool_calls", ())),
         tool_call_id=meta.get("tool_call_id"),
-        memo=record.memo,  # one for both: a window holds them by the thousand
+        # shared by record and message to save memory, because a window holds thousands of both
+        memo=record.memo,
     )
 
 
 def parse_parts(stored: Iterable[Any]) -> tuple[Part, ...]:
-    """Return the parts of a message from lists of [origin, start, end, revision]."""
+    """Parse the parts of a message from stored lists of [origin, start, end, revision]."""
     return tuple(
         Part(origin=origin, start=start, end=end, revision=revision)
         for origin, start, end, revision in stored

@@ -1,13 +1,13 @@
 """Records: the events of a conversation, appended one after the other and never changed.
 
 The hash of each record covers the record before it, so tampering with a history is found at its
-place. The chain covers the hash of a record's content and not the words. So words can be erased on
-request, and the chain still holds.
+place. The chain covers the hash of a record's content, not the words themselves. So words can be
+erased on request without breaking the chain.
 
-A turn that was interrupted leaves things open, which further records close. Providers refuse a
-prompt in which a tool call has no result, so each such call gets a result that says what is known.
-The tool is never run again, because it may have changed the world already. If only the start of a
-reply was said, that start is what the NPC said.
+An interrupted turn leaves tool calls and replies incomplete; further records complete them.
+Providers refuse a prompt in which a tool call has no result, so each such call gets a result that
+says what is known. The tool is never run again, because it may have changed the world already. If
+only the start of a reply was said, that start becomes the NPC's reply.
 """
 
 import json
@@ -24,20 +24,21 @@ from evennia_ai.engine.prompt.memo import Memo, Slot
 from evennia_ai.engine.prompt.messages import Role
 from evennia_ai.engine.prompt.names import in_guise
 
-# Databases cannot store the null character, and encodings cannot write lone surrogates.
+# Matches characters that are replaced: databases cannot store the null character, and UTF-8 cannot
+# encode lone surrogates.
 _UNSTORABLE: Final = re.compile("[\x00\ud800-\udfff]")
 ERASED: Final[Mapping[str, Any]] = MappingProxyType({"erased": True})
-"""The meta of a record whose words were erased. It has no name and no body."""
+"""The meta of a record whose words were erased. Such a record has no name and no body."""
 
 
 class RecordKind(StrEnum):
     """The kind of a record.
 
-    The first group is said or done in the conversation. The second holds texts of prompts. The
-    third reports the course of turns and changes of the conversation: `spoken` is the start of a
-    reply that was said before the rest arrived. `fallback` is a line of the game in place of a
-    reply; no model sees it as its own words. `control` begins a segment, after a builder changed
-    what of the history counts (`control_record`).
+    The first group is what is said or done in the conversation. The second group is texts of
+    prompts. The third group records the course of turns and changes of the conversation: `spoken`
+    is the start of a reply that was said before the rest arrived. `fallback` is a line of the game
+    in place of a reply; no model sees it as its own words. `control` begins a segment after a
+    builder changed which part of the history counts (`control_record`).
     """
 
     USER = "user"
@@ -62,7 +63,7 @@ class RecordKind(StrEnum):
     CONTROL = "control"
 
 
-# Things said and done: the messages of the history.
+# Kinds of things said and done, which become the messages of the history.
 CONVERSATION: Final = frozenset(
     {
         RecordKind.USER,
@@ -74,7 +75,7 @@ CONVERSATION: Final = frozenset(
         RecordKind.SUMMARY,
     }
 )
-# Texts of a prompt that injection depth does not count.
+# Kinds of prompt texts that are not counted as messages when an injection depth is applied.
 BOOKKEEPING: Final = frozenset(
     {RecordKind.CONTEXT_BLOCK, RecordKind.NOTE_ANCHOR, RecordKind.COMPONENT_REV}
 )
@@ -84,8 +85,8 @@ BOOKKEEPING: Final = frozenset(
 class NewRecord:
     """A record that is not stored yet.
 
-    `name` is the speaker's, or "". `meta` holds JSON values. Characters that cannot be stored
-    become U+FFFD here, so that prompts show what is stored.
+    `name` is the name of the speaker, or "". `meta` holds JSON values. Characters that cannot be
+    stored are replaced with U+FFFD when the object is created, so that prompts show what is stored.
     """
 
     kind: RecordKind
@@ -94,7 +95,7 @@ class NewRecord:
     body: str = ""
     meta: Mapping[str, Any] = field(default_factory=dict)
     memo: Memo = field(default_factory=Memo, init=False, repr=False, compare=False)
-    """Values computed from the record."""
+    """A cache for values that are computed from the record."""
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "name", make_storable(self.name))
@@ -109,38 +110,38 @@ class Record:
     conversation: int
     segment: int
     seq: int
-    """Counts from 1 in its segment."""
+    """The number of the record in its segment, counted from 1."""
     kind: RecordKind
     role: Role
     name: str
     body: str
     meta: Mapping[str, Any]
     content_sha256: str
-    """The hash of name, body and meta."""
+    """The hash of the record's name, body and meta."""
     sha256: str
-    """The hash of the record in its chain."""
+    """The hash of the record in the chain, which covers all earlier records."""
     created_at: float
-    """In epoch seconds."""
+    """The time of creation in epoch seconds."""
     memo: Memo = field(default_factory=Memo, repr=False, compare=False)
-    """Values computed from the record."""
+    """A cache for values that are computed from the record."""
 
     @property
     def place(self) -> str:
-        """Return its place in the conversation, the same in every database."""
+        """Return the place of the record in its conversation, the same in every database."""
         return f"{self.segment}.{self.seq}"
 
     @property
     def is_erased(self) -> bool:
-        """True if its words were erased on request."""
+        """True if the words of the record were erased on request."""
         return not self.body and not self.name and self.meta == ERASED
 
 
 GUISE: Final = "guise"
-"""Key in the meta of a record, next to "speaker": what hid the speaker from the NPC."""
+"""The key in a record's meta, next to "speaker", for what hid the speaker from the NPC."""
 
 
 def speaker_known_in(record: NewRecord | Record) -> str:
-    """Return the reference of the person whom the NPC took for the speaker, or ""."""
+    """Return the reference of the person that the NPC believed to be the speaker, or ""."""
     speaker, guise = str(record.meta.get("speaker", "")), str(record.meta.get(GUISE, ""))
     return in_guise(speaker, guise) if guise else speaker
 
@@ -152,10 +153,11 @@ def call_ids(record: NewRecord | Record) -> tuple[str, ...]:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class MessageTotals:
-    """The number of messages of a history so far, of its user messages and of its replies.
+    """The number of messages in a history so far, and of user messages and replies among them.
 
-    They continue through compactions: a summary has the index of the last message in it, and nobody
-    said it. A message that calls tools is no reply; the reply comes after it.
+    The counts continue through compactions: a summary has the index of the last message that it
+    covers, and does not count as said by anyone. A message that calls tools is not a reply; the
+    reply comes after it.
     """
 
     messages: int = 0
@@ -163,7 +165,7 @@ class MessageTotals:
     replies: int = 0
 
     def after(self, record: NewRecord | Record) -> "MessageTotals":
-        """Return the totals after this record is appended. A control sets them."""
+        """Return the totals after this record is appended. A control record replaces the totals."""
         if record.kind is RecordKind.CONTROL and not record.meta.get("erased"):
             messages, users, replies = record.meta["totals"]
             return MessageTotals(messages=messages, users=users, replies=replies)
@@ -179,7 +181,7 @@ class MessageTotals:
         )
 
     def without(self, records: "Iterable[Record]") -> "MessageTotals":
-        """Return the totals without these records, which are in the history."""
+        """Return the totals without these records of the history."""
         gone = MessageTotals()
         for record in records:
             gone = gone.after(record)
@@ -191,29 +193,29 @@ class MessageTotals:
 
 
 def is_staying(record: NewRecord | Record) -> bool:
-    """True if the record is a text of a prompt that stays in the history."""
+    """True if the record is a prompt text that stays in the history."""
     return record.kind is RecordKind.CONTEXT_BLOCK and record.meta.get("stays") is True
 
 
 def reply_record(text: str) -> NewRecord:
-    """Return the record of an NPC's reply in a model's words."""
+    """Return the record of an NPC's reply in the words of a model."""
     return NewRecord(kind=RecordKind.ASSISTANT, role="assistant", body=text)
 
 
 def fallback_record(text: str, *, refused: str = "") -> NewRecord:
-    """Return the record of a line said in place of a reply.
+    """Return the record of a line that the game says in place of a reply.
 
-    `refused` is the limit that forbade asking a model.
+    `refused` is the limit that did not allow asking a model.
     """
     meta = {"refused": refused} if refused else {}
     return NewRecord(kind=RecordKind.FALLBACK, role="assistant", body=text, meta=meta)
 
 
 LORE: Final = "lore"
-"""Key in the meta of a control: the state of the lore before it."""
+"""The key in the meta of a control record for the state of lore before the change."""
 
 Control = Literal["reset", "undo", "retry", "correct"]
-"""A change of a history by a builder, named like the switch of the command `ai`."""
+"""A change of the history by a builder, named like the switch of the command `ai`."""
 CONTROLS: Final[tuple[Control, ...]] = get_args(Control)
 
 
@@ -227,15 +229,17 @@ def control_record(
     withdrawn: Sequence[Record] = (),
     hint: str = "",
 ) -> NewRecord:
-    """Return the record of a builder's change of a history. It begins a segment and is no message.
+    """Return the record of a builder's change of a history.
+
+    The record begins a segment and is not a message.
 
     Args:
         what: The change.
         by: The builder.
-        tail: The records that still count, as prompts show them. All others stay readable.
-        totals: The totals of the tail.
-        lore: The state of the lore until now, as JSON values.
-        withdrawn: The records that the change took out.
+        tail: The records that still count, as prompts show them. All other records stay readable.
+        totals: The message counts of the tail.
+        lore: The state of lore before the change, as JSON values.
+        withdrawn: The records that the change removed from the history.
         hint: A request for the next answer.
     """
     meta = {
@@ -250,20 +254,20 @@ def control_record(
 
 
 def make_storable(text: str) -> str:
-    """Return the text with U+FFFD for characters that cannot be stored."""
+    """Return the text with each character that cannot be stored replaced by U+FFFD."""
     return _UNSTORABLE.sub("\ufffd", text)
 
 
 SHARED_TEXTS: Final = 16_384
-"""Texts that are shared, those used last."""
+"""The maximum number of texts that are shared; the least recently used ones are dropped."""
 SHARED_CHARACTERS: Final = 2_000
-"""Longer texts are not shared."""
+"""The maximum number of characters of a text that is shared."""
 
 
 def share_text(text: str) -> str:
-    """Return the one object for a text: fifty NPCs may record the same words.
+    """Return one shared object for equal texts, because fifty NPCs may record the same words.
 
-    Not `sys.intern`: since Python 3.12 it keeps texts until the process ends.
+    `sys.intern` is not used, because since Python 3.12 it keeps texts until the process ends.
     """
     return _known_text(text) if len(text) <= SHARED_CHARACTERS else text
 
@@ -276,14 +280,14 @@ def _known_text(text: str) -> str:
 canonical_json: Final = json.JSONEncoder(
     sort_keys=True, separators=(",", ":"), allow_nan=False
 ).encode
-"""Return the JSON text of a value that is stored and hashed."""
+"""Encode a JSON value in the canonical form that is stored and hashed."""
 
 
 class Content(NamedTuple):
-    """The content of a record as it is stored and hashed."""
+    """The content of a record in the form that is stored and hashed."""
 
     meta: str
-    """Canonical JSON."""
+    """The meta as canonical JSON."""
     sha256: str
     """The hash of name, body and meta."""
 
@@ -292,7 +296,10 @@ _CONTENT: Final = Slot[Content]("content")
 
 
 def record_content(said: NewRecord) -> Content:
-    """Return the content of a new record. Computed once: fifty NPCs may record it."""
+    """Return the content of a new record.
+
+    It is computed only once, because fifty NPCs may record the same object.
+    """
     known = said.memo.get(_CONTENT)
     if known is None:
         known = said.memo[_CONTENT] = _content(said)
@@ -306,31 +313,33 @@ def content_sha256(said: NewRecord | Record) -> str:
 
 def _content(said: NewRecord | Record) -> Content:
     meta = canonical_json(dict(said.meta))
-    # The canonical JSON of the three as one list.
+    # The hash covers the canonical JSON of a list: name, body and meta.
     content = f"[{canonical_json(said.name)},{canonical_json(said.body)},{meta}]"
     digest = sha256(content.encode()).hexdigest()
     return Content(meta=share_text(meta), sha256=share_text(digest))
 
 
 def chain_sha256(previous: str, new: NewRecord | Record) -> str:
-    """Return the hash of a record after one with the hash `previous`, "" for the first.
+    """Return the chain hash of a record.
 
-    For a stored record the stored hash of its content is used.
+    `previous` is the hash of the record before it, "" for the first record. For a stored record the
+    stored content hash is used, so erased words do not matter.
     """
     content = new.content_sha256 if isinstance(new, Record) else content_sha256(new)
     return link_sha256(previous, kind=new.kind, role=new.role, content=content)
 
 
 def link_sha256(previous: str, *, kind: str, role: str, content: str) -> str:
-    """Return the hash of a record from the hash before it, its fields and its content hash."""
+    """Return the chain hash of a record from the previous hash, its fields and its content hash."""
     link = canonical_json([str(kind), role, content])
     return sha256(f"{previous}\n{link}".encode()).hexdigest()
 
 
 def find_broken(records: Iterable[Record], *, previous: str = "") -> Record | None:
-    """Return the first of successive records that does not match its hash, or None.
+    """Return the first record that does not match its hash, or None.
 
-    The content hash of an erased record is not checked: its words are gone and its place stays.
+    The records must be successive. The content hash of an erased record is not checked, because its
+    words are gone; its chain hash is.
     """
     for record in records:
         has_content = record.is_erased or record.content_sha256 == content_sha256(record)
@@ -341,7 +350,7 @@ def find_broken(records: Iterable[Record], *, previous: str = "") -> Record | No
 
 
 def orphan_calls(records: Iterable[NewRecord | Record]) -> tuple[str, ...]:
-    """Return the ids of the tool calls without a result in successive records, in order."""
+    """Return the ids of the tool calls that have no result in successive records, in order."""
     open_calls: dict[str, None] = {}
     for record in records:
         open_calls.update((call["id"], None) for call in record.meta.get("tool_calls", ()))
@@ -354,7 +363,7 @@ def closing_results(
 ) -> tuple[NewRecord, ...]:
     """Return a result for each tool call without one. `outcome` says how the turn ended.
 
-    `closes` in the meta distinguishes it from a tool's own result.
+    The key `closes` in the meta distinguishes such a result from a tool's own result.
     """
     body = f"There is no result: {outcome}. It is not known whether this was done."
     return tuple(
@@ -369,9 +378,9 @@ def closing_results(
 
 
 def cut_short_reply(records: Iterable[NewRecord | Record], *, turn: int) -> tuple[NewRecord, ...]:
-    """Return the reply of a turn of which only the start was said, or nothing.
+    """Return the reply of an interrupted turn: the start that was said, or nothing.
 
-    A reply that called tools is complete in the record of the calls.
+    Words before a tool call are left out, because the record of the call contains them completely.
     """
     said: list[str] = []
     for record in records:

@@ -1,4 +1,4 @@
-"""Role markup: text that could pass for the frame of a chat instead of its content.
+"""Role markup: text that could be taken for the frame of a chat instead of its content.
 
 Servers obey the special tokens of their models' chat templates anywhere, also in a player's words.
 Older templates mark a role with a word and a colon at the start of a line. Tool calls are JSON.
@@ -36,7 +36,8 @@ _TOKEN: Final = re.compile(f"{MARK_START}(?:{mark_pattern('tokens')})", re.IGNOR
 _TOKEN_OR_TAG: Final = re.compile(f"{MARK_START}(?:{_TAGS})", re.IGNORECASE)
 _TOKEN_TAG_OR_FENCE: Final = re.compile(f"{MARK_START}(?:{_TAGS}|{_OWN_FENCE})", re.IGNORECASE)
 
-# `system:`, `**Human**:`, `### Instruction:` at the start of a line, and a bare role on its own.
+# Matches `system:`, `**Human**:` or `### Instruction:` at the start of a line, and a line with only
+# the name of a role.
 _ROLES: Final = "|".join((*OTHER_ROLES, *OWN_ROLES))
 _HEADINGS: Final = "|".join((*OTHER_HEADINGS, *OWN_HEADINGS))
 _HEAD: Final = re.compile(
@@ -48,7 +49,8 @@ _HEAD: Final = re.compile(
 _HEAD_IN_LINE: Final = re.compile(
     rf"(?<=[^\w\n])(?P<role>{'|'.join((*OTHER_ROLES_IN_LINE, *OWN_ROLES_IN_LINE))}):"
 )
-# `Who speaks:` at the start of a line, or after any sign: the game itself states facts like this.
+# Matches labels such as `Who speaks:` at the start of a line or after a punctuation mark. The game
+# states facts with these labels, so players must not imitate them.
 _FACT: Final = re.compile(
     r"(?P<lead>^[ \t>*#_-]*|[^\w\s][\"'”’)]*[ \t]*)(?P<fact>"
     rf"(?:{'|'.join(sorted(FACTS, key=len, reverse=True))}"
@@ -57,7 +59,8 @@ _FACT: Final = re.compile(
     r"[ \t*_]*[:：]",
     re.IGNORECASE | re.MULTILINE,
 )
-# `[Tool result]`, `[Game instruction]`, `[Summary of ...]`, `(event, give)` are the game's own.
+# Matches headings in brackets that only the game may write, such as `[Tool result]`,
+# `[Game instruction]`, `[Summary of ...]` and `(event, give)`.
 _OWN_HEAD: Final = re.compile(
     r"[\[［](?P<head>\s*/?\s*(?:tool\s+results?|game\s+instruction|summary\s+of)\b"
     r"[^\[\]［］\n]{0,80})[\]］]",
@@ -71,14 +74,14 @@ _CALL: Final = re.compile(
 
 
 def find_role_markup(text: str) -> str | None:
-    """Return the first role markup in a text, or None."""
+    """Return the first occurrence of role markup in a text, or None."""
     tables = (_TOKEN_TAG_OR_FENCE, _HEAD, _HEAD_IN_LINE, _CALL)
     found = [match for match in (p.search(text) for p in tables) if match]
     return min(found, key=lambda match: match.start())[0].strip() if found else None
 
 
 def neutralize(text: str) -> str:
-    """Return the text without role markup: other brackets and quotes, still readable for people."""
+    """Return the text with brackets and quotes of role markup replaced, readable for people."""
     text = neutralize_marks(_TOKEN_TAG_OR_FENCE, text)
     text = _HEAD_IN_LINE.sub(r"(\g<role>)", text)
     text = _HEAD.sub(r"\g<lead>(\g<role>)", text)
@@ -88,10 +91,10 @@ def neutralize(text: str) -> str:
 
 
 def without_tags(text: str) -> str:
-    """Return the text with other brackets in special tokens and in tags of models."""
+    """Return the text with brackets replaced in special tokens and in tags that models use."""
     return neutralize_marks(_TOKEN_OR_TAG, text)
 
 
 def without_tokens(text: str) -> str:
-    """Return the text with other brackets in the special tokens of chat templates."""
+    """Return the text with brackets replaced in the special tokens of chat templates."""
     return neutralize_marks(_TOKEN, text)

@@ -1,8 +1,9 @@
 """Transcripts: a conversation as lines of JSON, written and read without a database.
 
-The first line has the owner of the conversation. Then come the records in order, the turns, the
-state of the lore, and a last line with their numbers, so that a truncated file is noticed. Records
-are named by their places, which are the same in every database, and keep their hashes.
+The first line describes the owner of the conversation. Then come the records in order, the turns,
+the state of lore, and a last line with the numbers of records and turns, so that a truncated file
+is noticed. Records keep their hashes and are named by their places, which are the same in every
+database.
 """
 
 import json
@@ -52,7 +53,7 @@ class Header:
 
 
 def header_line(header: Header) -> str:
-    """Return the first line."""
+    """Return the first line of a transcript."""
     return canonical_json({"transcript": FORMAT, **asdict(header)})
 
 
@@ -68,7 +69,7 @@ def turn_line(turn: PortableTurn) -> str:
 
 
 def lore_line(state: Mapping[str, Any]) -> str:
-    """Return the line with the state of the lore."""
+    """Return the line with the state of lore."""
     return canonical_json({"lore_state": dict(state)})
 
 
@@ -79,7 +80,7 @@ def last_line(*, records: int, turns: int) -> str:
 
 @dataclass(slots=True)
 class TranscriptReader:
-    """Reads the lines of a transcript in order, and checks each against the lines before it.
+    """A reader that takes the lines of a transcript in order and checks each against earlier lines.
 
     Each method raises FormatError, which names the line, if a line is wrong.
     """
@@ -108,7 +109,7 @@ class TranscriptReader:
         return Header(**texts, kind=kind, opened_at=self._moment(values, "opened_at"))
 
     def record(self, values: Mapping[str, Any]) -> Record:
-        """Return the record of a line, which must continue the chain of records."""
+        """Parse the record in a line. It must continue the chain of records."""
         segment, seq = self._next_place(values)
         record = Record(
             id="",
@@ -140,7 +141,10 @@ class TranscriptReader:
         return record
 
     def turn(self, values: Mapping[str, Any]) -> PortableTurn:
-        """Return the turn of a line. Its records and its seal must be in the lines before it."""
+        """Parse the turn in a line.
+
+        The records that it names and its seal must be in earlier lines.
+        """
         event = values.get("event")
         if event is not None:
             self._known(event)
@@ -162,7 +166,7 @@ class TranscriptReader:
         return turn
 
     def end(self, values: Mapping[str, Any], *, records: int, turns: int) -> None:
-        """Check the last line, which must count the lines read."""
+        """Check the last line, whose numbers must equal those of the lines that were read."""
         if (values.get("records"), values.get("turns")) != (records, turns):
             self.refuse(
                 f"the last line must count {records} records and {turns} turns; lines are missing"
@@ -171,11 +175,11 @@ class TranscriptReader:
             self.refuse(f"a record holds the seal of turn {gone}, but the line of it is missing")
 
     def cut_short(self) -> NoReturn:
-        """Refuse a transcript that ended before its last line."""
+        """Raise the error for a transcript that ends before its last line."""
         self.refuse("the transcript is cut short: the line that ends it is missing")
 
     def line(self, line: str | bytes) -> Mapping[str, Any]:
-        """Return a line as JSON values. The key `record` or `turn` tells its kind."""
+        """Parse a line to JSON values. The key `record` or `turn` shows the kind of the line."""
         self.number += 1
         try:
             values = json.loads(line, parse_constant=_no_constant)
@@ -194,7 +198,7 @@ class TranscriptReader:
         return segment, seq
 
     def _check_meta(self, record: Record) -> None:
-        """Check that the records named in the meta come before it."""
+        """Check that all records named in the meta are in earlier lines."""
         meta = record.meta
         if is_staying(record) and meta.get("before") is not None:
             self._known(meta["before"])
@@ -211,7 +215,7 @@ class TranscriptReader:
             self.refuse(f"the meta of record {record.place} is not that of a message")
 
     def _check_control(self, record: Record, kept: int) -> None:
-        """Check that a control begins a segment and counts at least the messages it keeps."""
+        """Check that a control record begins a segment and counts at least its tail."""
         totals = record.meta.get("totals")
         if record.seq != 1 or record.segment == 1:
             self.refuse("a control must be the first record of a later segment")

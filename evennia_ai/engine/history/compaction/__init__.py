@@ -1,1 +1,1 @@
-"""Compaction: replaces the older part of a history by a summary."""
+"""Compaction: replace the older part of a history with a summary."""

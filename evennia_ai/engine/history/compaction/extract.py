@@ -1,10 +1,11 @@
 """Extracts: the texts of a conversation for a summary, and a summary made without a model.
 
-The transcript is what a model is asked to summarise. An extract consists of sentences that were
-said. Nothing is reworded: each line quotes one sentence and names its speaker. Sentences are chosen
-by how many recurring words of the conversation they have, and by what a later turn most likely
-needs: promises, numbers, names, questions, the first and the last sentence. Equal plans give the
-same bytes on every machine: scores are whole numbers, and of equal scores the older sentence wins.
+`said_texts` yields the transcript that a model is asked to summarise. An extract is the summary
+without a model: it consists of sentences that were said. Each line quotes one sentence unchanged
+and names its speaker. A sentence scores by the recurring words of the conversation in it, and by
+what a later turn most likely needs: promises, numbers, names, questions, the first and the last
+sentence. Equal plans give the same bytes on every machine: scores are whole numbers, and among
+equal scores the older sentence wins.
 """
 
 import re
@@ -23,8 +24,9 @@ from evennia_ai.engine.text.words import indexed_pairs, split_words
 
 NAME_CHARACTERS: Final = 64
 
-# Controls except tab and line feed, lone surrogates, marks that reverse the writing direction,
-# noncharacters, and the invisible copies of ASCII.
+# Matches characters that are removed from texts: control characters except tab and line feed, lone
+# surrogates, marks that reverse the writing direction, noncharacters, and the invisible copies of
+# ASCII.
 UNREADABLE: Final = re.compile(
     "[\x00-\x08\x0b-\x1f\x7f-\x9f\ud800-\udfff\u202a-\u202e\u2066-\u2069\ufffe\uffff"
     "\U000e0000-\U000e007f]"
@@ -38,7 +40,10 @@ Verb = Literal["said", "called"]
 
 
 class SaidText(NamedTuple):
-    """A text that was said, or a tool call. `is_summary` marks the text of an earlier summary."""
+    """A text that was said, or a tool call, with its speaker.
+
+    `is_summary` is True for the text of an earlier summary.
+    """
 
     speaker: str
     verb: Verb
@@ -49,8 +54,8 @@ class SaidText(NamedTuple):
 def said_texts(plan: CompactionPlan, *, npc_name: str) -> Iterator[SaidText]:
     """Yield the texts of the messages to summarise, oldest first. `npc_name` speaks for the model.
 
-    Context blocks, notes and frozen lore are left out: each prompt renders them again, and their
-    facts may not outlive them.
+    Context blocks, notes and frozen lore are left out, because each prompt renders them again. A
+    summary would keep their facts after they have changed.
     """
     return quotable_messages(plan.summarised, npc_name=npc_name, summaries=plan.summaries)
 
@@ -72,18 +77,18 @@ def quotable_messages(
 
 
 def quote(said: SaidText, text: str) -> str:
-    """Return one line that quotes a speaker. Quotation marks inside it become single ones."""
+    """Return one line that quotes a speaker. Quotation marks in the text become single ones."""
     inner = " ".join(neutralize(text).split()).replace('"', "'")
     return f'{said.speaker} {said.verb} "{inner}"'
 
 
 def is_quote(line: str) -> bool:
-    """True if the line has the form of `quote`."""
+    """True if the line has the form that `quote` returns."""
     return _QUOTE.fullmatch(line) is not None
 
 
 def label_message(number: int, said: SaidText, text: str) -> str:
-    """Return a text as lines of a transcript. All lines but the first are indented."""
+    """Return a text as numbered transcript lines. All lines except the first are indented."""
     doing = said.speaker if said.verb == "said" else f"{said.speaker} (calls)"
     return f"[{number}] {doing}: " + neutralize(text).replace("\n", "\n    ")
 
@@ -99,12 +104,18 @@ def clean_text(text: str) -> str:
 
 
 def clean_name(name: str) -> str:
-    """Return a name on one line, without signs that end a label or open a frame; may be ""."""
+    """Return a name on one line without the signs that end a label or open a frame.
+
+    The result may be "".
+    """
     return _NOT_IN_NAME.sub(" ", neutralize(clean_text(name))).strip()[:NAME_CHARACTERS].strip()
 
 
 def _speaker(message: Message, npc_name: str, tools: dict[str, str]) -> str:
-    """Return the speaker of a message. A name that could pass for more than a name is quoted."""
+    """Return the speaker of a message.
+
+    A name that could be read as more than a name is put in quotation marks.
+    """
     if message.role == "tool":
         tool = clean_name(message.name or tools.get(message.tool_call_id or "", ""))
         return f"The tool {tool}".strip()
@@ -115,9 +126,9 @@ def _speaker(message: Message, npc_name: str, tools: dict[str, str]) -> str:
 
 
 SENTENCE_CHARACTERS: Final = 300
-"""Characters of a sentence that are quoted."""
+"""The maximum number of characters of a sentence that are quoted."""
 
-# The most points for a sentence's words, and the points for its other properties.
+# The maximum points for the words of a sentence, and the points for its other properties.
 _WORDS_POINTS: Final = 100
 _PROMISE, _NUMBER, _NAME, _QUESTION = 150, 50, 50, 50
 _EARLIER_SUMMARY, _BEST_OF_SPEAKER, _FIRST_OR_LAST = 150, 300, 600
@@ -138,7 +149,7 @@ _NAMED: Final = re.compile(r"(?<=[^\W_][ ,])[^\W\d_][^\W_]+")
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class _Sentence:
-    """A sentence with its speaker, the line that quotes it, and its words."""
+    """A sentence of the transcript with its speaker, the line that quotes it, and its words."""
 
     said: SaidText
     line: str
@@ -155,14 +166,14 @@ def extract_summary(
         plan: The messages and the wanted length.
         npc_name: The speaker of the model's messages.
         counter: Counts tokens.
-        most_tokens: Most tokens of the extract; by default those that the plan wants.
+        most_tokens: The maximum number of tokens; by default the length that the plan wants.
     """
     most = plan.summary_tokens if most_tokens is None else most_tokens
     sentences = tuple(_sentences(said_texts(plan, npc_name=npc_name)))
     scores = _scores(sentences)
     ranked = sorted(range(len(sentences)), key=lambda at: (-scores[at], at))
 
-    # Take the best sentences that fit. One that is too long is passed over.
+    # Choose the best sentences that fit. A sentence that is too long is skipped.
     chosen: list[int] = []
     left = most
     for at in ranked:
@@ -170,7 +181,8 @@ def extract_summary(
         if tokens <= left:
             chosen.append(at)
             left -= tokens
-    # The lines together may cost more than one by one.
+    # The joined lines may have more tokens than the sum of the single lines, so this counts them
+    # together and drops the worst lines until the extract fits.
     while chosen and counter.count(_joined_lines(sentences, chosen)) > most:
         chosen.pop()
     return _joined_lines(sentences, chosen)
@@ -181,9 +193,9 @@ def _joined_lines(sentences: Sequence[_Sentence], chosen: Iterable[int]) -> str:
 
 
 def _sentences(said: Iterable[SaidText]) -> Iterator[_Sentence]:
-    """Yield every sentence once, where it was said first.
+    """Yield each different sentence once, at the place where it was first said.
 
-    The lines of an earlier summary stay whole, and its quotations are kept as they are.
+    The lines of an earlier summary are not split, and its quotations are kept unchanged.
     """
     known: set[str] = set()
     for one in said:
@@ -206,7 +218,10 @@ def _cut_sentence(text: str) -> str:
 
 
 def _telling_words(text: str) -> frozenset[str]:
-    """Return words of three or more letters, and pairs of letters in scripts without blanks."""
+    """Return the words that can identify a topic.
+
+    These are words of three or more letters, and pairs of characters in scripts without blanks.
+    """
     folded = text.casefold()
     long = [word for word in split_words(folded) if len(word) > 2]
     return frozenset(long) | {pair for pair in indexed_pairs(folded) if len(pair) == 2}
@@ -228,9 +243,10 @@ def _scores(sentences: Sequence[_Sentence]) -> list[int]:
 
 
 def _word_points(sentences: Sequence[_Sentence]) -> list[int]:
-    """Return points for the recurring words of the conversation in each sentence, by its length.
+    """Return for each sentence the points for recurring words, relative to its length.
 
-    A word in more than a third of many sentences is grammar and gives no points.
+    A word in more than a third of the sentences is a function word of the language and gives no
+    points.
     """
     counts = Counter(word for sentence in sentences for word in sentence.words)
     grammar = max(3, len(sentences) // 3)

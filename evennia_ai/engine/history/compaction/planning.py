@@ -1,12 +1,12 @@
-"""Compaction: when a history is too long, which messages are summarised and which are kept.
+"""Compaction: decide when a history is too long, which messages to summarise and which to keep.
 
 Pruning and compaction differ. Pruning chooses, for one request, the messages that fit. Compaction
-makes new state that is committed, with a summary in place of the older messages.
+creates new state that is committed, with a summary in place of the older messages.
 
-Every decision here depends only on values, and no value says that a compaction has just happened.
-So its result must pass the same check as any other prompt. After several failures in a row no
-summary is tried for some turns (`Breaker`). The checks of a prompt do not look at the breaker, so
-it lets nothing through that would otherwise be stopped.
+Every decision here depends only on its arguments. No argument says that a compaction has just
+happened, so its result must pass the same checks as any other prompt. After several failures in a
+row, no summary is tried for some turns (`Breaker`). The checks of a prompt ignore the breaker, so
+the breaker cannot let a prompt through that is too long.
 """
 
 from collections.abc import Collection, Iterator
@@ -25,27 +25,27 @@ CompactionMoment = Literal["turn", "idle"]
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class CompactionRules:
-    """Thresholds and sizes of a compaction. Percentages are of the prompt's token limit."""
+    """Thresholds and sizes for compaction. Percentages refer to the prompt's token limit."""
 
     turn_percent: int = 80
     idle_percent: int = 70
     result_percent: int = 60
-    """With a model's summary the prompt must be below this.
+    """With a model's summary, the prompt must use less than this percentage.
 
     It is lower than both thresholds, so that the next compaction is not due soon.
     """
     keep_messages: int = 20
-    """Most of the newest messages that stay unchanged."""
+    """The maximum number of newest messages that are kept unchanged."""
     keep_tokens: int = 8_000
-    """Most tokens of them."""
+    """The maximum number of tokens of the messages that are kept unchanged."""
     summary_tokens: int = 2_000
-    """The length that a model is asked for."""
+    """The length in tokens that the model is asked for."""
     most_summary_tokens: int = 4_000
-    """The length that is accepted."""
+    """The maximum length in tokens of a summary that is accepted."""
     failures: int = 3
-    """Failed summaries in a row that open the breaker."""
+    """The number of failed summaries in a row that opens the breaker."""
     rest_turns: int = 20
-    """Turns for which the breaker stays open."""
+    """The number of turns for which the breaker stays open."""
 
     def __post_init__(self) -> None:
         for rule in fields(self):
@@ -62,11 +62,11 @@ class CompactionRules:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class CompactionPlan:
-    """The messages to summarise, oldest first, and the tail that is kept.
+    """The messages to summarise, oldest first, and the newest messages to keep (the tail).
 
     Every message of the history is in exactly one of the two. `summaries` are the record ids of
-    earlier summaries among those to summarise. `other_tokens` is the rest of the prompt,
-    `summary_tokens` the wanted length of the summary.
+    earlier summaries among the messages to summarise. `other_tokens` are the tokens of the rest of
+    the prompt, `summary_tokens` is the wanted length of the summary.
     """
 
     summarised: tuple[Message, ...]
@@ -79,12 +79,12 @@ class CompactionPlan:
     summary_tokens: int
 
     def result_tokens(self, summary: str, *, counter: TokenCounter) -> int:
-        """Return the tokens of the prompt with this summary."""
+        """Return the tokens that the prompt would have with this summary."""
         return self.other_tokens + self.tail_tokens + counter.of_message(summary)
 
 
 class NoPlanReason(StrEnum):
-    """The reason for not compacting a history."""
+    """A reason for not compacting a history."""
 
     ALL_KEPT = "every message belongs to the part that is kept"
     ONLY_SUMMARISED = "nothing is older than the kept part but an earlier summary"
@@ -97,7 +97,10 @@ class NoPlanReason(StrEnum):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class NoPlan:
-    """A compaction would gain nothing. `detail` has the numbers."""
+    """The decision not to compact, because compaction would gain nothing.
+
+    `detail` explains it in numbers.
+    """
 
     reason: NoPlanReason
     detail: str = ""
@@ -117,11 +120,11 @@ def is_due(
     when: CompactionMoment = "turn",
     other_tokens: int = 0,
 ) -> bool:
-    """True if a history must be compacted before a turn, or may be in idle time.
+    """True if a history must be compacted before a turn, or may be compacted in idle time.
 
     Args:
         history_tokens: Tokens of the whole history.
-        limit_tokens: Most tokens of a prompt.
+        limit_tokens: The maximum number of tokens of a prompt.
         rules: The thresholds.
         when: Before a turn, or in idle time.
         other_tokens: Tokens of the rest of the prompt.
@@ -138,7 +141,7 @@ def refuse_thrash(
     when: CompactionMoment = "turn",
     other_tokens: int = 0,
 ) -> None:
-    """Raise ThrashError if a history is due again right after its compaction."""
+    """Raise ThrashError if a history would need compaction again right after its compaction."""
     if is_due(
         history_tokens,
         limit_tokens=limit_tokens,
@@ -158,15 +161,16 @@ def plan_compaction(
     other_tokens: int = 0,
     summaries: Collection[str] = (),
 ) -> CompactionPlan | NoPlan:
-    """Decide how to compact a history, or why that would gain nothing.
+    """Return the plan for compacting a history, or the reason why that would gain nothing.
 
     Args:
-        history: The whole history, not the part that pruning left for one prompt.
+        history: The whole history, not only the part that pruning left for one prompt.
         rules: The thresholds and sizes.
         counter: Counts tokens.
-        limit_tokens: Most tokens of a prompt.
+        limit_tokens: The maximum number of tokens of a prompt.
         other_tokens: Tokens of the rest of the prompt.
-        summaries: Record ids of the summaries in the history. A text that looks like one is none.
+        summaries: Record ids of the summaries in the history. Other texts that look like summaries
+            are treated as messages.
     """
     room = (rules.result_percent * limit_tokens - 1) // 100 - other_tokens - counter.per_message
     wanted = min(rules.summary_tokens, room // 2)
@@ -216,9 +220,10 @@ def _describe_older(
 def _tail_start(
     history: History, *, rules: CompactionRules, counter: TokenCounter, tokens: int
 ) -> int:
-    """Return the index of the first kept message: the oldest split with a small enough tail.
+    """Return the index of the first message that is kept.
 
-    Only an open tool call makes the tail larger than the rules allow.
+    It is the oldest split point whose tail is within the limits. The tail exceeds the limits only
+    if a tool call without a result prevents a later split.
     """
     fits, _ = history.fitting(
         max(0, min(rules.keep_tokens, tokens)), counter=counter, floor=history.earlier
@@ -233,12 +238,12 @@ def _tail_start(
 def _split_points(history: History) -> Iterator[int]:
     """Yield the indices before which a history may be split, oldest first.
 
-    A tool call stays with its results, also with later ones, and bookkeeping with the message after
-    it.
+    A tool call is never separated from its results, even if messages come between them. Bookkeeping
+    records are never separated from the message that follows them.
     """
     messages = list(history)
     ends = _ends_of_calls(messages)
-    bound = 0  # the index of the last result of the calls so far
+    bound = 0  # the largest index of a result that belongs to the tool calls so far
     yield history.earlier
     for index, message in enumerate(messages, start=1):
         bound = max(bound, ends.get(index - 1, 0))
@@ -250,11 +255,11 @@ def _split_points(history: History) -> Iterator[int]:
 def _ends_of_calls(messages: list[Message]) -> dict[int, int]:
     """Return for each message with tool calls the index of its last result.
 
-    A call without a result ends after the newest message. If the NPC has spoken since, no result
-    will come, and the call ends nowhere.
+    For a call without a result it is the index after the newest message. If the NPC has spoken
+    since, no result will come, so the call is left out.
     """
     ends: dict[int, int] = {}
-    called: dict[str, int] = {}  # the index of the newest call with this id
+    called: dict[str, int] = {}  # the index of the newest message that made a call with this id
     unanswered: dict[str, int] = {}
     for index, message in enumerate(messages):
         if message.tool_calls:
@@ -277,12 +282,16 @@ class CompactionSettings:
 
     enabled: bool = True
     by: SummaryMaker = "model"
-    """The maker of summaries, as long as a model can be asked."""
+    """Who writes summaries; with "model" an extract is used if no model can be asked."""
     rules: CompactionRules = field(default_factory=CompactionRules)
 
 
 def read_compaction_settings(given: Any, *, where: str) -> CompactionSettings:
-    """Return the settings in a dictionary. FormatError names the first wrong one."""
+    """Read the compaction settings from a dictionary.
+
+    Raises:
+        FormatError: A setting is wrong. The message names the first one.
+    """
     try:
         return read_fields(CompactionSettings, given, where=where)
     except CompactionRulesError as error:
@@ -292,9 +301,10 @@ def read_compaction_settings(given: Any, *, where: str) -> CompactionSettings:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Breaker:
-    """Failures in a row, and the turn of the failure that opened the breaker.
+    """A circuit breaker for summaries: the failures in a row, and the turn in which it opened.
 
-    After its rest one try is allowed. It closes the breaker, or opens it for as long again.
+    After its rest, one attempt is allowed. A success closes the breaker; a failure opens it again
+    for the same number of turns.
     """
 
     failures: int = 0
@@ -308,7 +318,7 @@ class Breaker:
         return Breaker(failures=failures, opened_at=turn)
 
     def after_thrash(self, turn: int, *, rules: CompactionRules) -> "Breaker":
-        """Return the open breaker after a compacted history was due again at once."""
+        """Return the open breaker after a compacted history was too long again immediately."""
         return Breaker(failures=max(self.failures + 1, rules.failures), opened_at=turn)
 
     def after_success(self) -> "Breaker":
@@ -316,5 +326,5 @@ class Breaker:
         return Breaker()
 
     def is_open(self, turn: int, *, rules: CompactionRules) -> bool:
-        """True if no summary may be tried in `turn`."""
+        """True if no summary may be attempted in `turn`."""
         return self.opened_at is not None and turn < self.opened_at + rules.rest_turns

@@ -1,1 +1,1 @@
-"""One turn in the history: its draft, its sent messages, its manifest, and its replay."""
+"""One turn in the history: its draft, the sent messages, its manifest, and its replay."""

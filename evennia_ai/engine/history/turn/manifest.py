@@ -1,12 +1,12 @@
 """The manifest of a turn: enough to rebuild its prompt byte for byte and to explain it.
 
-Each message is named by the record that holds it, so later edits of components, cards and lore
-change no past turn. Lore entries without a verdict of their own are stored in bulk, so a book of
+Each message is named by the record that holds it, so later edits of components, cards and lore do
+not change past turns. Lore entries without an individual verdict are stored in groups, so a book of
 10,000 entries adds only a few words. Manifests are made from drafts
 (`evennia_ai.engine.history.turn.sending`). The record that ends a turn holds the hash of its
-manifest (`evennia_ai.engine.history.turn.seals`). Anybody may have written the manifest in a
-transcript. So `wrong_field` names the first value that no turn writes, and `transcripts` checks
-that the records it names exist.
+manifest (`evennia_ai.engine.history.turn.seals`). The manifest in a transcript may have been
+written by anyone. So `wrong_field` names the first value that no turn would write, and
+`transcripts` checks that the named records exist.
 """
 
 import json
@@ -31,11 +31,11 @@ from evennia_ai.engine.prompt.trace import Verdict
 
 FORMAT: Final = 4
 MOST_MODEL: Final = 200
-"""Characters that the name of a model may have."""
+"""The maximum number of characters in the name of a model."""
 
 
 class _AsRow:
-    """Pydantic reads a dataclass from the list of its fields."""
+    """A pydantic hook that reads a dataclass from the list of its fields."""
 
     def __get_pydantic_core_schema__(
         self, source: type[Verdict | Unmatched], handler: GetCoreSchemaHandler
@@ -48,9 +48,9 @@ class _AsRow:
 
 
 class RecordedMessage(NamedTuple):
-    """A message that is in the records; the record must show exactly what the prompt showed.
+    """A message of the prompt, named by its record, which must show exactly what the prompt showed.
 
-    As JSON it is the list of its fields.
+    In JSON it is the list of its fields.
     """
 
     record: str
@@ -61,41 +61,41 @@ class RecordedMessage(NamedTuple):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class TurnManifest(PromptFigures):
-    """The contents of one prompt."""
+    """A description of everything that one prompt contained."""
 
     messages: tuple[RecordedMessage, ...]
     verdicts: tuple[Annotated[Verdict, _AsRow()], ...]
     silent: tuple[Annotated[Unmatched, _AsRow()], ...] = ()
-    """Lore entries without a verdict of their own, grouped by reason."""
+    """Lore entries without an individual verdict, grouped by reason."""
     cut: Count
     model: Annotated[str, Field(max_length=MOST_MODEL)] = ""
     sent_sha256: str = ""
-    """The hash of the messages as the provider's adapter sent them."""
+    """The hash of the messages in the form that the provider's adapter sent."""
     revisions: Mapping[str, str] = field(default_factory=dict)
     """The version of each card, book and component in the prompt, by origin."""
     segment: Count = 1
-    """The segment of the conversation that it belongs to."""
+    """The segment of the conversation that the turn belongs to."""
     inputs: Mapping[str, Any] = field(default_factory=dict)
-    """The small values from which it was made, as JSON."""
+    """The small values that the prompt was made from, as JSON."""
     anchors: Anchors = field(default_factory=dict)
-    """The places of its anchored notes."""
+    """The places of the prompt's anchored notes."""
     tools_record: str | None = None
-    """The record of the list of tools that was sent with the messages."""
+    """The id of the record with the list of tools that was sent with the messages."""
     request: Mapping[str, Any] = field(default_factory=dict)
     """Other parameters of the request to the model, without secrets, as JSON."""
     erased: bool = False
-    """True if the words of its records, inputs and verdicts were erased on request."""
+    """True if the words of the turn's records, inputs and verdicts were erased on request."""
     erased_blocks: tuple[str, ...] = ()
-    """Keys of the blocks of facts whose text was erased on request."""
+    """The keys of fact blocks whose text was erased on request."""
 
     @property
     def record_ids(self) -> tuple[str, ...]:
-        """Return the ids of the records in the prompt, in order."""
+        """Return the ids of the records that the prompt's messages were made from, in order."""
         return tuple(message.record for message in self.messages)
 
     @property
     def sent_ids(self) -> tuple[str, ...]:
-        """Return the ids of all records that were sent: the prompt and the list of tools."""
+        """Return the ids of all records that were sent: of the messages and of the tool list."""
         return (*self.record_ids, *(() if self.tools_record is None else (self.tools_record,)))
 
     def to_plain(self) -> dict[str, Any]:
@@ -114,12 +114,20 @@ class TurnManifest(PromptFigures):
 
     @classmethod
     def from_json(cls, text: str) -> "TurnManifest":
-        """Read a manifest that `to_json` wrote. Raises ReplayError for another format."""
+        """Parse a manifest that `to_json` wrote.
+
+        Raises:
+            ReplayError: The format is not known.
+        """
         return cls.from_plain(json.loads(text))
 
     @classmethod
     def from_plain(cls, plain: Mapping[str, Any]) -> "TurnManifest":
-        """Read a manifest that `to_plain` wrote. Raises ReplayError for another format."""
+        """Parse a manifest that `to_plain` wrote.
+
+        Raises:
+            ReplayError: The format is not known.
+        """
         values = dict(plain)
         found = values.pop("format", None)
         if found != FORMAT:
@@ -138,9 +146,9 @@ class TurnManifest(PromptFigures):
 def request_in_words(manifest: TurnManifest) -> str:
     """Render the parameters of the request, for example "profile default, temperature 0.7".
 
-    Empty if the words of the turn were erased.
+    The result is "" if the words of the turn were erased.
     """
-    # The body of a request has parameters of its own: show them like the others.
+    # The body of a request contains further parameters, which are shown like the others.
     request = dict(manifest.request)
     values = {**request, **request.pop("body", {})}
     values.pop("body", None)
@@ -151,15 +159,15 @@ def request_in_words(manifest: TurnManifest) -> str:
 
 
 def number_in(manifest: TurnManifest, index: int) -> str:
-    """Return the number of a message on every screen, for example `#12`, from its record."""
+    """Return the number that screens show for a message, for example `#12`, from its record."""
     return f"#{manifest.messages[index].record}"
 
 
 def with_record_names(manifest: TurnManifest, name: Callable[[str], str]) -> TurnManifest:
-    """Return the manifest with `name` applied to each id of a record in it.
+    """Return the manifest with `name` applied to each record id in it.
 
-    The game names records by their ids. Transcripts and seals name them by their places, which are
-    the same in every database.
+    The game names records by their ids. Transcripts and seals name records by their places, which
+    are the same in every database.
     """
     inputs = dict(manifest.inputs)
     if inputs.get("event") is not None:
@@ -182,7 +190,7 @@ def with_record_names(manifest: TurnManifest, name: Callable[[str], str]) -> Tur
 
 
 def record_names(manifest: TurnManifest) -> tuple[str, ...]:
-    """Return all names of records that `with_record_names` would replace."""
+    """Return all record ids or places that `with_record_names` would replace."""
     found: list[str] = []
 
     def noted(record: str) -> str:
@@ -198,12 +206,12 @@ _verdict_values: Final = attrgetter(*_VERDICT)
 
 
 def anchors_from(stored: Mapping[str, Any]) -> Anchors:
-    """Return the anchors of notes from [index, hash] by origin."""
+    """Convert stored lists of [index, hash], by origin, to the anchors of notes."""
     return {origin: Anchor(*anchor) for origin, anchor in stored.items()}
 
 
 def without_words(manifest: TurnManifest) -> TurnManifest:
-    """Return the manifest of a turn whose words were erased: only its costs, hashes and records."""
+    """Return the manifest without words: only token counts, hashes and record ids remain."""
     return replace(
         manifest,
         verdicts=(),
@@ -220,7 +228,7 @@ def without_words(manifest: TurnManifest) -> TurnManifest:
 
 
 def without_block(manifest: TurnManifest, *, key: str, source: str) -> TurnManifest:
-    """Return the manifest without the text of one block of facts, and without a scanned source."""
+    """Return the manifest without the text of one fact block and of one scanned source."""
     inputs = dict(manifest.inputs)
     blocks = [[k, "" if k == key else text] for k, text in inputs.get("blocks", ())]
     sources = {name: text for name, text in inputs.get("sources", {}).items() if name != source}
@@ -232,8 +240,8 @@ def without_block(manifest: TurnManifest, *, key: str, source: str) -> TurnManif
 
 
 def wrong_field(manifest: TurnManifest) -> str | None:
-    """Return the name of the first field with a value that no turn writes, or None."""
-    # pydantic refuses half a letter (a lone surrogate), and a turn may have recorded one.
+    """Return the name of the first field with a value that no turn would write, or None."""
+    # Pydantic refuses lone surrogates, which a turn may have recorded, so they are replaced first.
     text = make_storable(json.dumps(manifest.to_plain(), ensure_ascii=False))
     try:
         _READER.validate_json(text, strict=True)

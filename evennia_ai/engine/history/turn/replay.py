@@ -1,9 +1,9 @@
-"""Replay: the bytes of a past turn, rebuilt from the records that its manifest names.
+"""Replay: rebuild the bytes of a past turn from the records that its manifest names.
 
-Also comparisons of past prompts. The shared start of two prompts is found from their manifests
-only: equal texts of a segment are one record, so equal records were equal bytes. Differences are
-listed message by message. Messages are paired by their bytes, so an inserted message moves no
-other.
+This module also compares past prompts. The shared beginning of two prompts is found from their
+manifests only: equal texts of a segment share one record, so equal records mean equal bytes.
+Differences are listed message by message. Messages are matched by their bytes, so an inserted
+message does not shift the comparison of the others.
 """
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
@@ -23,7 +23,7 @@ from evennia_ai.engine.prompt.trace import Verdict
 
 @dataclass(frozen=True, slots=True)
 class Fault:
-    """A message of a past prompt whose record no longer has its words."""
+    """A message of a past prompt that cannot be rebuilt, because its record lacks the words."""
 
     index: int
     record: str
@@ -34,19 +34,19 @@ class Fault:
 class Replay:
     """A past prompt. If it cannot be rebuilt, `messages` is empty and `problem` says why.
 
-    `faults` are the messages that cause it, if known.
+    `faults` are the messages that could not be rebuilt, if they are known.
     """
 
     sha256: str
     messages: tuple[Message, ...] = ()
     tools: tuple[ToolSpec, ...] = ()
-    """The tools that were sent next to the messages."""
+    """The tools that were sent with the messages."""
     problem: str = ""
     faults: tuple[Fault, ...] = ()
 
     @property
     def is_same(self) -> bool:
-        """True if these are the bytes that were sent."""
+        """True if the rebuilt bytes are those that were sent."""
         return not self.problem
 
 
@@ -55,7 +55,7 @@ def replay(manifest: TurnManifest, records: Iterable[Record]) -> Replay:
 
     Args:
         manifest: The manifest of the turn.
-        records: Its records, at least those of `manifest.sent_ids`.
+        records: Records of the conversation, at least those of `manifest.sent_ids`.
     """
     by_id = {record.id: record for record in records}
     tools: tuple[ToolSpec, ...] = ()
@@ -80,7 +80,7 @@ def replay(manifest: TurnManifest, records: Iterable[Record]) -> Replay:
 
 
 def replay_messages(manifest: TurnManifest, records: Iterable[Record]) -> tuple[Message, ...]:
-    """Return the messages of a past turn, the same bytes as then.
+    """Return the messages of a past turn with exactly the bytes that were sent.
 
     Raises:
         ReplayError: A record is missing or erased, or the messages do not have the hash of the
@@ -117,7 +117,10 @@ def turn_report(manifest: TurnManifest, records: Iterable[Record]) -> Report:
 
 
 def _all_verdicts(manifest: TurnManifest) -> tuple[Verdict, ...]:
-    """Return the verdicts, those of silent entries after those of the stage "activate"."""
+    """Return all verdicts of a turn.
+
+    Verdicts on silent entries, which are stored in groups, follow those of the stage "activate".
+    """
     own = [verdict for verdict in manifest.verdicts if verdict.stage == "activate"]
     judged = {verdict.item for verdict in own}
     silent = [
@@ -149,16 +152,19 @@ def _record_problem(record: Record | None) -> str:
 
 
 class SharedPrefix(NamedTuple):
-    """The messages at the start of a prompt that the prompt before it has too."""
+    """The messages at the beginning of a prompt that equal those of the previous prompt."""
 
     messages: int
     tokens: int
     is_whole: bool
-    """True if the whole prompt before it is among them."""
+    """True if they are all messages of the previous prompt."""
 
 
 def shared_prefix(older: TurnManifest, newer: TurnManifest) -> SharedPrefix:
-    """Return the start that two prompts share, at least."""
+    """Return the common beginning of two prompts.
+
+    It may be longer in fact, because only equal records are counted.
+    """
     pairs = zip(older.messages, newer.messages, strict=False)
     shared = [now for _, now in takewhile(lambda pair: pair[0].record == pair[1].record, pairs)]
     return SharedPrefix(
@@ -170,15 +176,15 @@ def shared_prefix(older: TurnManifest, newer: TurnManifest) -> SharedPrefix:
 
 Change = Literal["added", "removed", "changed"]
 MOST_DIFF_LINES: Final = 24
-"""Most lines of one difference."""
+"""The maximum number of lines of one difference."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Difference:
     """A message that was added, removed or changed.
 
-    `at` is its index, in the newer prompt if it is there.
-    `lines` is a unified diff of its text, cut.
+    `at` is its index in the newer prompt, or in the older prompt for a removed message. `lines` is
+    a unified diff of its text, cut to `MOST_DIFF_LINES`.
     """
 
     change: Change
@@ -191,7 +197,7 @@ class Difference:
 def message_differences(
     older: Sequence[Message], newer: Sequence[Message]
 ) -> tuple[Difference, ...]:
-    """Return the differences between two prompts; nothing if they are the same bytes."""
+    """Return the differences between two prompts; it is empty if the bytes are equal."""
     first = [message.wire() for message in older]
     second = [message.wire() for message in newer]
     if first == second:
@@ -205,7 +211,7 @@ def message_differences(
 
 
 def shared_messages(older: Sequence[Message], newer: Sequence[Message]) -> int:
-    """Return the number of messages at the start of both that are the same bytes."""
+    """Return the number of equal messages at the beginning of both prompts."""
     count = 0
     for before, now in zip(older, newer, strict=False):
         if before.wire() != now.wire():
@@ -217,7 +223,10 @@ def shared_messages(older: Sequence[Message], newer: Sequence[Message]) -> int:
 def _stretch(
     older: Sequence[Message], newer: Sequence[Message], at: int, newer_at: int
 ) -> Iterator[Difference]:
-    """Yield the differences of a stretch: messages in pairs, then those of only one prompt."""
+    """Yield the differences between two differing ranges of messages.
+
+    Messages are compared in pairs; the surplus messages of the longer range were removed or added.
+    """
     pairs = min(len(older), len(newer))
     for index in range(pairs):
         yield _difference("changed", newer_at + index, older[index], newer[index])
@@ -229,9 +238,9 @@ def _stretch(
 
 def _difference(change: Change, at: int, before: Message | None, now: Message | None) -> Difference:
     one = now or before
-    assert one is not None  # something differs
+    assert one is not None  # at least one of the two messages exists
     old, new = before.content if before else "", now.content if now else ""
-    # Without the two lines that would name files.
+    # Skip the first two lines of the diff, which would name files.
     diff = list(unified_diff(old.splitlines(), new.splitlines(), lineterm="", n=1))[2:]
     more = len(diff) - MOST_DIFF_LINES
     rest = [f"... and {more} more lines"] if more > 0 else []

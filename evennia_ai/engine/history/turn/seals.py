@@ -1,12 +1,12 @@
 """Seals: the hash of a finished turn, kept in the chain of records.
 
-The manifest of a turn is a column of its row, and no record's hash covers a row. So the record that
-ends a turn holds the turn's seal: the hash of the row's content. Anyone who changes the row later
-would have to change that record too, and with it the hash of every later record.
+The manifest of a turn is stored in the database row of the turn, which no record's hash covers. So
+the record that ends a turn holds the turn's seal: the hash of the row's content. Anyone who changes
+the row later would have to change that record too, and with it the hash of every later record.
 
-An erasure removes words from finished turns. Its record holds the new seals of these turns, which
-apply from there on. A turn has another number in the game that imports its transcript, and records
-are never changed, so the import ends with a record of the new numbers.
+An erasure removes words from finished turns. Its record holds new seals for these turns, which
+replace the old ones. A game that imports a transcript gives its turns other numbers, and records
+are never changed. So the import ends with a record that lists the new numbers.
 
 A seal names records by their places, which are the same in every database.
 """
@@ -26,21 +26,21 @@ from evennia_ai.engine.history.records import (
 from evennia_ai.engine.history.turn.manifest import TurnManifest
 
 SEAL: Final = "seal"
-"""Key in the meta of the record that ends a turn: the turn's seal."""
+"""The key in the meta of the record that ends a turn for the turn's seal."""
 SEALS: Final = "seals"
-"""Key in the meta of an erasure or an import: new seals by turn number."""
+"""The key in the meta of an erasure or an import for new seals, by turn number."""
 OF_TRANSCRIPT: Final = "transcript"
 """The value of `of` in the meta of the record that ends an import."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class PortableTurn:
-    """A turn in a form for every database: it names records by their places."""
+    """A turn in a form that is the same in every database: records are named by their places."""
 
     number: int
     state: str
     event: str | None
-    """The place of the record that the turn answers."""
+    """The place of the record that the turn answers, None if it answers none."""
     manifest: TurnManifest
     outcome: str
     created_at: float
@@ -70,8 +70,8 @@ def import_record(
 
     Args:
         old_numbers: The numbers of the turns in the transcript, in its order.
-        first_number: The number that the first of these turns has now; the others follow it.
-        seals: Seals of turns that ended with the import, by their new numbers.
+        first_number: The new number of the first of these turns; the others follow it.
+        seals: Seals of turns that the import ended, by their new numbers.
     """
     meta = {
         "of": OF_TRANSCRIPT,
@@ -84,15 +84,15 @@ def import_record(
 
 @dataclass(slots=True)
 class Seals:
-    """The seals in the records of one conversation, added in the order of the records."""
+    """The seals of one conversation, collected from its records in order."""
 
     _found: dict[int, tuple[str, Record]] = field(default_factory=dict)
 
     def add_record(self, record: Record) -> None:
-        """Add the seals that a record holds.
+        """Add the seals in a record.
 
         Raises:
-            ValueError: The record has a meta that the game never wrote.
+            ValueError: The record's meta has a form that the game never writes.
         """
         meta = record.meta
         try:
@@ -116,7 +116,7 @@ class Seals:
         return None if found is None else found[1]
 
     def problem_of(self, turn: PortableTurn) -> str:
-        """Return the problem of a turn with these seals, or ""."""
+        """Return why a turn does not match these seals, or "" if it matches."""
         found = self._found.get(turn.number)
         if turn.state == "open":
             return "" if found is None else f"record {found[1].place} ended it, and it is open"
@@ -130,7 +130,7 @@ class Seals:
         return ""
 
     def first_without_turn(self, numbers: Collection[int]) -> int | None:
-        """Return the first number with a seal that is not among `numbers`."""
+        """Return the first turn number that has a seal and is not among `numbers`, or None."""
         return min((number for number in self._found if number not in numbers), default=None)
 
 

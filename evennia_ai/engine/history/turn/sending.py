@@ -1,10 +1,11 @@
-"""Sending: a prompt becomes the messages that are sent, which are made only from stored records.
+"""Sending: convert a prompt to the messages that are sent, which are made only from stored records.
 
-A draft has the manifest of a turn without the ids of records that do not exist yet: those of the
+A draft is the manifest of a turn without the ids of records that do not exist yet: those of the
 texts that the prompt rendered. The store commits these texts, each with the origins of its parts.
-Then the draft becomes handles: stored records, and the block in which the prompt shows each. A
-plain string, a message, or a record that is not stored cannot be sent. The list of tools is a
-snapshot next to the messages. It is stored once in a segment until it changes.
+Then the draft is converted to handles: stored records, each with the block in which the prompt
+shows it. A plain string, a message, or a record that is not stored cannot be sent. The list of
+tools is a snapshot that is sent with the messages. In a segment it is stored again only if it
+changes.
 """
 
 import json
@@ -39,7 +40,7 @@ from evennia_ai.engine.prompt.prompt import Prompt
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Handle:
-    """A stored record, and the block of the prompt in which it is shown."""
+    """A stored record, and the block of the prompt that shows it."""
 
     record: Record
     block: Block
@@ -48,7 +49,10 @@ class Handle:
     _recorded: RecordedMessage | None = field(default=None, init=False, repr=False, compare=False)
 
     def as_recorded(self, tokens: int) -> RecordedMessage:
-        """Return the record as a manifest names it: the same object while its cost is the same."""
+        """Return the message as a manifest describes it.
+
+        It is the same object as before while its number of tokens is the same.
+        """
         known = self._recorded
         if known is None or known.tokens != tokens:
             known = RecordedMessage(self.record.id, self.block, self.injected, tokens)
@@ -57,7 +61,7 @@ class Handle:
 
 
 class TextKey(NamedTuple):
-    """The identity of a prompt's text. Equal texts of a segment share one record."""
+    """The identity of a prompt's text. In a segment, texts with equal keys share one record."""
 
     kind: RecordKind
     role: str
@@ -65,7 +69,7 @@ class TextKey(NamedTuple):
 
 
 class NewText(NamedTuple):
-    """A rendered text as the record it becomes."""
+    """A rendered text with the record that it becomes."""
 
     new: NewRecord
     key: TextKey
@@ -76,7 +80,7 @@ def sent_messages(handles: Iterable[Handle]) -> tuple[Message, ...]:
 
     Raises:
         TypeError: An item is not the handle of a stored record.
-        ReplayError: A record has no words.
+        ReplayError: The words of a record were erased.
     """
     shown = list(handles)
     for handle in shown:
@@ -93,7 +97,7 @@ def sent_messages(handles: Iterable[Handle]) -> tuple[Message, ...]:
 
 
 def storable_messages(messages: Sequence[Message]) -> Sequence[Message]:
-    """Return the messages with U+FFFD for characters that cannot be stored."""
+    """Return the messages with each character that cannot be stored replaced by U+FFFD."""
     texts = [message for message in messages if message.record is None]
     if all(map(_is_storable, texts)):
         return messages
@@ -104,9 +108,10 @@ _TEXT: Final = Slot[NewText]("text")
 
 
 def make_text(message: Message, *, before: str | None = None) -> NewText:
-    """Return the record that a rendered message becomes.
+    """Return the record for a rendered message.
 
-    A staying text is kept for its place before the record at `before`, and shares no record.
+    A staying text is fixed at its place before the record at `before`, so it does not share a
+    record.
     """
     if message.stays:
         return _new_text(message, {"stays": True, "of": message.of, "before": before})
@@ -119,12 +124,12 @@ def make_text(message: Message, *, before: str | None = None) -> NewText:
 
 
 def text_key(record: Record) -> TextKey:
-    """Return the key of a stored text."""
+    """Return the key that identifies a stored text."""
     return TextKey(record.kind, record.role, record.content_sha256)
 
 
 def _shown(handle: Handle) -> Message:
-    """Return the message of a handle, cached on the handle."""
+    """Return the message that a handle shows, cached on the handle."""
     record = handle.record
     message = message_of(record)
     if message is None:
@@ -154,7 +159,10 @@ def _new_text(message: Message, meta: dict[str, Any]) -> NewText:
 
 
 def _is_storable(message: Message) -> bool:
-    """True if the text can be stored unchanged. The text of a record always can."""
+    """True if the message can be stored unchanged.
+
+    This is always the case for the text of a record.
+    """
     return message.record is not None or (
         _can_be_stored(message.content) and _can_be_stored(message.name or "")
     )
@@ -165,13 +173,16 @@ def _can_be_stored(text: str) -> bool:
 
 
 def _stored_form(message: Message) -> Message:
-    """Return a storable copy with its own memo: cached values of the original do not fit it."""
+    """Return a copy of the message that can be stored.
+
+    The copy has its own memo, because values cached for the original would be wrong.
+    """
     name = make_storable(message.name) if message.name else message.name
     return replace(message, content=make_storable(message.content), name=name, memo=Memo())
 
 
 TOOLS = "tools"
-"""The value of `of` in the meta of a tool list's snapshot."""
+"""The value of `of` in the meta of a record that holds a tool list."""
 
 
 def tool_list_record(tools: Iterable[ToolSpec]) -> NewText:
@@ -182,13 +193,16 @@ def tool_list_record(tools: Iterable[ToolSpec]) -> NewText:
 
 @lru_cache(maxsize=256)
 def _tools_text(body: str) -> NewText:
-    """Return the record of a tool list's JSON. Cached: an NPC has the same tools in most turns."""
+    """Return the record of a tool list, given as JSON.
+
+    It is cached, because an NPC has the same tools in most turns.
+    """
     new = NewRecord(kind=RecordKind.SNAPSHOT, role="system", body=body, meta={"of": TOOLS})
     return NewText(new, TextKey(new.kind, new.role, content_sha256(new)))
 
 
 def parse_tools(record: Record) -> tuple[ToolSpec, ...]:
-    """Return the tools in the record of a tool list."""
+    """Parse the tools in the record of a tool list."""
     return tuple(
         ToolSpec(name=name, description=description, parameters=parameters)
         for name, description, parameters in json.loads(record.body)
@@ -209,24 +223,27 @@ class NewLine:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Draft:
-    """A prompt whose texts are not committed yet."""
+    """A prompt whose texts are not all committed yet."""
 
     lines: tuple[Handle | NewLine, ...]
-    """Its messages in order, each the handle of a record or a new text."""
+    """The messages of the prompt in order, each as the handle of a record or as a new text."""
     tokens: tuple[int, ...]
     manifest: TurnManifest
-    """Its manifest without the messages."""
+    """The manifest of the prompt without its messages."""
     tools: NewText | None = None
-    """The list of tools next to the messages."""
+    """The list of tools that is sent with the messages."""
 
     @property
     def texts(self) -> tuple[NewText, ...]:
-        """Return the texts to store before the prompt is sent, in order."""
+        """Return the texts that must be stored before the prompt is sent, in order."""
         said = tuple(line.text for line in self.lines if isinstance(line, NewLine))
         return said if self.tools is None else (*said, self.tools)
 
     def handles(self, stored: Mapping[TextKey, Record]) -> tuple[Handle, ...]:
-        """Return the prompt as handles, with the stored records of its texts by their keys."""
+        """Return the messages as handles.
+
+        `stored` has the stored records of new texts by their keys.
+        """
         return tuple(
             [
                 line
@@ -237,13 +254,13 @@ class Draft:
         )
 
     def tools_record(self, stored: Mapping[TextKey, Record]) -> str | None:
-        """Return the id of the stored record of the tools, or None."""
+        """Return the id of the stored record of the tool list, or None without tools."""
         return None if self.tools is None else stored[self.tools.key].id
 
     def commit_manifest(
         self, handles: Sequence[Handle], *, segment: int, tools_record: str | None = None
     ) -> TurnManifest:
-        """Return the complete manifest of the prompt with these handles."""
+        """Return the complete manifest of the prompt, whose messages are these handles."""
         shown = zip(handles, self.tokens, strict=True)
         messages = tuple([handle.as_recorded(tokens) for handle, tokens in shown])
         return replace(self.manifest, messages=messages, segment=segment, tools_record=tools_record)
@@ -264,18 +281,18 @@ def make_draft(
 ) -> Draft:
     """Return the draft of a prompt before it is sent.
 
-    A message that names a record must be made from it. An adapter that changes the text of a
-    message must remove its record.
+    A message that names a record must have the text of that record. An adapter that changes the
+    text of a message must remove its record.
 
     Args:
         prompt: The prompt.
-        event: The record that it answers.
-        model: The model.
+        event: The record that the prompt answers.
+        model: The name of the model.
         revisions: Revisions of cards and books by origin.
-        account: The part of the prompt that is shared with the one before.
+        account: The part of the prompt that equals the previous prompt.
         sent_sha256: The hash of the bytes sent, if an adapter changed them.
-        silent: Entries of the lore whose verdicts are stored in bulk.
-        inputs: The small values from which the prompt was made.
+        silent: Lore entries whose verdicts are stored in groups.
+        inputs: The small values that the prompt was made from.
         tools: The list of tools.
         request: Other parameters of the request.
     """
@@ -305,7 +322,7 @@ def make_draft(
 
 
 def _lines(messages: Sequence[Message], event: Record | None) -> tuple[Handle | NewLine, ...]:
-    """Return the messages as lines, reusing the handles of messages that were sent before."""
+    """Return the messages as draft lines, reusing the handles of messages that were sent before."""
     known = kept(messages, _HANDLE)
     return tuple(
         [
@@ -332,7 +349,7 @@ def _make_line(message: Message, event: Record | None) -> Handle | NewLine:
 
 
 def _handle(record: Record, *, block: Block, injected: bool) -> Handle:
-    """Return the handle of a record in a block, the same object while the block is the same."""
+    """Return the handle of a record in a block; the same object as before if nothing changed."""
     known, made = record.memo.get(_HANDLE), Handle(record=record, block=block, injected=injected)
     if known is not None and known == made:
         return known
@@ -341,7 +358,8 @@ def _handle(record: Record, *, block: Block, injected: bool) -> Handle:
 
 
 def _revisions(prompt: Prompt) -> dict[str, str]:
-    # Spoken messages have no revision. Only texts have one, in their parts or of their own.
+    # Only rendered texts have a revision, in their parts or on the message; spoken messages have
+    # none and are skipped.
     texts = [message for message in prompt.messages if message.joined or message.revision]
     parts = (part for message in texts for part in message.parts)
     return {part.origin: str(part.revision) for part in parts if part.revision}
