@@ -1,4 +1,5 @@
-"""Memories of an NPC: what it learnt, their scores now, and what it may learn at all.
+"""Memories of an NPC: what it has learnt, how they are scored, and what it may learn at all.
 
-Pure: values in, values out. `store/memories.py` stores them, `engine/compose.py` recalls them.
+The code here has no side effects. `store/memories.py` stores memories, `engine/compose.py` recalls
+them.
 """

@@ -2,11 +2,11 @@
 
 A memory is about one person or about the world. The NPC learnt it aloud in a room or in private. A
 memory learnt in private is about the person who whispered it. The NPC recalls it only in private
-with that person. Times are hours of the game, whose days may be shorter than real ones.
+with that person. Times are hours of the game, whose days may be shorter than real days.
 
-Texts are compared by their words, without a model. The commonest words are ignored, and of long
-words only the beginning counts. `MemorySet` holds all memories of one NPC and picks the candidates
-of a turn.
+Texts are compared by their words, without a model. The most common words are ignored, and of long
+words only the beginning is compared. `MemorySet` holds all memories of one NPC and selects the
+candidates of a turn.
 """
 
 import re
@@ -26,7 +26,10 @@ from evennia_ai.engine.text.word_forms import Languages, stems_of
 from evennia_ai.engine.text.words import COMMON_WORDS, query_pairs, split_words, unspaced_runs
 
 STEM: Final = 6
-"""Letters of a word that are compared: few enough for "remember" and "remembrance" to match."""
+"""The number of letters of a word that are compared.
+
+It is small enough for "remember" and "remembrance" to match.
+"""
 _ARTICLES: Final = frozenset({"a", "an", "the"})
 _ANY_WORD: Final = re.compile(r"\w+")
 _PLURAL_FROM: Final = 4
@@ -34,7 +37,7 @@ _FULL_WEIGHT: Final = 6
 
 
 def comparison_words(text: str, languages: Languages = ()) -> frozenset[str]:
-    """Return the words of a text for comparison: case-folded, without endings, with their stems.
+    """Return the words of a text for comparison: case-folded, shortened, and with their stems.
 
     In scripts without blanks, each pair of neighbouring characters is a word.
     """
@@ -47,16 +50,18 @@ def comparison_words(text: str, languages: Languages = ()) -> frozenset[str]:
 def wording_of(text: str) -> tuple[str, ...]:
     """Return the words of a text in order, without articles and punctuation.
 
-    Two texts with the same wording say the same. "Anna hit Ben" and "Ben hit Anna" differ.
+    Two texts with the same wording say the same. The order matters: "Anna hit Ben" and "Ben hit
+    Anna" differ.
     """
     folded = unicodedata.normalize("NFKC", text).casefold()
     return tuple(word for word in _ANY_WORD.findall(folded) if word not in _ARTICLES)
 
 
 def word_weight(word: str) -> float:
-    """Return the weight of a word by its length, from 0 to 1: short words carry little meaning.
+    """Return a weight from 0 to 1 for a word by its length.
 
-    A pair of characters from a script without blanks weighs as much as a long word.
+    Short words carry little meaning. A pair of characters from a script without blanks weighs as
+    much as a long word.
     """
     if next(iter(unspaced_runs(word)), ""):
         return 1.0 if len(word) > 1 else 0.5
@@ -82,13 +87,17 @@ _CAPITALS: Final = regex.compile(r"\b\p{Lu}\w*")
 _WORDING: Final = Slot[tuple[str, ...]]("wording")
 _CONTROL: Final = re.compile("[\x00-\x1f\x7f-\x9f\ud800-\udfff]")
 MAX_TEXT: Final = 300
-"""Most characters of one memory."""
+"""The maximum number of characters of one memory."""
 
-# aloud: said in a room, or written by a builder. private: whispered.
+# How a memory was learnt. "aloud" means said in a room, or written by a builder; "private" means
+# whispered.
 Learnt = Literal["aloud", "private"]
 LEARNT: Final[tuple[Learnt, ...]] = get_args(Learnt)
 OF_NPC: Final = "npc"
-"""The author of memories that the NPC formed itself. Any other author is a builder's name."""
+"""The author of memories that the NPC formed itself.
+
+Any other author is the name of a builder.
+"""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -98,27 +107,30 @@ class Memory:
     id: int
     text: str
     about: str = ""
-    """The reference of a person, or "" for the world."""
+    """The reference of the person that the memory is about, or "" for the world."""
     importance: int = USUAL_IMPORTANCE
-    """From 1 to 10."""
+    """The importance of the memory, from 1 to 10."""
     created_at: float = 0.0
-    """In hours of the game, like `recalled_at`."""
+    """The time of creation in hours of the game, like `recalled_at`."""
     recalled_at: float = 0.0
     learnt: Learnt = "aloud"
     place_ref: str = ""
-    """The room where the NPC learnt it, or ""."""
+    """The room in which the NPC learnt the memory, or ""."""
     turn: int = 0
-    """The number of the NPC's turn in which it was learnt, or 0."""
+    """The number of the NPC's turn in which the memory was learnt, or 0."""
     author: str = OF_NPC
     scene: str = ""
-    """The words around it when it was learnt, as `scenes.scene_of` returns them."""
+    """The words that surrounded the memory when it was learnt (see `scenes.scene_of`)."""
     revision: int = 1
-    """Counts changes of the text and the importance. Recalling the memory is no change."""
+    """The number of the revision, which grows when the text or the importance changes.
+
+    Recalling the memory does not change it.
+    """
     _memo: KeptMemo = field(default_factory=Memo, repr=False, compare=False)
 
     @property
     def origin(self) -> str:
-        """Return the name of this memory in verdicts and message parts."""
+        """Return the name that verdicts and message parts use for this memory."""
         return f"memory:{self.id}"
 
     @property
@@ -128,21 +140,21 @@ class Memory:
 
     @property
     def scene_words(self) -> frozenset[str]:
-        """Return the words of the scene. Computed once."""
+        """Return the words of the scene, which are computed only once."""
         known = self._memo.get(_SCENE_WORDS)
         if known is None:
             known = self._memo[_SCENE_WORDS] = frozenset(self.scene.split())
         return known
 
     def words_in(self, languages: Languages) -> frozenset[str]:
-        """Return the words of the text for comparison. Computed once per list of languages."""
+        """Return the words of the text for comparison, computed once for each list of languages."""
         known = self._memo.get(_WORDS)
         if known is None or known[0] != languages:
             known = self._memo[_WORDS] = (languages, comparison_words(self.text, languages))
         return known[1]
 
     def names_in(self, languages: Languages) -> frozenset[str]:
-        """Return the words of the text that start with a capital letter. Computed once."""
+        """Return the words of the text that begin with a capital letter, computed only once."""
         known = self._memo.get(_NAMES)
         if known is None or known[0] != languages:
             names = comparison_words(" ".join(_CAPITALS.findall(self.text)), languages)
@@ -151,7 +163,7 @@ class Memory:
 
     @property
     def wording(self) -> tuple[str, ...]:
-        """Return the wording of the text, which finds duplicates. Computed once."""
+        """Return the wording of the text, by which duplicates are found; computed only once."""
         known = self._memo.get(_WORDING)
         if known is None:
             known = self._memo[_WORDING] = wording_of(self.text)
@@ -159,7 +171,7 @@ class Memory:
 
     @property
     def revision_fields(self) -> Mapping[str, Any]:
-        """Return the fields that a revision stores: all but `recalled_at`."""
+        """Return the fields that a revision stores: all fields except `recalled_at`."""
         return MappingProxyType({name: getattr(self, name) for name in _REVISION_FIELDS})
 
 
@@ -177,7 +189,7 @@ _REVISION_FIELDS: Final = (
 
 
 def is_text(value: object) -> bool:
-    """True if the value can be the text of a memory: one line, not empty, not too long."""
+    """True if the value can be a memory's text: one line, not empty and not too long."""
     if not isinstance(value, str) or not 0 < len(value) <= MAX_TEXT:
         return False
     return " ".join(value.split()) == value and not _CONTROL.search(value)
@@ -189,29 +201,33 @@ def is_importance(value: object) -> bool:
 
 
 RECENCY_PER_HOUR: Final = 0.995
-# Later digits of a power or a logarithm may differ between machines.
+# The number of digits to which scores are rounded. Later digits of powers and logarithms may differ
+# between machines.
 DIGITS: Final = 4
 
 
 def recency_score(memory: Memory, *, hours: float) -> float:
-    """Return 1 for a memory recalled this hour, falling by half a percent with every hour since."""
+    """Return 1 for a memory that was recalled this hour.
+
+    The score falls by half a percent with every hour since then.
+    """
     since = max(0.0, hours - memory.recalled_at)
     return round(float(RECENCY_PER_HOUR**since), DIGITS)
 
 
 def importance_score(memory: Memory) -> float:
-    """Return the importance scaled to 0 to 1."""
+    """Return the importance of a memory, scaled to the range from 0 to 1."""
     span = MOST_IMPORTANT - LEAST_IMPORTANT
     return round((memory.importance - LEAST_IMPORTANT) / span, DIGITS)
 
 
 def base_score(memory: Memory, *, hours: float) -> float:
-    """Return the score of a memory on any topic: the mean of recency and importance."""
+    """Return the score of a memory for any topic: the mean of recency and importance."""
     return round((recency_score(memory, hours=hours) + importance_score(memory)) / 2, DIGITS)
 
 
 MOST_CANDIDATES: Final = 300
-"""Most memories that one turn compares."""
+"""The maximum number of memories that are compared in one turn."""
 
 WORLD: Final = ""
 
@@ -230,11 +246,11 @@ class MemorySet:
         object.__setattr__(self, "_by_about", by_about)
 
     def candidates(self, *, speaker_ref: str, present_refs: Iterable[str]) -> tuple[Memory, ...]:
-        """Return the memories that may come up with this speaker among these people, by id.
+        """Return the memories that may be recalled with this speaker among these people, by id.
 
-        Memories of the speaker come first, then those of the others, then those of the world. If
-        there are more than `MOST_CANDIDATES`, the ones recalled last are kept. Whispers of anyone
-        but the speaker are never candidates.
+        If there are more than `MOST_CANDIDATES`, memories of the speaker are preferred, then those
+        of the other people, then those of the world; within each group, the ones recalled last.
+        Whispers of anyone but the speaker are never candidates.
         """
         others = dict.fromkeys(ref for ref in present_refs if ref not in (speaker_ref, WORLD))
         of_speaker = self._of(speaker_ref) if speaker_ref != WORLD else []
@@ -260,12 +276,12 @@ class MemorySet:
         return next((memory for memory in known if memory.wording == new.wording), None)
 
     def with_memory(self, new: Memory) -> "MemorySet":
-        """Return a set with this memory added, or replaced if its id exists."""
+        """Return a set with this memory added; it replaces a memory with the same id."""
         others = (memory for memory in self.memories if memory.id != new.id)
         return MemorySet(tuple(sorted((*others, new), key=lambda memory: memory.id)))
 
     def without(self, gone: Iterable[int]) -> "MemorySet":
-        """Return a set without the memories of these ids."""
+        """Return a set without the memories that have these ids."""
         ids = frozenset(gone)
         return MemorySet(tuple(memory for memory in self.memories if memory.id not in ids))
 
@@ -274,7 +290,10 @@ class MemorySet:
 
 
 def surplus_memories(held: MemorySet, *, most: int, hours: float) -> list[Memory]:
-    """Return the memories beyond `most`, least valuable first. Those of builders come last."""
+    """Return the memories that exceed the limit `most`, least valuable first.
+
+    Memories written by builders come last.
+    """
     too_many = len(held.memories) - most
     if too_many <= 0:
         return []

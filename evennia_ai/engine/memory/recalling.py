@@ -1,12 +1,12 @@
-"""Recall: which memories an NPC is reminded of in one prompt, with their scores and verdicts.
+"""Recall: decide which memories an NPC remembers in one prompt, with their scores and verdicts.
 
 The memories with the highest scores are taken until their share of the prompt is full. A memory
 learnt in private is taken only in private with the person who whispered it. A game may set any of
 the settings in one dictionary; the others keep their defaults.
 
-Memories are placed at the component `semantic_memories`. A builder's text for it frames them and
-names `{{memories}}`. Without a text they follow a plain heading. Nothing in a memory is ever
-expanded as a template.
+Memories are inserted at the component `semantic_memories`. A builder's text for this component
+surrounds them and marks their place with `{{memories}}`. Without a text they follow a plain
+heading. Text of a memory is never expanded as a template.
 """
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
@@ -41,27 +41,30 @@ from evennia_ai.engine.prompt.trace import Verdict, not_expanded
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class RecallRules(RelevanceWeights):
-    """Limits of recall: the number of memories and their share of the prompt."""
+    """The limits of recall: the number of memories and their share of the prompt."""
 
     most: Annotated[int, Field(ge=0, le=100)] = 12
     share_percent: Annotated[int, Field(ge=0, le=90)] = 10
     scan_messages: Annotated[int, Field(ge=1, le=50)] = 4
-    """Newest messages, the event included, that memories are compared with."""
+    """The number of newest messages that memories are compared with.
+
+    The event counts as one of these.
+    """
     relevance_percent: Annotated[int, Field(ge=0, le=1000)] = 100
-    """The weight of relevance in the score. Recency and importance weigh 100 each."""
+    """The weight of relevance in the score. Recency and importance have the weight 100 each."""
 
 
 DEFAULT_RECALL: Final = RecallRules()
 
 
 class Score(NamedTuple):
-    """The score of a memory and the three numbers it is made of."""
+    """The score of a memory, with recency, importance and relevance."""
 
     recency: float
     importance: float
     relevance: float
     parts: RelevanceParts = NO_PARTS
-    """The relevance by source."""
+    """The parts of the relevance, by source."""
     relevance_percent: int = DEFAULT_RECALL.relevance_percent
 
     @property
@@ -90,9 +93,9 @@ def score_memories(
     """Return the score of each memory.
 
     Args:
-        memories: The candidates. Relevance depends on all of them.
-        hours: The current hour of the game.
-        said: The compared words of the newest messages.
+        memories: The candidates. The relevance of each one depends on all of them.
+        hours: The current time in hours of the game.
+        said: The words of the newest messages, in the form for comparison.
         rules: The weights.
         near: Similarities of meaning by memory id; empty without a sentence model.
     """
@@ -104,7 +107,8 @@ def score_memories(
     ]
 
 
-# A stored turn keeps this many verdicts on memories that were not taken. The rest is one line.
+# The maximum number of verdicts on memories that were not taken in a stored turn. The other
+# memories are summarised in one line.
 _NEAR_MISSES: Final = 12
 LEFT_OUT: Final = "component semantic_memories was left out"
 
@@ -113,7 +117,8 @@ LEFT_OUT: Final = "component semantic_memories was left out"
 class Moment:
     """The time and the company of a recall.
 
-    `hours` are hours of the game. `confidant_ref` is the partner of a private conversation, or "".
+    `hours` is the time in hours of the game. `confidant_ref` is the partner of a private
+    conversation, or "".
     """
 
     hours: float = 0.0
@@ -132,7 +137,8 @@ class ScoredMemory(NamedTuple):
     def verdict(self) -> Verdict:
         """Return the verdict of the stage "recall" on this memory.
 
-        The reason is one text for many memories, so the score of a memory left out is the cause.
+        Many memories share the text of a reason. So the score of a memory that was not taken is
+        stored as the cause of the verdict.
         """
         score = "" if self.score is None else str(self.score)
         return Verdict(
@@ -147,9 +153,9 @@ class ScoredMemory(NamedTuple):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class RecallResult:
-    """The judged candidates of one recall, best first.
+    """The candidates of one recall with their scores and reasons, best first.
 
-    `is_shown` is false if the memories taken found no place in the prompt.
+    `is_shown` is False if the prompt had no place for the memories that were taken.
     """
 
     judged: tuple[ScoredMemory, ...] = ()
@@ -157,23 +163,23 @@ class RecallResult:
 
     @property
     def kept(self) -> tuple[Memory, ...]:
-        """Return the memories taken, in the order in which they were learnt."""
+        """Return the memories that were taken, in the order in which they were learnt."""
         taken = (judged.memory for judged in self.judged if not judged.why_not)
         return tuple(sorted(taken, key=lambda memory: (memory.created_at, memory.id)))
 
     @property
     def shown_ids(self) -> tuple[int, ...]:
-        """Return the ids of the memories that are in the prompt, and so count as recalled."""
+        """Return the ids of the memories that are in the prompt and therefore count as recalled."""
         return tuple(memory.id for memory in self.kept) if self.is_shown else ()
 
     @property
     def verdicts(self) -> tuple[Verdict, ...]:
-        """Return a verdict on every candidate, ordered by id."""
+        """Return a verdict on every candidate, ordered by memory id."""
         return tuple(self._verdicts(sorted(self.judged, key=lambda one: one.memory.id)))
 
     @property
     def touched(self) -> tuple[Verdict, ...]:
-        """Return the verdicts that a stored turn keeps: memories taken and near misses."""
+        """Return the verdicts that a stored turn keeps: on memories taken and on near misses."""
         missed = [judged for judged in self.judged if judged.why_not]
         near = [*(judged for judged in self.judged if not judged.why_not), *missed[:_NEAR_MISSES]]
         verdicts = [*self._verdicts(sorted(near, key=lambda one: one.memory.id))]
@@ -203,20 +209,21 @@ def recall_memories(
     counter: TokenCounter,
     near: Nearness = NO_NEARNESS,
 ) -> RecallResult:
-    """Judge all candidates and take the best that fit their share of the prompt.
+    """Score all candidates and take the best ones that fit their share of the prompt.
 
     Args:
         memories: The candidates of this turn.
         rules: The limits and the weights.
         moment: The hour of the game and the partner of a private conversation.
-        said: The compared words of the newest messages.
+        said: The words of the newest messages, in the form for comparison.
         limit_tokens: The tokens of the whole prompt.
         counter: Counts the tokens of a memory.
         near: Similarities of meaning by memory id; empty without a sentence model.
     """
     open_ones = [memory for memory in memories if is_open(memory, moment)]
     secret = [memory for memory in memories if not is_open(memory, moment)]
-    # Secret memories stay out of the scoring: the scores of the others must not depend on them.
+    # Memories that are secret here are not scored. Scores depend on all scored memories, so a
+    # secret could otherwise be inferred from the others' scores.
     scores = score_memories(open_ones, hours=moment.hours, said=said, rules=rules, near=near)
     ranked = sorted(
         zip(open_ones, scores, strict=True),
@@ -230,7 +237,7 @@ def recall_memories(
             judged.append(ScoredMemory(memory, score, f"the {rules.most} best are taken"))
             continue
         tokens = counter.recall(memory_line(memory)) + 1
-        if tokens > left:  # a shorter one further down may still fit
+        if tokens > left:  # continue with the next one, because a shorter memory may still fit
             reason = f"over the share of {share} tokens"
             judged.append(ScoredMemory(memory, score, reason, tokens))
             continue
@@ -242,7 +249,7 @@ def recall_memories(
 
 
 def refuse_memories(memories: Sequence[Memory], reason: str) -> RecallResult:
-    """Return a result in which no candidate is taken, all for the same reason."""
+    """Return a result in which no candidate is taken, for the given reason."""
     return RecallResult(judged=tuple(ScoredMemory(memory, None, reason) for memory in memories))
 
 
@@ -250,7 +257,7 @@ _IN_PRIVATE: Final = "learnt in private; used only in private with the person wh
 
 
 def is_open(memory: Memory, moment: Moment) -> bool:
-    """True if the memory may be used in this conversation."""
+    """True if the memory may be used in this conversation, because it is not another's whisper."""
     return memory.learnt == "aloud" or (
         memory.about == moment.confidant_ref and bool(moment.confidant_ref)
     )
@@ -267,23 +274,28 @@ class MemorySettings:
 
     enabled: bool = True
     by_meaning: bool = False
-    """A sentence model also compares memories with what is said."""
+    """True if a sentence model also compares memories with the newest messages by meaning."""
     recall: RecallRules = field(default_factory=RecallRules)
     kept: Annotated[int, Field(ge=1, le=2000)] = 500
-    """Most memories of one NPC."""
+    """The maximum number of memories of one NPC."""
     after_messages: Annotated[int, Field(ge=0, le=10**6)] = 30
-    """New messages of a conversation after which a model is asked for observations; 0: never."""
+    """The number of new messages after which a model is asked for observations.
+
+    0 means never.
+    """
     most_observations: Annotated[int, Field(ge=1, le=20)] = 5
-    """Most observations that one request asks for."""
+    """The maximum number of observations in one answer."""
     forget_days: Annotated[int, Field(ge=1, le=10**6)] = 30
-    """Days of the game without recall after which a memory may fade. Those of builders never fade.
+    """The days of the game without recall after which a memory may be forgotten.
+
+    Memories of builders are never forgotten.
     """
     floor_percent: Annotated[int, Field(ge=0, le=100)] = 20
-    """A memory fades if its base score is below this percentage of the highest possible one."""
+    """The percentage of the highest possible base score below which a memory is forgotten."""
 
 
 def read_memory_settings(given: Any, *, where: str) -> MemorySettings:
-    """Return the settings in a dictionary.
+    """Read the memory settings from a dictionary.
 
     Args:
         given: The dictionary that the game wrote.
@@ -301,13 +313,13 @@ def read_memory_settings(given: Any, *, where: str) -> MemorySettings:
 MEMORIES_KEY: Final = "semantic_memories"
 _ORIGIN: Final = f"component:{MEMORIES_KEY}"
 MEMORIES_NAME: Final = "memories"
-"""The template value with all memories, for a builder's text."""
+"""The name of the template value with all memories, for a builder's text."""
 
 HEADING: Final = "What you remember:"
 
 
 def why_no_place(components: ComponentSet) -> str:
-    """Return why the components have no place for memories, or "" if they have one."""
+    """Return the reason why the components have no place for memories, or "" if they have one."""
     if not components.is_on(MEMORIES_KEY):
         return f"component {MEMORIES_KEY} is disabled"
     place = components.place_of(MEMORIES_KEY)
@@ -326,7 +338,7 @@ def insert_memories(
     filling: Filling,
     store: MacroStore,
 ) -> list[Fragment | Verdict]:
-    """Return the component fragments with the memories inserted at their component."""
+    """Return the fragments of all components, with the memories inserted at their component."""
     if not memories and not components.needs(MEMORIES_KEY, MEMORIES_NAME):
         return [*made]
     place = components.place_of(MEMORIES_KEY)
@@ -351,7 +363,7 @@ def insert_memories(
 def mark_shown(
     recalled: RecallResult, fragments: Iterable[Fragment], already_sent: Iterable[AlreadySent]
 ) -> RecallResult:
-    """Return the result with `is_shown` set by the fragments that found a place."""
+    """Return the result with `is_shown` set: True if the memories' fragment is in the prompt."""
     if recalled is NOTHING_RECALLED:
         return NOTHING_RECALLED
     placed = chain(fragments, *(one.fragments for one in already_sent))
@@ -363,9 +375,9 @@ def _is_framed(place: CompiledComponent) -> bool:
 
 
 def _mark_parts(fragment: Fragment, memories: Sequence[Memory], text: str) -> Fragment:
-    """Return the fragment with one message part for each memory, for the trace.
+    """Return the fragment with one message part for each memory, so that the trace can name them.
 
-    A builder's template may have changed the text of the memories. Then no part is marked.
+    If a builder's template has changed the text of the memories, no part is marked.
     """
     content = fragment.message.content
     at = content.find(text)
@@ -377,7 +389,7 @@ def _mark_parts(fragment: Fragment, memories: Sequence[Memory], text: str) -> Fr
         end = at + len(memory_line(memory))
         parts.append(Part(origin=memory.origin, start=at, end=end, revision=memory.revision))
         at = end + 1
-    # The last memory has no line feed after it.
+    # No line feed follows the last memory, so the part after it begins one character earlier.
     parts.append(Part(origin=_ORIGIN, start=at - 1, end=len(content), revision=revision))
     filled = tuple(part for part in parts if part.start < part.end)
     return fragment._replace(message=replace(fragment.message, joined=filled))

@@ -1,14 +1,14 @@
-"""Relevance: how closely each memory is related to what was just said.
+"""Relevance: score how closely each memory is related to what was just said.
 
-The relevance of a memory is a weighted sum: words it shares with what was said, words that memories
-learnt just before or after it share, words of the scene it was learnt in, and, if a sentence model
-is there, how similar the meanings are. If the best memory is a sure match and names something that
-was not said, that name is searched for in turn: "who bought the mare" is answered by one memory,
-"what does the buyer do" by the next. Ranks are not fused, because a rank does not tell how sure the
-match was.
+The relevance of a memory is a weighted sum of four scores: for its words that were also said, for
+such words in memories learnt just before or after it, for such words in the scene in which it was
+learnt, and, with a sentence model, for the similarity of meaning. If the best memory is a clear
+match and contains a name that was not said, that name is searched for in a second step: "who bought
+the mare" is answered by one memory, "what does the buyer do" by the next. Ranks are not merged,
+because a rank does not tell how good a match is.
 
-Each figure depends on the whole list of memories given. So the caller must leave out every memory
-that the conversation may not reveal. The compared words of a memory are cached on the memory.
+Each score depends on the whole list of given memories. So the caller must leave out every memory
+that the conversation may not reveal. The words of a memory are cached on the memory.
 """
 
 from collections import Counter, defaultdict
@@ -24,22 +24,34 @@ from evennia_ai.engine.memory.memories import DIGITS, Memory, word_weight
 from evennia_ai.engine.text.word_forms import Languages
 
 NEIGHBOUR_HOURS: Final = 6.0
-"""Hours of the game within which two memories of one place count as learnt together."""
+"""The hours of the game within which two memories count as learnt together.
+
+They must also have the same place.
+"""
 
 UNRELATED: Final = 0.1
 """The cosine similarity of two sentences that have nothing in common."""
 
 SURE_SCORE: Final = 1.5
-"""The word score from which a memory is surely meant: more than one telling word."""
+"""The word score from which a memory is a clear match.
+
+More than one distinctive word must match to reach it.
+"""
 
 MOST_FOLLOWED_NAMES: Final = 3
-"""Most names to search for in turn. A memory with more names would lead everywhere."""
+"""The maximum number of names that are searched for in the second step.
+
+A memory with more names is not followed, because it would lead to unrelated memories.
+"""
 
 DOUBT_OFFSET: Final = 0.1
-"""Added to the best sum before dividing by it, so that a weak best match stays well below 1."""
+"""A number that is added to the best sum before all sums are divided by it.
+
+It keeps the relevance of a weak best match well below 1.
+"""
 
 Nearness = Mapping[int, float]
-"""Memory id -> cosine similarity of its vector to that of what was said."""
+"""The cosine similarity between each memory and what was said, by memory id."""
 NO_NEARNESS: Final[Nearness] = MappingProxyType({})
 
 
@@ -48,24 +60,30 @@ RelevanceScale = Literal["best", "itself"]
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class RelevanceWeights:
-    """The weight of each source of relevance in percent of the weight of a memory's own words."""
+    """The weight of each source of relevance, in percent of the weight of the memory's words."""
 
     neighbours_percent: Annotated[int, Field(ge=0, le=1000)] = 20
-    """The words of memories learnt just before or after it."""
+    """The weight of the words of memories learnt just before or after the memory."""
     scene_percent: Annotated[int, Field(ge=0, le=1000)] = 40
-    """The words of the scene it was learnt in."""
+    """The weight of the words of the scene in which the memory was learnt."""
     meaning_percent: Annotated[int, Field(ge=0, le=1000)] = 500
-    """The similarity of meaning, if there is a sentence model."""
+    """The weight of the similarity of meaning, if there is a sentence model."""
     second_percent: Annotated[int, Field(ge=0, le=1000)] = 80
-    """Sharing a name with the best memory. 0 turns the search in turn off."""
+    """The weight of a name that the best memory shares; 0 disables the second step."""
     against: RelevanceScale = "best"
-    """Divide the sum by that of the best candidate, or scale each sum by itself."""
+    """The scale of the relevance.
+
+    "best" divides each sum by that of the best candidate; "itself" scales each sum on its own.
+    """
     languages: Languages = ()
-    """Languages whose word forms match each other. Set for the game, not for memories."""
+    """The languages whose inflected word forms match each other.
+
+    The game sets this value; the memory settings do not contain it.
+    """
 
 
 class RelevanceParts(NamedTuple):
-    """The weighted score of a memory by source."""
+    """The weighted scores that make up the relevance of a memory, by source."""
 
     words: float = 0.0
     neighbours: float = 0.0
@@ -75,13 +93,13 @@ class RelevanceParts(NamedTuple):
 
     @property
     def own(self) -> float:
-        """Return the score from the memory's own text, without its neighbours and its scene."""
+        """Return the score of the memory's own text, without its neighbours and its scene."""
         return self.words + self.meaning + self.second
 
     def render_breakdown(self, relevance: float) -> str:
-        """Render a relevance by source, for example " (words 0.40, scene 0.10)".
+        """Render the relevance by source, for example " (words 0.40, scene 0.10)".
 
-        Empty if only the memory's own words scored.
+        The result is "" if only the memory's own words scored.
         """
         if not any(self[1:]):
             return ""
@@ -113,8 +131,8 @@ def score_relevance(
     """Return the relevance of each memory to the words that were just said.
 
     Args:
-        memories: The candidates. Every figure depends on all of them.
-        said: The compared words of the newest messages.
+        memories: The candidates. Every score depends on all of them.
+        said: The words of the newest messages, in the form for comparison.
         weights: The weight of each source of relevance.
         near: Similarities of meaning by memory id; empty without a sentence model.
     """
@@ -142,7 +160,8 @@ def score_relevance(
     if words[best] >= SURE_SCORE and weights.second_percent:
         named = [memory.names_in(weights.languages) for memory in memories]
         if names := _names_to_follow(texts, named, best=best, said=said):
-            # 1 for the memory with most of these names. The best one named them itself.
+            # Scale the scores so that the memory that shares most of these names gets 1. The best
+            # memory gets 0, because the names come from it.
             shared = _shared_word_scores(texts, names)
             shared[best] = 0.0
             most = max(shared)
@@ -151,7 +170,8 @@ def score_relevance(
 
     parts = [*zip(*columns, strict=True)]
     sums = [*map(sum, parts)]
-    # "best": every memory keeps its distance to the best one. "itself": 1 gives 1/2, 2 gives 2/3.
+    # "best" keeps the ratios between memories. "itself" maps each sum to a value below 1: a sum of
+    # 1 becomes 1/2, a sum of 2 becomes 2/3.
     highest = DOUBT_OFFSET + max(sums)
     return [
         Relevance(
@@ -169,23 +189,23 @@ def _weighted(percent: int, scores: Sequence[float]) -> list[float]:
 
 
 def _shared_word_scores(texts: Sequence[frozenset[str]], said: frozenset[str]) -> list[float]:
-    """Return for each text the weight of the words it shares with `said`.
+    """Return for each text the total weight of the words that it shares with `said`.
 
-    A long word that only one text has counts 1. Common and short words count less.
+    A long word that only one text contains counts 1. Common and short words count less.
     """
     shared = [words & said for words in texts]
     seen = Counter(word for words in shared for word in words)
     rarest = log(1 + len(texts))
     weights = {word: log(1 + len(texts) / seen[word]) / rarest * word_weight(word) for word in seen}
-    # Sorted before adding: the order of a set differs between processes, and so would the last
-    # digit of the sum.
+    # Sort before adding, because the iteration order of a set differs between processes and would
+    # change the last digit of the sum.
     return [sum(sorted([weights[word] for word in words])) if words else 0.0 for words in shared]
 
 
 def _neighbour_scores(memories: Sequence[Memory], words: Sequence[float]) -> list[float]:
     """Return for each memory the highest word score among its neighbours in time.
 
-    Neighbours are up to two memories before and after it. The second one counts half.
+    Neighbours are the two memories before and the two after it. The farther ones count half.
     """
     found = [0.0] * len(memories)
     for places in _places_learnt_together(memories):
@@ -203,10 +223,10 @@ def _neighbour_scores(memories: Sequence[Memory], words: Sequence[float]) -> lis
 
 
 def _places_learnt_together(memories: Sequence[Memory]) -> Iterable[list[int]]:
-    """Group the indices of memories learnt in one place in the same way, in order of time.
+    """Yield groups of indices: memories learnt at one place in the same way, in order of time.
 
-    Whispers of different people are different groups. Memories written by builders have no
-    neighbours: a builder writes down at one time what happened at different times.
+    Whispers of different people are in different groups. Memories written by builders are in no
+    group, because a builder writes down at one time what happened at different times.
     """
     apart: defaultdict[tuple[str, str, str], list[int]] = defaultdict(list)
     for place, memory in enumerate(memories):
@@ -227,7 +247,7 @@ def _names_to_follow(
 ) -> frozenset[str]:
     """Return the names in the best memory that were not said and that other memories share.
 
-    A name is a word that every memory with this word writes with a capital letter.
+    A word is a name if every memory that contains it writes it with a capital letter.
     """
     new = named[best] - said
     having = {word: [place for place, words in enumerate(texts) if word in words] for word in new}

@@ -1,9 +1,9 @@
 """Scenes: the words around a memory when it was learnt, and the words that were just said.
 
-A memory is one short sentence. Players often ask later for something it does not repeat: who was
-there, where it was, what was said before and after. So the words of the scene are kept with the
-memory, in the form in which texts are compared. They are sorted and without duplicates: enough to
-find the memory by, but nobody's sentence can be read from them.
+A memory is one short sentence. Players often ask later for something that the sentence does not
+repeat: who was there, where it was, what was said before and after. So the words of the scene are
+stored with the memory, in the form in which texts are compared. They are sorted and without
+duplicates, so that they can be matched, but nobody's sentences can be reconstructed.
 """
 
 from collections.abc import Sequence
@@ -18,13 +18,16 @@ from evennia_ai.engine.prompt.time_line import without_time_line
 from evennia_ai.engine.text.word_forms import Languages
 
 MOST_WORDS: Final = 48
-"""Most words of a scene."""
+"""The maximum number of words of a scene."""
 
 RUN_LINES: Final = 3
-"""Lines in a row that form the scene of a memory: the line and its two neighbours."""
+"""The number of consecutive lines that form a scene: a line and its two neighbours."""
 
 MOST_COMPARED: Final = 1024
-"""Messages whose words are cached: the newest few of each conversation."""
+"""The number of messages whose words are cached.
+
+It is enough for the newest few messages of each conversation.
+"""
 
 
 def scene_of(
@@ -32,14 +35,15 @@ def scene_of(
 ) -> str:
     """Return the words around a new memory, sorted and separated by blanks.
 
-    The scene is the run of lines that shares most words with the memory, the newest one of several.
-    Tool calls, tool results and texts inserted into prompts are nobody's words and are left out.
+    The scene is the run of lines that shares the most words with the memory; among equal runs, the
+    newest one. Tool calls, tool results and texts inserted into prompts are left out, because
+    nobody said them.
 
     Args:
         text: The text of the memory.
         lines: The messages of the conversation.
         there: The names of the place and of the people there.
-        languages: The languages whose word forms match.
+        languages: The languages whose inflected word forms match.
     """
     spoken = [line for line in lines if line.is_user or line.is_reply]
     said = [words_of_message(line, languages) for line in spoken]
@@ -48,7 +52,7 @@ def scene_of(
     shared = [len(own.intersection(chain.from_iterable(run))) for run in runs]
     newest = max(range(len(runs)), key=lambda start: (shared[start], start))
     around = [comparison_words(" ".join(there), languages), *runs[newest]]
-    # In order, so that the limit drops words of the last lines and not of the place.
+    # The words of the place come first, so that the limit drops words of the last lines instead.
     words = dict.fromkeys(chain.from_iterable(sorted(some - own) for some in around))
     return " ".join(sorted([*words][:MOST_WORDS]))
 
@@ -56,7 +60,10 @@ def scene_of(
 def words_said(
     history: History, event: Message | None, *, messages: int, languages: Languages = ()
 ) -> frozenset[str]:
-    """Return the words of the newest messages, the event included, and of their speakers' names."""
+    """Return the words of the newest messages and of their speakers' names.
+
+    The event counts as the newest message.
+    """
     newest = [] if event is None else [event]
     first = history.newest_from(max(0, messages - len(newest)))
     newest += (said for said in history.between(first, history.stop) if said.counted)
