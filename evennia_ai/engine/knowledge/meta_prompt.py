@@ -1,13 +1,14 @@
-"""Texts that tell a model which knowledge bases it has and how to use them.
+"""Prompt texts that tell a model which knowledge bases it has and how to use them.
 
 The constants are the policies for searching. No value is ever inserted into them, so they are the
 same bytes in every prompt. The block lists facts about the bases of one NPC.
 
 For an unrestricted base the block has its name, id, size, summary and topics. Each text of an
-author is one line without signs of templates, markup or code, so no text can pass for another
-field. For a restricted base it has only the name, the id, a hint and keywords, which the author
-wrote to be told. Nothing of its summary, topics or pages gets into them: the hint loses numbers in
-any form, dates, headings and page titles, and a hint that repeats a page is left out. Pure.
+author becomes one line without signs of templates, markup or code, so no text can look like another
+field. For a restricted base the block has only the name, the id, a hint and keywords, which the
+author wrote to be revealed. Nothing of its summary, topics or pages gets into these: numbers in any
+form, dates, headings and page titles are removed from the hint, and a hint that repeats a page is
+left out. The code here has no side effects.
 """
 
 import re
@@ -35,15 +36,17 @@ _WEEKDAYS: Final = "monday|tuesday|wednesday|thursday|friday|saturday|sunday"
 _WHICH: Final = (
     r"(?i:first|second|third|fourth|fifth|sixth|seventh|eighth|ninth|tenth|last|next|every|other)"
 )
-# "May", "March" and "August" are months only with a capital letter. An ordinal goes with the day:
-# nothing of "second Tuesday" may stay.
+# Matches weekdays and months. "May", "March" and "August" only count with a capital letter, because
+# they are also ordinary words. An ordinal before the day is removed too, so that nothing remains of
+# "second Tuesday".
 _DATE: Final = re.compile(
     rf"\b(?:{_WHICH}\s+(?:of\s+)?)?"
     rf"(?:(?i:{_WEEKDAYS})|(?!(?:may|march|august)\b)(?i:{_MONTHS}))(?:'s|s)?\b"
 )
 _NUMBER: Final = re.compile(r"\S*\d\S*")
 _MANY: Final = re.compile(r"\b(?:hundreds|thousands|millions|dozens|scores)\b", re.IGNORECASE)
-# A heading in wiki markup, Markdown or HTML. An author may paste one into the middle of a line.
+# Matches a heading in wiki markup, Markdown or HTML, also in the middle of a line, where an author
+# may have pasted it.
 _HEADING: Final = re.compile(
     r"={2,}[^=\n]*={2,}|^[ \t]*=[^=\n]+=[ \t]*$"
     r"|^[ \t]*#[^\n]*|(?<!\S)#+[ \t][^\n]*"
@@ -54,14 +57,15 @@ _HEADING: Final = re.compile(
 _HEADING_WORDS: Final = re.compile(
     r"^[ \t]*(?:=+[ \t]*([^=\n]+?)[ \t]*=+|#+[ \t]+([^\n]+?))[ \t]*$", re.MULTILINE
 )
-# What is left around removed words: a blank before a sign, an empty bracket, a doubled comma.
+# Match the leftovers around removed words: a blank before a punctuation mark, an empty bracket, a
+# doubled comma.
 _GAP: Final = re.compile(r"\s+(?=[,.;:!?])|(?<=\()\s+|\s+(?=\))")
 _EMPTY: Final = re.compile(r"\(\s*\)|([,;:])(?=\s*[,;:.])")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SafeMetadata:
-    """The only facts of a restricted base that a model may get."""
+    """The only facts of a restricted base that a model may see."""
 
     name: str
     id: str
@@ -74,12 +78,12 @@ def safe_metadata(
 ) -> SafeMetadata:
     """Return the safe metadata of a base.
 
-    Numbers and dates are removed from the name. The id is kept as it is, because a search needs it.
+    Numbers and dates are removed from the name. The id is unchanged, because a search needs it.
 
     Args:
         info: The base.
         titles: Page titles to remove from the hint.
-        texts: Page texts. A hint that repeats one becomes "".
+        texts: Page texts. A hint that repeats one of them becomes "".
     """
     keywords = (clean_line(one, most=MAX_KEYWORD) for one in info.keywords)
     name = clean_line(_tidy(_without_figures(info.name, protect_texts(()))), most=MAX_NAME)
@@ -94,8 +98,8 @@ def safe_metadata(
 def safe_hint(hint: str, *, titles: Collection[str] = (), texts: Iterable[str] = ()) -> str:
     """Return the hint without numbers, dates, headings and titles, or "" if it repeats a page.
 
-    A word like "one", which is not always a number, is removed if a page counts the same things
-    with that number.
+    An ambiguous word such as "one" is removed only if a page has the same number for the same
+    things.
     """
     pages = list(texts)
     secret = protect_texts(pages)
@@ -104,13 +108,14 @@ def safe_hint(hint: str, *, titles: Collection[str] = (), texts: Iterable[str] =
     for title in sorted({*titles, *_headings(pages)}, key=len, reverse=True):
         scrubbed = _without(scrubbed, title)
     safe = clean_line(_tidy(scrubbed), most=MAX_HINT)
-    # The hint as written counts too: removing a number must not hide that a page is repeated.
+    # The original hint is checked too, because removing a number could hide that the hint repeats a
+    # page.
     repeats = any(find_leak(one, secret) in ("words", "letters") for one in (plain, safe))
     return "" if repeats else safe.strip(" ,;:-")
 
 
 def clean_line(text: str, *, most: int) -> str:
-    """Return a text as one line of a prompt, without signs of templates, markup or code."""
+    """Return a text as one line for a prompt, without signs of templates, markup or code."""
     seen = "".join(
         one if unicodedata.category(one) not in ("Cc", "Cf", "Cs", "Co", "Cn") else " "
         for one in text
@@ -119,14 +124,20 @@ def clean_line(text: str, *, most: int) -> str:
 
 
 def _has_figure(keyword: str) -> bool:
-    """True if a keyword has a number or a date: "barrel I" has one, "first mate" has none."""
+    """True if a keyword has a number or a date.
+
+    For example, "barrel I" has a number, "first mate" does not.
+    """
     found = find_numbers(fold_letters(keyword))
     has_number = any(one.is_sure or one.is_numbered for one in found)
     return has_number or any(pattern.search(keyword) for pattern in (_DATE, _NUMBER, _MANY))
 
 
 def _without_figures(text: str, secret: Protected) -> str:
-    """Return the text without numbers and dates in any form; "forty-seven" goes as one word."""
+    """Return the text without numbers and dates in any form.
+
+    "forty-seven" is removed as one word.
+    """
     for pattern in (_DATE, _NUMBER, _MANY):
         text = pattern.sub(" ", text)
     kept, at = [], 0
@@ -139,12 +150,15 @@ def _without_figures(text: str, secret: Protected) -> str:
 
 
 def _tidy(text: str) -> str:
-    """Return the text without blanks and signs left over from removed words."""
+    """Return the text without the blanks and signs that surrounded removed words."""
     return _EMPTY.sub("", _GAP.sub("", text))
 
 
 def _headings(texts: Iterable[str]) -> Iterator[str]:
-    """Yield the headings of pages. A heading of one word is no secret: the word may be anywhere."""
+    """Yield the headings of pages with more than one word.
+
+    A single word is not treated as a secret, because it may occur anywhere.
+    """
     for text in texts:
         for found in _HEADING_WORDS.finditer(text):
             heading = found[1] or found[2]
@@ -153,7 +167,7 @@ def _headings(texts: Iterable[str]) -> Iterator[str]:
 
 
 def _without(text: str, title: str) -> str:
-    """Return the text without a title as whole words, in any case."""
+    """Return the text without a title, matched as whole words in any letter case."""
     words = title.split()
     if not words:
         return text
@@ -173,7 +187,7 @@ POLICY: Final = (
     " not invent it; answer as somebody who does not know. Do not speak of bases, ids, searches or"
     " tools."
 )
-"""The policy for every NPC that has the search tool."""
+"""The policy that every NPC with the search tool gets."""
 
 RESTRICTED_POLICY: Final = (
     "What you guard: a base that is marked as restricted holds what must not be handed out. Before"
@@ -186,13 +200,15 @@ RESTRICTED_POLICY: Final = (
     " words of a search and are no answer: never repeat them. Where a summary refuses, refuse as"
     " well and do not say why."
 )
-"""The policy on restricted bases. Every NPC with the tool gets it, so that prompts stay the same.
+"""The policy on restricted bases.
+
+Every NPC with the search tool gets it, so that prompts stay the same.
 """
 
 
 MOST_BASES: Final = 12
 MOST_LONG_SUMMARIES: Final = 2
-"""Up to this number of bases, summaries are long."""
+"""The number of bases up to which summaries are long."""
 MAX_TOPIC: Final = 48
 
 HEADING: Final = "Knowledge bases at hand (this is about them, nothing out of them):"
@@ -202,7 +218,7 @@ _ID: Final = re.compile(r"^  ID: (.+)$", re.MULTILINE)
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class _Length:
-    """The length of an entry: characters of the summary and number of topics."""
+    """The size of an entry: characters of its summary and the number of its topics."""
 
     summary: int
     topics: int
@@ -219,7 +235,7 @@ def kb_meta_prompt(bases: Sequence[BaseInfo], *, restricted: Collection[str]) ->
 
     Args:
         bases: The bases of the NPC, in order.
-        restricted: The keys of those for which only safe metadata may be shown.
+        restricted: The keys of the bases of which only safe metadata may be shown.
     """
     if not bases:
         return ""
@@ -252,7 +268,10 @@ def _open_lines(base: BaseInfo, length: _Length) -> Iterator[str]:
 
 
 def _restricted_lines(base: BaseInfo) -> Iterator[str]:
-    """Yield the safe facts: never the size, the summary, the topics, or that the base is empty."""
+    """Yield the safe facts of a restricted base.
+
+    They never include its size, summary or topics, or that it is empty.
+    """
     yield "  Search: restricted"
     safe = safe_metadata(base)
     if safe.hint:
@@ -282,6 +301,6 @@ def _cut_line(text: str, *, most: int) -> str:
 
 
 def _join_names(texts: Iterable[str], *, most: int) -> str:
-    """Join the first texts with commas, without duplicates."""
+    """Join the first `most` texts with commas, without duplicates."""
     names = (clean_line(text.replace(",", " "), most=MAX_TOPIC) for text in texts)
     return ", ".join([name for name in dict.fromkeys(names) if name][:most])

@@ -2,13 +2,15 @@
 
 A posting is one row of the index: a term (a word in a field) and all pages of a span of ids that
 have it, each with its weight. Weights are whole numbers that depend only on their page, so writing
-a page changes no other. The rarity of a word is counted when a query asks for it. The score is
-BM25F with a rarity for each field: a word that half of all bodies have may be in few titles, and
-then a title with it says a lot (Robertson and others, 2004).
+a page does not change the weights of others. The rarity of a word is computed when a query needs
+it. The score is BM25F with a separate rarity for each field: a word that occurs in half of all
+bodies may occur in few titles, and then a title with the word is a strong match (Robertson and
+others, 2004).
 
 Every page with any word of the query is ranked; none is dropped beforehand. To do that for a
-hundred thousand pages, the scores of a span are the digits of one large number, 16 bits a page.
-Adding a word to all pages is then one multiplication and one addition. Pure: no database is known.
+hundred thousand pages, the scores of a span are the digits of one large number, with 16 bits for
+each page. Adding a word to all pages then takes one multiplication and one addition. The code here
+accesses no database.
 """
 
 import sys
@@ -32,32 +34,47 @@ from evennia_ai.engine.knowledge.relevance import (
 from evennia_ai.engine.text.word_forms import Languages
 
 Field = Literal["title", "body", "namespace"]
-"""The part of a page that has the word. The only word of "namespace" is the namespace's name."""
+"""The part of a page in which a word occurs.
+
+The part "namespace" has a single word, the name of the namespace.
+"""
 
 SPAN_PAGES: Final = 16_384
-"""Page ids of one posting: the id divided by this number is the span."""
+"""The number of page ids in a span, and so in one posting.
+
+The number of a span is the page id divided by this number.
+"""
 
 DENSE_FROM: Final = 1_024
-"""Pages of a posting from which adding one large number is faster than adding page by page."""
+"""The number of pages from which a posting is stored densely.
+
+For more pages, adding one large number is faster than adding page by page.
+"""
 
 MAX_WEIGHT: Final = 31
-"""The greatest weight. 15 finds the right pages as often; above 63 rarities lose their precision.
+"""The greatest weight of a term in a page.
+
+With 15 the right pages are found as often; above 63 rarities lose their precision.
 """
 
 USUAL_TITLE_CHARACTERS: Final = 20
-"""Characters of a usual title with its aliases. A word of a shorter title weighs more."""
+"""The number of characters of a usual title, including its aliases.
 
-_MOST: Final = 0xFFFF  # the greatest score in 16 bits
-_PART: Final = 2_048  # scores that are sorted to guess the least one worth looking at
+A word in a shorter title weighs more.
+"""
+
+_MOST: Final = 0xFFFF  # the greatest score that fits in 16 bits
+# the number of scores that are sorted to estimate the lowest score of the best pages
+_PART: Final = 2_048
 _ALL: Final = (1 << 16 * SPAN_PAGES) - 1
 _PLACE_AND_WEIGHT: Final = calcsize("<HB")
-# The low and the high byte of each score in the bytes of a span.
+# Slices that select the low and the high bytes of the 16-bit scores of a span.
 _LOW: Final = slice(0 if sys.byteorder == "little" else 1, None, 2)
 _HIGH: Final = slice(1 if sys.byteorder == "little" else 0, None, 2)
 
 
 class Term(NamedTuple):
-    """A word in a field."""
+    """A word in one part of a page."""
 
     field: Field
     word: str
@@ -70,19 +87,19 @@ class Posting:
     term: Term
     span: int
     pages: int
-    """The number of pages."""
+    """The number of pages in the posting."""
     packed: bytes
-    """Places in the span with weights, as `pack_weights` returns them."""
+    """The weights of the pages by their places in the span, as `pack_weights` returns them."""
 
 
 def page_weights(page: Page, languages: Languages = ()) -> dict[Term, int]:
     """Return the terms of a page and their stems, each with a weight from 1 to `MAX_WEIGHT`.
 
-    A stem that differs from the word counts as a word that is there a little less than half a time.
+    A stem that differs from the word counts as a little less than half an occurrence.
     """
     words = index_page(page, languages)
     title, title_stems = Counter(words.title.split()), Counter(words.title_stems.split())
-    # The words of the title are part of the body too; they count only once.
+    # The body includes the words of the title, so they are subtracted and count only once.
     body = Counter(words.body.split()) - title
     body_stems = Counter(words.body_stems.split()) - title_stems
     fields: dict[Field, tuple[dict[str, float], float]] = {
@@ -91,7 +108,7 @@ def page_weights(page: Page, languages: Languages = ()) -> dict[Term, int]:
     }
     weights = {Term("namespace", page.name.namespace): 1}
     for field, (counts, length) in fields.items():
-        # Most words occur once, so each number of occurrences is computed only once.
+        # Most words occur once, so the weight is computed once for each number of occurrences.
         levels = {
             times: max(1, round(MAX_WEIGHT * term_impact(times, length=length)))
             for times in {*counts.values()}
@@ -108,10 +125,10 @@ def _occurrences(words: Mapping[str, int], stems: Mapping[str, int]) -> dict[str
 
 
 def pack_weights(weights: Mapping[int, int]) -> bytes:
-    """Pack weights by their places in a span into bytes.
+    """Pack weights, given by their places in a span, into bytes.
 
-    A sparse posting is all places and then all weights. From `DENSE_FROM` pages on it is one byte
-    per place, so it is as long as the span.
+    A sparse posting is stored as all places followed by all weights. A posting with `DENSE_FROM` or
+    more pages has one byte for each place, so it is as long as the span.
     """
     if len(weights) < DENSE_FROM:
         return pack(f"<{len(weights)}H", *weights) + bytes(weights.values())
@@ -122,7 +139,7 @@ def pack_weights(weights: Mapping[int, int]) -> bytes:
 
 
 def unpack_weights(packed: bytes) -> dict[int, int]:
-    """Return the weights by their places from packed bytes."""
+    """Return the weights by their places in the span, unpacked from bytes."""
     if len(packed) == SPAN_PAGES:
         return {place: packed[place] for place in compress(range(SPAN_PAGES), packed)}
     return dict(_sparse_items(packed))
@@ -137,7 +154,8 @@ def term_rarities(postings: Iterable[Posting]) -> dict[Term, float]:
     """Return the rarity of each term among all pages.
 
     Args:
-        postings: All postings of the terms, and those of every namespace, which count the pages.
+        postings: All postings of the terms, and those of every namespace, from which the pages are
+            counted.
     """
     counts: Counter[Term] = Counter()
     for one in postings:
@@ -159,8 +177,8 @@ def best_pages(
 ) -> list[tuple[int, float]]:
     """Return the ids and scores of the best pages, best first.
 
-    There may be more than `most`, if the last ones are equal, so that the caller can break the tie.
-    Of equal scores the lower id comes first.
+    The result may have more than `most` pages if the last ones have equal scores, so that the
+    caller can choose between them. Among equal scores the lower id comes first.
 
     Args:
         postings: The postings of the terms and of all namespaces.
@@ -177,7 +195,7 @@ def best_pages(
     least = 1
     for span, scores in _span_scores(postings, factors, frozenset(namespaces)):
         digits, first = memoryview(scores).cast("H"), -span * SPAN_PAGES
-        # Ids are negative here, so that sorting in reverse puts the lower id first.
+        # Page ids are stored negated, so that sorting in reverse order puts the lower id first.
         found += [(digits[at], first - at) for at in _places_reaching(scores, least, most)]
         if len(found) > most:
             last = nlargest(most, found)[-1][0]
@@ -189,7 +207,10 @@ def best_pages(
 def _span_scores(
     postings: Sequence[Posting], factors: Mapping[Term, int], namespaces: Collection[str]
 ) -> Iterator[tuple[int, bytes]]:
-    """Yield for each span the scores of its pages, 16 bits each; 0 outside the namespaces."""
+    """Yield for each span the scores of its pages, with 16 bits for each page.
+
+    Pages outside the namespaces have the score 0.
+    """
     spans: dict[int, list[Posting]] = {}
     for one in postings:
         spans.setdefault(one.span, []).append(one)
@@ -202,14 +223,15 @@ def _span_scores(
         ]
         scores = _total(asked)
         if elsewhere:
-            # Each page elsewhere has all 16 bits set there: clear its score.
+            # `_total(elsewhere)` has all 16 bits set for each page in other namespaces. Inverting
+            # it gives the mask that sets the scores of these pages to 0.
             scores &= _ALL ^ _total(elsewhere)
         if scores:
             yield span, scores.to_bytes(2 * SPAN_PAGES, sys.byteorder)
 
 
 def _total(postings: Iterable[tuple[bytes, int]]) -> int:
-    """Add packed weights, each multiplied by its factor, as the digits of one number."""
+    """Add packed weights, each multiplied by its factor, as digits of one large number."""
     total, few = 0, array("H", bytes(2 * SPAN_PAGES))
     for packed, factor in postings:
         if len(packed) == SPAN_PAGES:
@@ -223,11 +245,10 @@ def _total(postings: Iterable[tuple[bytes, int]]) -> int:
 
 
 def _places_reaching(scores: bytes, least: int, most: int) -> Iterator[int]:
-    """Yield the places whose score is at least 1 and may be among the best `most`.
+    """Yield the places with a score of at least 1 that may be among the best `most`.
 
-    Comparing only the high bytes is the fastest way to look at all scores. If few pages score at
-    all, the whole scores are used. For the first span, `least` is guessed from a part of the
-    scores.
+    Comparing only the high bytes is the fastest way to scan all scores. If few pages have a score,
+    the whole scores are used. For the first span, `least` is estimated from a part of the scores.
     """
     high = scores[_HIGH]
     least_high = least >> 8

@@ -1,12 +1,14 @@
-"""Relevance: which pages answer a query best, and which part of a page.
+"""Relevance: find the pages that answer a query best, and the best part of a page.
 
-Databases get words that were folded here, never a text. So a search finds the same on SQLite and on
-PostgreSQL and in any script, and a player's text is never read as query language. Stems are stored
-next to the words, so that other forms of a word are found too; they count less.
+Databases get words that were normalised here, never a raw text. So a search finds the same on
+SQLite and PostgreSQL and in any script, and a player's text is never interpreted as query syntax.
+Stems are stored next to the words, so that other inflected forms of a word are found too; these
+count less.
 
-Each backend finds pages in its own way. The score here decides the order, so all backends return
-equal pages in one order. It is BM25 with a fixed length instead of the average length, which would
-change all scores whenever a page is written. Titles count more. Pure: no database is known.
+Each backend finds pages in its own way. The score that is computed here decides the order, so all
+backends return the same pages in the same order. The score is BM25 with a fixed text length instead
+of the average length, which would change all scores whenever a page is written. Words in titles
+count more. The code here accesses no database.
 """
 
 import re
@@ -27,17 +29,25 @@ from evennia_ai.engine.text.words import indexed_pairs, query_pairs
 from evennia_ai.engine.text.words import split_words as spaced_words
 
 MOST_QUERY_WORDS: Final = 32
-"""Words of a query that are searched: the first ones, without duplicates."""
+"""The maximum number of words of a query that are searched.
+
+These are the first words without duplicates.
+"""
 
 MOST_QUERY_CHARACTERS: Final = 4_000
-"""Characters of a query that are read. Nobody asks longer questions, and folding more takes time.
+"""The maximum number of characters of a query that are read.
+
+Questions are shorter, and normalising longer text takes time.
 """
 
 MOST_INDEXED_CHARACTERS: Final = 150_000
-"""Characters of a page's words that are indexed. PostgreSQL has room for so many in any script."""
+"""The maximum number of characters of a page's words that are indexed.
+
+PostgreSQL can store that many in any script.
+"""
 
 MOST_WORD_CHARACTERS: Final = 64
-"""Characters of a word that are compared."""
+"""The number of characters of a word that are compared."""
 
 _ACCENTS: Final = re.compile("[\u0300-\u036f]")
 _POSSESSIVE: Final = re.compile(r"['\u2019]s\b")
@@ -46,7 +56,7 @@ _NO_PLURALS: Final = ("ss", "us", "is")
 
 
 def index_text(text: str) -> str:
-    """Return the words of a text as databases store them, separated by blanks."""
+    """Return the normalised words of a text as databases store them, separated by blanks."""
     folded = _folded(text[: 2 * MOST_INDEXED_CHARACTERS])
     joined = " ".join(chain(_words(folded), indexed_pairs(folded)))
     if len(joined) <= MOST_INDEXED_CHARACTERS:
@@ -57,8 +67,8 @@ def index_text(text: str) -> str:
 def query_weights(query: str, languages: Languages = ()) -> dict[str, float]:
     """Return the words of a query and their stems, each with its weight, in order.
 
-    A page with the form that was asked for, or with its stem as a form, counts 1 for the word and
-    its stems together. A page with another form counts 0.6 (see `OTHER_FORM_TIMES`). Punctuation is
+    A page that has the exact word, or its stem as a word, counts 1 for the word and its stems
+    together. A page with another inflected form counts 0.6 (see `OTHER_FORM_TIMES`). Punctuation is
     dropped, so a query without words has no weights.
 
     Args:
@@ -83,7 +93,7 @@ def _words(folded: str) -> list[str]:
 
 
 def _folded(text: str) -> str:
-    """Return the text case-folded, without accents, possessive endings and underscores."""
+    """Return the text in lower case, without accents, possessive endings and underscores."""
     if not text.isascii():
         parted = unicodedata.normalize("NFKD", text)
         text = unicodedata.normalize("NFKC", _ACCENTS.sub("", parted))
@@ -91,7 +101,7 @@ def _folded(text: str) -> str:
 
 
 def index_stems(text: str, languages: Languages) -> str:
-    """Return the stems of a text that differ from its words, separated by blanks."""
+    """Return the stems of a text's words that differ from the words, separated by blanks."""
     written = _accented_words(text[: 2 * MOST_INDEXED_CHARACTERS]) if languages else ()
     joined = " ".join(chain.from_iterable(map(_stems, written, repeat(languages))))
     if len(joined) <= MOST_INDEXED_CHARACTERS:
@@ -107,7 +117,7 @@ def _accented_words(text: str) -> list[str]:
 
 @lru_cache(maxsize=32_768)
 def _stems(written: str, languages: Languages) -> tuple[str, ...]:
-    """Return the folded stems of a word that differ from its indexed form."""
+    """Return the normalised stems of a word that differ from the indexed word."""
     stems = (_folded(stem)[:MOST_WORD_CHARACTERS] for stem in stems_of(written, languages))
     indexed = _singular(_folded(written))
     return tuple(dict.fromkeys(stem for stem in stems if stem != indexed))
@@ -115,7 +125,7 @@ def _stems(written: str, languages: Languages) -> tuple[str, ...]:
 
 @lru_cache(maxsize=32_768)
 def _singular(word: str) -> str:
-    """Return the word without an English plural ending (Harman's S stemmer, 1991)."""
+    """Return the word without an English plural ending (the S stemmer of Harman, 1991)."""
     if len(word) < _PLURAL_FROM or not word.endswith("s") or word.endswith(_NO_PLURALS):
         return word[:MOST_WORD_CHARACTERS]
     if word.endswith("ies") and not word.endswith(("eies", "aies")):
@@ -126,21 +136,24 @@ def _singular(word: str) -> str:
 Key = TypeVar("Key", bound=Hashable)
 
 MEANING_SHARE: Final = 0.3
-"""The share of meaning in the order of pages found by words and by meaning."""
+"""The share of the similarity of meaning in the score.
+
+The words that match have the rest.
+"""
 
 
 def merge_rankings(
     words: Sequence[tuple[Key, float]], near: Mapping[Key, float], *, reachable: float
 ) -> list[tuple[Key, float]]:
-    """Merge pages found by words and by meaning into one list, best first.
+    """Merge pages found by words and pages found by meaning into one list, best first.
 
-    The score is a weighted sum. Ranks are not merged, because a rank does not tell how sure a match
+    The score is a weighted sum. Ranks are not merged, because a rank does not tell how good a match
     is.
 
     Args:
         words: Keys and word scores.
         near: The similarity of meaning by key.
-        reachable: The score of a page with all words of the query; word scores are divided by it.
+        reachable: The score of a page with all words of the query. Word scores are divided by it.
     """
     found = {key: (1 - MEANING_SHARE) * score / reachable for key, score in words}
     for key, similarity in near.items():
@@ -149,13 +162,19 @@ def merge_rankings(
 
 
 OTHER_FORM_TIMES: Final = 0.45
-"""Another form of a word counts as so many occurrences. It then scores 0.6 of the form itself."""
+"""The fraction of an occurrence for which another inflected form of a word counts.
 
-# The weight of a word that has stems; the stems have the rest.
+Such a form then scores 0.6 of the exact word.
+"""
+
+# The weight of the exact word, if it has stems. The stems share the remaining weight.
 _OF_THE_FORM: Final = 0.4
 
 TITLE_WEIGHT: Final = 1.5
-"""The weight of a word in a title. A word in the body weighs less than 1."""
+"""The weight of a word in a title.
+
+In comparison, a word in the body weighs less than 1.
+"""
 
 _SATURATION: Final = 1.2
 _LENGTH_SHARE: Final = 0.4
@@ -165,19 +184,19 @@ _MOST_TIMES_USUAL: Final = 4.0
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class PageWords:
-    """The words of a page as they are searched, separated by blanks."""
+    """The words of a page in the form that is searched, separated by blanks."""
 
     title: str
-    """Words of the title and the aliases."""
+    """The words of the title and the aliases."""
     body: str
-    """All words of the page, those of the title included."""
+    """All words of the page, including those of the title."""
     title_stems: str = ""
-    """Stems of the title that differ from its words."""
+    """The stems of words in the title that differ from the words."""
     body_stems: str = ""
 
 
 def index_page(page: Page, languages: Languages = ()) -> PageWords:
-    """Return the words and stems of a page: its name, its text and its metadata."""
+    """Return the words and stems of a page: of its name, its text and its metadata."""
     meta = page.meta
     title = "\n".join([page.name.title, *meta.aliases])
     body = "\n".join([title, meta.summary, *meta.topics, *meta.tags, page.body])
@@ -190,7 +209,7 @@ def index_page(page: Page, languages: Languages = ()) -> PageWords:
 
 
 def rarity(pages_with_word: int, *, pages: int) -> float:
-    """Return how rare a word is among pages, always more than 0 (the IDF of BM25)."""
+    """Return the rarity of a word among pages, always above 0 (the IDF of BM25)."""
     have = min(pages_with_word, pages)
     return log(1 + (pages - have + 0.5) / (have + 0.5))
 
@@ -198,7 +217,7 @@ def rarity(pages_with_word: int, *, pages: int) -> float:
 def rarities_among(asked: Mapping[str, float], found: Sequence[PageWords]) -> dict[str, float]:
     """Return the weight of each query word times its rarity among these pages.
 
-    For backends that cannot count the pages that were not found.
+    This is for backends that cannot count the pages they did not find.
 
     Args:
         asked: The words of the query with their weights.
@@ -214,7 +233,10 @@ def rarities_among(asked: Mapping[str, float], found: Sequence[PageWords]) -> di
 
 
 def score_page(page: PageWords, rarities: Mapping[str, float]) -> float:
-    """Return how well a page matches words with their rarities, or 0 if it has none of them."""
+    """Return the score of a page for the words of a query, or 0 if it has none of them.
+
+    `rarities` has the weight and rarity of each word.
+    """
     body, title = _spaced(page.body), _spaced(page.title)
     body_stems, title_stems = _spaced(page.body_stems), _spaced(page.title_stems)
     length = length_factor(page.body)
@@ -229,26 +251,30 @@ def score_page(page: PageWords, rarities: Mapping[str, float]) -> float:
             named += weight
         elif wanted in title_stems:
             named += weight * OTHER_FORM_TIMES
-    # A title without other words is most likely the page that was asked for.
+    # A title that consists only of words of the query is most likely the wanted page. So the
+    # title's score grows with the share of its words that match.
     share = matched / (page.title.count(" ") + 1)
     return total + TITLE_WEIGHT * named * (1 + share) / 2
 
 
 def term_impact(times: float, *, length: float) -> float:
-    """Return the BM25 weight of a word from its occurrences and the length of the text, below 1."""
+    """Return the BM25 weight of a word, always below 1.
+
+    It depends on the number of occurrences and the relative length of the text.
+    """
     return times / (times + _SATURATION * length)
 
 
 def length_factor(words: str) -> float:
-    """Return the length of a text relative to a usual one, damped: 1 for a usual text."""
+    """Return the length of a text relative to a usual text, damped; 1 for a usual text."""
     times_usual = min(len(words) / _USUAL_CHARACTERS, _MOST_TIMES_USUAL)
     return 1 - _LENGTH_SHARE + _LENGTH_SHARE * times_usual
 
 
 def _spaced(words: str) -> str:
-    """Return the words with two blanks between them, so that each word has two blanks of its own.
+    """Return the words with two blanks between them.
 
-    Then `count(" word ")` counts every occurrence, also of neighbours.
+    Then `count(" word ")` also counts two neighbouring occurrences, because they share no blank.
     """
     return f" {words.replace(' ', '  ')} "
 
@@ -264,8 +290,8 @@ _LETTER: Final = regex.compile(r"\X")
 def split_chunks(body: str) -> tuple[str, ...]:
     """Split a text into chunks of at most `MAX_CHUNK_CHARACTERS`, in order, none of them empty.
 
-    It splits between paragraphs. A paragraph that is too long is split between sentences, then
-    between words, then between letters.
+    The text is split between paragraphs. A paragraph that is too long is split between sentences,
+    then between words, then between letters.
     """
     paragraphs = (part.strip() for part in _PARAGRAPHS.split(body))
     finer: list[Callable[[str], Iterator[str]]] = [
@@ -278,7 +304,10 @@ def split_chunks(body: str) -> tuple[str, ...]:
 
 
 def _fitting(text: str, cuts: Sequence[Callable[[str], Iterator[str]]]) -> Iterator[str]:
-    """Yield the text if it fits, or its parts by the first cut, each split further by the rest."""
+    """Yield the text if it fits into a chunk; otherwise split it.
+
+    The first cut splits the text; parts that are still too long are split by the remaining cuts.
+    """
     if len(text) <= MAX_CHUNK_CHARACTERS:
         yield text
         return
@@ -288,7 +317,7 @@ def _fitting(text: str, cuts: Sequence[Callable[[str], Iterator[str]]]) -> Itera
 
 
 def _packed(parts: Iterable[str], *, joint: str) -> Iterator[str]:
-    """Yield the parts joined into texts as long as possible."""
+    """Join the parts into texts that are as long as a chunk may be."""
     packed: list[str] = []
     size = 0
     for part in parts:
@@ -311,7 +340,10 @@ def _cut_after(text: str, border: re.Pattern[str]) -> Iterator[str]:
 
 
 def _letters(text: str) -> Iterator[str]:
-    """Yield the letters with their marks. A letter with too many marks is split into characters."""
+    """Yield each letter with its combining marks.
+
+    A letter with too many marks is split into characters.
+    """
     for letter in _LETTER.findall(text):
         yield from (letter,) if len(letter) <= MAX_CHUNK_CHARACTERS else letter
 
@@ -319,7 +351,8 @@ def _letters(text: str) -> Iterator[str]:
 def best_chunk(body: str, rarities: Mapping[str, float], languages: Languages = ()) -> str:
     """Return the chunk of a text that matches the words best.
 
-    The first one if several are equal or none matches; "" for an empty text.
+    If several match equally well or none matches, it is the first of these. It is "" for an empty
+    text.
     """
     parts = split_chunks(body)
     if len(parts) < 2 or not rarities:

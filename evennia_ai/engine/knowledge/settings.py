@@ -1,8 +1,9 @@
 """Settings of a game for the lorekeeper and for the searches of NPCs.
 
-A game may set any field in one dictionary; the others keep their defaults. The first searches of an
-NPC in a conversation are free. Each later one is weighed against the room left in the prompt: the
-fuller it is, the more urgently the model is warned, until the search is refused. Pure.
+A game may set any field in one dictionary; the other fields keep their defaults. The first searches
+of an NPC in a conversation are free. Each later search depends on the space left in the prompt: the
+fuller the prompt is, the more urgently the model is warned, until searches are refused. The code
+here has no side effects.
 """
 
 from collections.abc import Mapping
@@ -19,26 +20,33 @@ Placement = Literal["prepend", "split"]
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class LorekeeperSettings:
-    """Settings for the lorekeeper, which helps builders to write pages."""
+    """Settings for the lorekeeper, which helps builders write pages."""
 
     enabled: bool = True
-    """False: the generator gets no package."""
+    """True if the generator gets a package of pages."""
     base: Annotated[str, Must("the key of a knowledge base, as text")] = ""
-    """The key of the knowledge base to use if a command names none."""
+    """The key of the knowledge base that commands use if they name none."""
     package_placement: Placement = "prepend"
-    """The place of the package.
+    """The place of the package in the prompt.
 
-    "prepend": before the generator's system prompt. "split": the instructions there, and everything
-    else in a message before the task.
+    "prepend" means before the generator's system prompt. "split" puts only the instructions there,
+    and everything else into a message before the task.
     """
     budget_tokens: Annotated[int, Field(ge=600, le=10**6)] = 6000
-    """Most tokens of a package. The config page of a base may change it."""
+    """The maximum number of tokens of a package.
+
+    The config page of a base may change this value.
+    """
     reply_tokens: Annotated[int, Field(ge=1, le=10**6)] = 1500
-    """Most tokens of an answer."""
+    """The maximum number of tokens of an answer."""
 
 
 def read_lorekeeper_settings(given: Any, *, where: str) -> LorekeeperSettings:
-    """Return the settings in a dictionary. FormatError names the first wrong field."""
+    """Read the settings from a dictionary.
+
+    Raises:
+        FormatError: A field is wrong. The message names the first one.
+    """
     return read_fields(LorekeeperSettings, given, where=where)
 
 
@@ -53,17 +61,20 @@ _Amount = Annotated[int, Field(ge=0)]
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SearchBudget:
-    """Limits on the searches of one speaker in one conversation."""
+    """The limits on searches of one speaker in one conversation."""
 
     calls: _Amount = 10
     free: _Amount = 5
-    """Searches without a check of the room left. Later ones carry a warning."""
+    """The number of searches that are allowed without a check of the space left.
+
+    Later searches carry a warning.
+    """
     warn_percent: _Amount = 70
-    """Used share of the prompt from which the model gets a strong warning."""
+    """The used percentage of the prompt from which the model gets a strong warning."""
     reject_percent: _Amount = 90
-    """Used share of the prompt from which searches are refused."""
+    """The used percentage of the prompt from which searches are refused."""
     minutes: _Amount = 30
-    """The time over which searches are counted."""
+    """The period in minutes in which searches are counted."""
 
 
 DEFAULT_SEARCH_BUDGET: Final = SearchBudget()
@@ -71,19 +82,25 @@ DEFAULT_SEARCH_BUDGET: Final = SearchBudget()
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SearchVerdict:
-    """The decision on one search. A `code` means it is refused; `message` is for the model."""
+    """The decision on one search.
+
+    If `code` is set, the search is refused; `message` is for the model.
+    """
 
     code: RefusalCode | None = None
     message: str = ""
 
     @property
     def is_allowed(self) -> bool:
-        """True if the search may be made."""
+        """True if the search is allowed."""
         return self.code is None
 
 
 def read_search_budget(given: Any) -> tuple[SearchBudget, str]:
-    """Return the budget in a dictionary and "", or the default budget and what is wrong."""
+    """Read the budget from a dictionary, and return it with "".
+
+    If the dictionary is wrong, return the default budget and a description of the error.
+    """
     if given in (None, "") or given == {}:
         return DEFAULT_SEARCH_BUDGET, ""
     if not isinstance(given, Mapping):
@@ -99,13 +116,13 @@ def read_search_budget(given: Any) -> tuple[SearchBudget, str]:
 def judge_search(
     budget: SearchBudget, *, before: int, used_tokens: int, limit_tokens: int
 ) -> SearchVerdict:
-    """Decide on one more search.
+    """Decide whether another search is allowed.
 
     Args:
         budget: The limits of the game.
-        before: Searches made so far.
-        used_tokens: Tokens of the prompt so far.
-        limit_tokens: Most tokens of a prompt.
+        before: The number of searches so far.
+        used_tokens: The tokens that the prompt uses so far.
+        limit_tokens: The maximum number of tokens of a prompt.
     """
     number = before + 1
     if number > budget.calls:
@@ -132,7 +149,7 @@ def judge_search(
 
 
 def _contradiction(made: SearchBudget) -> str:
-    """Return which fields of a budget contradict each other, or ""."""
+    """Describe fields of a budget that contradict each other, or return ""."""
     if made.calls < 1 or made.minutes < 1:
         return "calls and minutes must be 1 or more"
     if made.free >= made.calls:

@@ -1,1 +1,1 @@
-"""Context assembly: chooses wiki pages for the model that writes a page, in fifteen steps."""
+"""Context assembly: choose wiki pages for the model that writes a page, in fifteen steps."""

@@ -1,4 +1,4 @@
-"""Context assembly: from a task to the package for its generator, in fifteen numbered steps.
+"""Context assembly: build the package of pages for a task, in fifteen numbered steps.
 
 The assembly does no I/O and calls no model. It yields requests (`requests.py`), and its driver
 sends the answers. The order of the steps is fixed, and each step writes one line into the trace.
@@ -29,7 +29,7 @@ OBVIOUS_QUERY: Final = TaskPlan(
     type_from="precheck",
     bypass_reason="the task is obviously a query",
 )
-"""The plan of a task that the pre-check recognises as a query."""
+"""The plan for a task that the pre-check recognises as a query."""
 
 
 def assemble(
@@ -38,7 +38,7 @@ def assemble(
     """Assemble the package for a task.
 
     Args:
-        task: The task and what its author asked for.
+        task: The task and the options that its author set.
         rules: The rules of the game. The config page of the wiki may change them.
         counter: Counts the tokens of the package.
 
@@ -46,36 +46,36 @@ def assemble(
         ContextBudgetError: The instructions exceed the budget of a package.
     """
     trace = Trace()
-    rules = yield from planning.load_config(rules or AssemblyRules(), trace)  # 1
-    if planning.precheck_query(task, rules, trace):  # 2
+    rules = yield from planning.load_config(rules or AssemblyRules(), trace)  # step 1
+    if planning.precheck_query(task, rules, trace):  # step 2
         return empty_package(task, OBVIOUS_QUERY, trace)
-    plan = yield from planning.make_plan(task, rules, trace)  # 3
+    plan = yield from planning.make_plan(task, rules, trace)  # step 3
     if plan.bypass_reason:
         return empty_package(task, plan, trace)
 
-    bible = yield from instructing.gather_world_bible(rules, trace)  # 4
-    core = yield from instructing.gather_core_instructions(task, plan, rules, trace)  # 5
-    instructions = yield from instructing.gather_required([*bible, *core], rules, trace)  # 6
-    entities = yield from gathering.gather_encyclopedia(task, plan, trace)  # 7
-    linked = yield from gathering.gather_linked(entities, rules, trace)  # 8
-    sources = yield from gathering.gather_sources(plan, rules, trace)  # 9
-    talk = yield from gathering.gather_talk([*sources, *entities], rules, trace)  # 10
-    wikipedia = yield from gathering.gather_wikipedia(plan, rules, trace)  # 11
+    bible = yield from instructing.gather_world_bible(rules, trace)  # step 4
+    core = yield from instructing.gather_core_instructions(task, plan, rules, trace)  # step 5
+    instructions = yield from instructing.gather_required([*bible, *core], rules, trace)  # step 6
+    entities = yield from gathering.gather_encyclopedia(task, plan, trace)  # step 7
+    linked = yield from gathering.gather_linked(entities, rules, trace)  # step 8
+    sources = yield from gathering.gather_sources(plan, rules, trace)  # step 9
+    talk = yield from gathering.gather_talk([*sources, *entities], rules, trace)  # step 10
+    wikipedia = yield from gathering.gather_wikipedia(plan, rules, trace)  # step 11
     found = [*instructions, *entities, *linked, *sources, *talk, *wikipedia]
 
-    pages, duplicates = remove_duplicates(found, trace)  # 12
+    pages, duplicates = remove_duplicates(found, trace)  # step 12
 
-    pages = rank_pages(pages, task=task.text, stop_words=rules.stop_words)  # 13
+    pages = rank_pages(pages, task=task.text, stop_words=rules.stop_words)  # step 13
     scores = [f"{one.heading} {one.score:.3f}" for one in pages if one.bucket != "instructions"]
     trace.log_step(13, ", ".join(scores) or "nothing to rank")
 
     world = task.world or rules.world
     limit = rules.limit_tokens
-    pages, trimmed = trim_pages(pages, limit_tokens=limit, world=world, counter=counter)  # 14
+    pages, trimmed = trim_pages(pages, limit_tokens=limit, world=world, counter=counter)  # step 14
     gone = ", ".join(one.page.heading for one in trimmed) or "nothing"
     trace.log_step(14, f"{gone} had to go, the limit is {limit} tokens")
 
-    total_tokens = counter.count(render_pages(pages, world=world))  # 15
+    total_tokens = counter.count(render_pages(pages, world=world))  # step 15
     trace.log_step(15, f"{len(pages)} pages, {total_tokens} tokens")
     return replace(
         empty_package(task, plan, trace),
@@ -106,7 +106,7 @@ def remove_duplicates(
 ) -> tuple[tuple[PackedPage, ...], tuple[DroppedPage, ...]]:
     """Keep each page once, in the first section that has it (step 12).
 
-    A talk page that another step than 10 found would be shown whole, so it is dropped.
+    A talk page is dropped if a step other than step 10 found it, because it would be shown whole.
     """
     kept: dict[tuple[str, str], PackedPage] = {}
     dropped: list[DroppedPage] = []

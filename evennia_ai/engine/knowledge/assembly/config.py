@@ -1,10 +1,11 @@
-"""Rules of an assembly: everything a game may choose, in its settings and on a page of the wiki.
+"""Rules of an assembly: all choices of a game, from its settings and from a page of the wiki.
 
-The settings of the game give one `AssemblyRules`. The page Instructions:Config may set each field
-again, in its metadata and under the field's own name. `task_types` maps keys to `description`,
+The settings of the game give one `AssemblyRules`. The page Instructions:Config may override each
+field in its metadata, under the field's own name. `task_types` maps keys to `description`,
 `instructions` and `bypass`; a new key adds a type, a known key changes one. Front matter and JSON
-have numbers, booleans and lists, and a table on a page has only texts, so each parser accepts both.
-A wrong value gives a warning and keeps the old value: no typing error on a page stops the work.
+have numbers, booleans and lists, but a table on a page has only texts, so each parser accepts both.
+A wrong value gives a warning and keeps the old value, so a typing error on a page never stops the
+assembly.
 """
 
 from collections.abc import Callable, Mapping
@@ -20,25 +21,28 @@ Bypass = Literal["never", "read_only", "always"]
 BYPASSES: Final[tuple[Bypass, ...]] = get_args(Bypass)
 
 QUERY: Final = "query"
-"""The type of a task that only reads."""
+"""The type of a task that only reads and writes no page."""
 
 UNKNOWN: Final = "unknown"
-"""The type of a task that could not be determined. It gets a package."""
+"""The type of a task whose type could not be determined. Such a task gets a package."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class TaskType:
-    """A kind of task."""
+    """A kind of task, with the pages that it needs."""
 
     key: str
     description: str
-    """For the planner model."""
+    """The description that the planner model reads."""
     instructions: tuple[PageName, ...] = ()
-    """Pages that such tasks need, besides those whose own metadata names the type."""
+    """Pages that such tasks need.
+
+    Pages whose own metadata names the type are added to these.
+    """
     bypass: Bypass = "never"
     """When such a task goes to the generator without a package.
 
-    "read_only": if the planner finds that no page is created or edited.
+    "read_only" means: if the planner finds that no page is created or edited.
     """
 
 
@@ -66,7 +70,7 @@ TASK_TYPES: Final = (
     ),
     TaskType(key=UNKNOWN, description="None of these, or it cannot be determined"),
 )
-"""The types of every game, in the order in which the planner reads them."""
+"""The task types that every game has, in the order in which the planner reads them."""
 
 
 QUERY_STARTERS: Final = (
@@ -92,7 +96,7 @@ CORE_INSTRUCTIONS: Final = (
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class AssemblyRules:
-    """Rules by which a package is assembled."""
+    """The rules by which a package is assembled."""
 
     world: str = ""
     world_bible: PageName = WORLD_BIBLE
@@ -102,33 +106,36 @@ class AssemblyRules:
     generative_keywords: tuple[str, ...] = GENERATIVE_KEYWORDS
     stop_words: frozenset[str] = COMMON_WORDS
     max_depth: int = 2
-    """Hops of `requires` to follow."""
+    """The maximum number of `requires` links that are followed in a row."""
     fully_resolve: bool = False
-    """Follow all hops of `requires`."""
+    """True if `requires` links are followed without a limit."""
     most_entities: int = 8
     linked_pages: int = 5
-    """For all entities together."""
+    """The maximum number of linked pages for all entities together."""
     sources_per_entity: int = 2
-    """For each entity."""
+    """The maximum number of sources for each entity."""
     talk_sections: tuple[str, ...] = ("Reliability Assessment", "Bias Analysis", "Editorial Notes")
     wikipedia: bool = False
-    """Ask for introductions of Wikipedia articles. The driver decides if the game allows that."""
+    """True to request introductions of Wikipedia articles.
+
+    The driver decides whether the game allows these requests.
+    """
     budget_tokens: int = 6000
-    """Most tokens of a package, the reserve included."""
+    """The maximum number of tokens of a package, including the reserve."""
     reserve_tokens: int = 500
 
     @property
     def limit_tokens(self) -> int:
-        """Return the most tokens that a package may use."""
+        """Return the maximum number of tokens that a package may use."""
         return self.budget_tokens - self.reserve_tokens
 
     def task_type(self, key: str) -> TaskType | None:
-        """Return the type with this key, or None."""
+        """Return the task type with this key, or None."""
         return next((one for one in self.task_types if one.key == key), None)
 
     @property
     def unknown_type(self) -> TaskType:
-        """Return the type of tasks that could not be determined."""
+        """Return the type for tasks whose type could not be determined."""
         return self.task_type(UNKNOWN) or TASK_TYPES[-1]
 
 
@@ -138,11 +145,11 @@ _TRUTHS: Final = {"true": True, "yes": True, "on": True, "false": False, "no": F
 
 
 class ConfigValueError(EvenniaAIError):
-    """A value of the config page is not allowed. The text completes "must be ..."."""
+    """A value of the config page is invalid. The text completes "must be ..."."""
 
 
 def parse_bool(value: Any) -> bool:
-    """Parse a boolean, or a word for one."""
+    """Parse a boolean, or a word that means true or false."""
     if isinstance(value, bool):
         return value
     if isinstance(value, str) and (found := _TRUTHS.get(value.strip().casefold())) is not None:
@@ -161,14 +168,14 @@ def parse_int(value: Any, *, least: int, most: int) -> int:
 
 
 def parse_line(value: Any) -> str:
-    """Parse one line of text."""
+    """Parse a single line of text."""
     if not isinstance(value, str) or not value.strip() or len(value) > MOST_CHARACTERS:
         raise ConfigValueError(f"a text of at most {MOST_CHARACTERS} characters")
     return " ".join(value.split())
 
 
 def parse_lines(value: Any) -> tuple[str, ...]:
-    """Parse a list of texts, or one text with commas between them."""
+    """Parse a list of texts, or one text with items separated by commas."""
     items = value.split(",") if isinstance(value, str) else value
     if not isinstance(items, list | tuple) or len(items) > MOST_ITEMS:
         raise ConfigValueError(f"a list of at most {MOST_ITEMS} texts")
@@ -177,7 +184,10 @@ def parse_lines(value: Any) -> tuple[str, ...]:
 
 
 def parse_phrases(value: Any) -> tuple[str, ...]:
-    """Parse a list of texts that each have a word, because tasks are searched for their words."""
+    """Parse a list of texts, each of which must contain a word.
+
+    Tasks are searched for these texts word by word.
+    """
     found = parse_lines(value)
     if not all(split_signs(one) for one in found):
         raise ConfigValueError("a list of texts with at least one word each")
@@ -185,7 +195,7 @@ def parse_phrases(value: Any) -> tuple[str, ...]:
 
 
 def parse_page_name(value: Any) -> PageName:
-    """Parse a page title. Without a namespace it is of the namespace Instructions."""
+    """Parse a page title. A title without a namespace belongs to the namespace Instructions."""
     try:
         return page_name(parse_line(value), default="Instructions")
     except TitleError as error:
@@ -193,7 +203,7 @@ def parse_page_name(value: Any) -> PageName:
 
 
 def parse_page_names(value: Any) -> tuple[PageName, ...]:
-    """Parse page titles: a list, or one text with commas between them."""
+    """Parse page titles, given as a list or as one text with commas between them."""
     return tuple(parse_page_name(one) for one in parse_lines(value))
 
 
@@ -217,9 +227,10 @@ PARSERS: Final[Mapping[str, Callable[[Any], Any]]] = {
     "budget_tokens": _BUDGET,
     "reserve_tokens": partial(parse_int, least=0, most=1_000_000),
 }
-"""The parser of each field by its name."""
+"""The parser of each field, by the name of the field."""
 
-# Metadata that any instruction page may have. On the config page it configures nothing.
+# Metadata fields that any instruction page may have. On the config page they are ignored instead of
+# being reported as unknown rules.
 _OF_ANY_PAGE: Final = frozenset(
     {
         *("id", "type", "applies_to", "task_type", "priority", "status", "canonical"),
@@ -248,7 +259,10 @@ def apply_config_page(rules: AssemblyRules, page: Page) -> tuple[AssemblyRules, 
 
 
 def _parse_field(key: str, value: Any, rules: AssemblyRules) -> dict[str, Any]:
-    """Return the new value of a field by its name; nothing for metadata of any page."""
+    """Return the new value of a field by its name.
+
+    The result is empty for metadata that any page may have.
+    """
     if key in _OF_ANY_PAGE:
         return {}
     if key == "task_types":
@@ -260,7 +274,7 @@ def _parse_field(key: str, value: Any, rules: AssemblyRules) -> dict[str, Any]:
 
 
 def _task_types(value: Any, rules: AssemblyRules) -> tuple[TaskType, ...]:
-    """Return the known types, changed by `value`, and the new types after them."""
+    """Return the known task types, changed by `value`, followed by the new types."""
     if not isinstance(value, Mapping) or len(value) > MOST_TASK_TYPES:
         raise ConfigValueError(f"at most {MOST_TASK_TYPES} types, each a key with its description")
     types = {one.key: one for one in rules.task_types}
@@ -286,7 +300,7 @@ def _task_type(known: TaskType, changes: Mapping[Any, Any]) -> TaskType:
 
 
 def _bypass(value: Any) -> Bypass:
-    """Parse a bypass. True is "always" and false is "never"."""
+    """Parse the value of `bypass`. True means "always" and False means "never"."""
     for bypass in BYPASSES:
         if value == bypass:
             return bypass

@@ -1,4 +1,4 @@
-"""Steps 7 to 11: pages about the entities of a task, and the notes of editors on them."""
+"""Steps 7 to 11: gather pages about the entities of a task, and the notes of editors on them."""
 
 import hashlib
 import re
@@ -35,7 +35,10 @@ _LINK: Final = re.compile(r"\[\[([^\[\]{}|<>#\n]{1,600})")
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class LinkSource:
-    """A page with its links, and its mentions, in which a link may occur more than once."""
+    """A page with the pages that it links to.
+
+    `mentions` also has the repetitions of a link.
+    """
 
     name: PageName
     links: Sequence[PageName]
@@ -44,7 +47,7 @@ class LinkSource:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class LinkedPage:
-    """A page with the number of sources that link to it, and the number of their links."""
+    """A linked page with the number of pages that link to it, and the number of their links."""
 
     name: PageName
     seeds: int
@@ -52,10 +55,10 @@ class LinkedPage:
 
 
 def rank_linked_pages(seeds: Sequence[LinkSource]) -> tuple[LinkedPage, ...]:
-    """Return the encyclopedia pages that the sources link to, best first.
+    """Return the encyclopedia pages that the given pages link to, best first.
 
-    The sources themselves are left out. Pages linked from more sources come first, then pages with
-    more links, then by title.
+    The given pages themselves are left out. Pages linked from more of them come first, then pages
+    with more links, then pages in order of title.
     """
     linking = Counter[PageName]()
     links = Counter[PageName]()
@@ -74,17 +77,17 @@ def rank_linked_pages(seeds: Sequence[LinkSource]) -> tuple[LinkedPage, ...]:
 
 
 def linked_names(body: str) -> tuple[PageName, ...]:
-    """Return every link in a text, with repetitions."""
+    """Return the target of every link in a text, including repetitions."""
     found: list[PageName] = []
     for link in _LINK.finditer(blank_code(body)):
-        with suppress(TitleError):  # without a valid title it is no link
+        with suppress(TitleError):  # a link with an invalid title is plain text
             found.append(page_name(link[1]))
     return tuple(found)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Section:
-    """A heading and the text up to the next one. Level 0 is the text before the first heading."""
+    """A heading with the text up to the next heading. Level 0 is text before the first heading."""
 
     level: int
     heading: str
@@ -94,10 +97,12 @@ class Section:
 def split_sections(body: str) -> tuple[Section, ...]:
     """Split a text into its sections, in order.
 
-    If a text has MediaWiki headings, a line that starts with `#` is a list item.
+    If a text has MediaWiki headings, lines that start with `#` are list items. Otherwise they are
+    Markdown headings.
     """
     lines = body.split("\n")
-    # A heading inside code is none. Removing code may also make a heading of a line that is none.
+    # A heading inside code does not count. Blanking code may also turn other text into a heading,
+    # so a line must be a heading both with and without the code.
     prose = blank_code(body).split("\n")
     heading_of = _wiki_heading if any(map(_wiki_heading, prose)) else _hash_heading
     both = enumerate(zip(prose, lines, strict=True))
@@ -129,13 +134,13 @@ def _hash_heading(line: str) -> tuple[int, str] | None:
 
 
 MOST_CHARACTERS: Final = 100_000
-"""Characters of a talk page that are read."""
+"""The maximum number of characters of a talk page that are read."""
 
 
 def extract_talk_sections(body: str, *, headings: Sequence[str]) -> str:
     """Return the sections with exactly these headings, in the order of `headings`.
 
-    Deeper sections below such a heading belong to it. A section without text is left out.
+    Subsections of such a heading are included. A section without text is left out.
     """
     found = split_sections(body[:MOST_CHARACTERS])
     wanted = [
@@ -148,7 +153,7 @@ def extract_talk_sections(body: str, *, headings: Sequence[str]) -> str:
 
 
 def _with_subsections(heading: str, found: Sequence[Section]) -> str:
-    """Render the first section and the deeper ones after it, or "" without any text."""
+    """Render the first section with its subsections, or "" if none of them has text."""
     first, *rest = found
     texts = [first.text]
     for one in rest:
@@ -160,13 +165,16 @@ def _with_subsections(heading: str, found: Sequence[Section]) -> str:
 
 
 READ_FOR_EACH: Final = 4
-"""Linked pages that are read for each one shown: links may be dead or lead to the same page."""
+"""The number of linked pages that are read for each page that is shown.
+
+Some links are broken or lead to the same page, so more pages are read than needed.
+"""
 
 
 def gather_encyclopedia(
     task: LoreTask, plan: TaskPlan, trace: Trace
 ) -> Step[tuple[PackedPage, ...]]:
-    """Fetch the pages that the author named, then one for each entity (step 7)."""
+    """Fetch the pages that the author named, then one page for each entity (step 7)."""
     entities = [one for one in plan.entities if one.namespace == "Main"]
     names = [*task.custom_pages, *entities]
     found = yield from fetch_pages(names, trace)
@@ -186,7 +194,7 @@ def gather_encyclopedia(
 def gather_linked(
     seeds: Sequence[PackedPage], rules: AssemblyRules, trace: Trace
 ) -> Step[tuple[PackedPage, ...]]:
-    """Fetch the pages that those of step 7 link to most (step 8)."""
+    """Fetch the pages that the pages of step 7 link to most often (step 8)."""
     names = [one.name for one in seeds if one.name]
     links = (yield Links(tuple(names))) if names else ()
     candidates = rank_linked_pages(
@@ -226,7 +234,7 @@ def gather_sources(
 def gather_talk(
     pages: Sequence[PackedPage], rules: AssemblyRules, trace: Trace
 ) -> Step[tuple[PackedPage, ...]]:
-    """Fetch the talk pages of these pages, and keep the sections for writers (step 10)."""
+    """Fetch the talk pages of these pages, and keep only their sections for writers (step 10)."""
     names = dict.fromkeys(one.name.talk for one in pages if one.name)
     found = distinct((yield from fetch_pages(tuple(names), trace)))
     packed = [
@@ -245,7 +253,7 @@ def gather_talk(
 def gather_wikipedia(
     plan: TaskPlan, rules: AssemblyRules, trace: Trace
 ) -> Step[tuple[PackedPage, ...]]:
-    """Fetch the Wikipedia introduction of each entity, if the rules allow it (step 11)."""
+    """Fetch the Wikipedia introduction of each entity, if the rules allow that (step 11)."""
     found: list[PackedPage] = []
     for entity in plan.entities if rules.wikipedia else ():
         answer = yield Introduction(entity.title)

@@ -1,4 +1,4 @@
-"""Steps 4 to 6: the instruction pages of a package, and the pages they require."""
+"""Steps 4 to 6: gather the instruction pages of a package, and the pages they require."""
 
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
@@ -26,12 +26,12 @@ from evennia_ai.engine.text.words import make_phrase
 
 
 def default_pages(pages: Sequence[Page]) -> list[Page]:
-    """Return the pages for every task, by priority."""
+    """Return the pages that every task needs, ordered by priority."""
     return _by_priority(filter(_is_included_by_default, pages))
 
 
 def pages_for_task(pages: Sequence[Page], task: str, task_type: TaskType) -> list[Page]:
-    """Return the pages for this task by its type and their tags, by priority."""
+    """Return the pages whose task type and tags match this task, ordered by priority."""
     said = make_phrase(task)
     return _by_priority(
         one for one in pages if _is_of_type(one, task_type.key) and _matches_tags(one, said)
@@ -45,38 +45,41 @@ def _by_priority(pages: Iterable[Page]) -> list[Page]:
 def _priority(page: Page) -> int:
     try:
         return written.parse_int(page.meta.fields.get("priority"), least=-(10**6), most=10**6)
-    except written.ConfigValueError:  # most pages have no priority
+    except written.ConfigValueError:  # most pages have no priority, which counts as 0
         return 0
 
 
 def _is_included_by_default(page: Page) -> bool:
     try:
         return written.parse_bool(page.meta.fields.get("include_by_default"))
-    except written.ConfigValueError:  # an unclear value does not include the page
+    except written.ConfigValueError:  # a page without a valid value is not included by default
         return False
 
 
 def _is_of_type(page: Page, key: str) -> bool:
     try:
         return key in written.parse_lines(page.meta.fields.get("task_type"))
-    except written.ConfigValueError:  # the page names no type
+    except written.ConfigValueError:  # a page without a valid type belongs to no task type
         return False
 
 
 def _matches_tags(page: Page, said: str) -> bool:
-    """True if the page has no tags of its own, or the task names one of them."""
+    """True if the task names one of the page's tags, or the page has no tags besides its type."""
     kind = page.meta.fields.get("type")  # pages are tagged with their type too
     special = [tag for tag in page.meta.tags if tag != kind]
     return not special or any(make_phrase(tag) in said for tag in special)
 
 
 MOST_PAGES: Final = 200
-"""Most pages of a graph that are read."""
+"""The maximum number of pages that are read by following `requires`."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class RequiredPage:
-    """A page of the graph, its distance in hops, and the page that required it first."""
+    """A page that was reached by `requires`.
+
+    It has its distance in hops, and the page that required it first.
+    """
 
     page: Page
     depth: int = 0
@@ -85,18 +88,18 @@ class RequiredPage:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class RequiredPages:
-    """The pages of a graph. `reached` starts with the pages it was resolved from."""
+    """The pages reached by `requires`. `reached` begins with the pages that were started from."""
 
     reached: tuple[RequiredPage, ...]
     warnings: tuple[str, ...] = ()
 
 
 def resolve_requires(roots: Sequence[Page], *, max_depth: int | None) -> Step[RequiredPages]:
-    """Follow `requires` from some pages, hop by hop, each page once.
+    """Follow the `requires` links of some pages hop by hop, reading each page once.
 
     Args:
         roots: The pages to start from.
-        max_depth: Most hops; None follows all.
+        max_depth: The maximum number of hops; None means no limit.
     """
     reached = [RequiredPage(page=page) for page in roots]
     warnings: list[str] = []
@@ -105,7 +108,8 @@ def resolve_requires(roots: Sequence[Page], *, max_depth: int | None) -> Step[Re
     while level and (max_depth is None or depth < max_depth):
         depth += 1
         known = {one.page.name for one in reached}
-        # The pages of the next hop in order of declaration, with the first page that wants each.
+        # The pages of the next hop in the order in which they are declared, each with the first
+        # page that requires it.
         wanted: dict[PageName, PageName] = {}
         for one in level:
             for name in one.page.meta.requires:
@@ -121,7 +125,8 @@ def resolve_requires(roots: Sequence[Page], *, max_depth: int | None) -> Step[Re
                 warnings.append(f"{by} requires {name}, and there is no such page")
             elif isinstance(page, Hidden):
                 warnings.append(f"{by} requires {name}, which may not be read here")
-            elif page.name not in known:  # two titles may lead to one page
+            # two titles may lead to one page, which must be listed only once
+            elif page.name not in known:
                 known.add(page.name)
                 level.append(RequiredPage(page=page, depth=depth, by=by))
         reached = [*reached, *level]
@@ -129,11 +134,14 @@ def resolve_requires(roots: Sequence[Page], *, max_depth: int | None) -> Step[Re
 
 
 MOST_LOOKED_THROUGH: Final = 200
-"""Pages of the namespace Instructions whose metadata is read."""
+"""The maximum number of instruction pages whose metadata is read."""
 
 
 def gather_world_bible(rules: AssemblyRules, trace: Trace) -> Step[list[Page]]:
-    """Fetch the page that anchors all writing to the world (step 4), in a list."""
+    """Fetch the page that describes the world for all writing (step 4).
+
+    The list is empty if there is no such page.
+    """
     pages = distinct((yield from fetch_pages([rules.world_bible], trace)))
     if not pages:
         trace.warn(f"{rules.world_bible} is missing: nothing anchors the writing to the world")
@@ -157,7 +165,7 @@ def gather_core_instructions(
 def gather_required(
     roots: Sequence[Page], rules: AssemblyRules, trace: Trace
 ) -> Step[tuple[PackedPage, ...]]:
-    """Add all pages that the chosen instructions require (step 6)."""
+    """Add all pages that the chosen instructions require, directly or indirectly (step 6)."""
     max_depth = None if rules.fully_resolve else rules.max_depth
     found = yield from resolve_requires(distinct(roots), max_depth=max_depth)
     trace.warn(*found.warnings)
@@ -175,7 +183,7 @@ def gather_required(
 
 
 def _demanded(names: Sequence[PageName], trace: Trace) -> Step[list[Page]]:
-    """Fetch pages by name, with a warning for each that is missing."""
+    """Fetch pages by name, and warn about each missing one."""
     found = yield from fetch_pages(names, trace)
     missing = [name for name, page in zip(names, found, strict=True) if page is None]
     trace.warn(*map(missing_page_warning, missing))
@@ -183,7 +191,10 @@ def _demanded(names: Sequence[PageName], trace: Trace) -> Step[list[Page]]:
 
 
 def _other_instructions(rules: AssemblyRules, trace: Trace) -> Step[list[Page]]:
-    """Fetch the other pages of the namespace, whose metadata says which tasks need them."""
+    """Fetch the other pages of the namespace Instructions.
+
+    Their metadata says which tasks need them.
+    """
     names = yield ListTitles("Instructions")
     if len(names) > MOST_LOOKED_THROUGH:
         trace.warn(

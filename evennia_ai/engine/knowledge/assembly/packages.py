@@ -1,16 +1,17 @@
 """Packages: the result of an assembly, its pages, and the text that a model reads.
 
 The headers, their order and the two lines of caution are fixed, because instruction pages refer to
-them. A line of a page that looks like one of our headers is quoted, except in instructions, whose
+them. A line of a page that looks like one of these headers is quoted, except in instructions, whose
 authors may write anything.
 
-Pages are ranked only by their words: occurrences of each different word of the task, in the title
-twice, divided by the number of words of the page. If a package is too long, pages are dropped in
-this order: Wikipedia, talk, sources, encyclopedia, each from its lowest score. Instructions are
-never dropped.
+Pages are ranked only by words. The score counts the occurrences of each distinct word of the task,
+counts those in the title twice, and divides by the number of words of the page. If a package is too
+long, pages are dropped in this order: Wikipedia, talk, sources, encyclopedia, in each section from
+the lowest score. Instructions are never dropped.
 
 A package is placed before the generator's system prompt. In a conversation only the instructions
-are there and the rest is before the task, so that the start of the prompt stays the same.
+are placed there and the rest comes before the task, so that the beginning of the prompt does not
+change.
 """
 
 import hashlib
@@ -29,33 +30,36 @@ from evennia_ai.engine.text.words import split_signs
 
 Bucket = Literal["instructions", "encyclopedia", "sources", "talk", "wikipedia"]
 BUCKETS: Final[tuple[Bucket, ...]] = get_args(Bucket)
-"""The sections of a package in order. A page that is in several stays in the first."""
+"""The sections of a package in order. A page that several sections found stays in the first."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class PackedPage:
-    """A page chosen for a package."""
+    """A page that was chosen for a package."""
 
     bucket: Bucket
     heading: str
-    """The text of its header."""
+    """The text of the page's header in the package."""
     text: str
-    """The text below the header."""
+    """The text below the page's header."""
     why: str
-    """The reason for choosing it."""
+    """The reason why the page was chosen."""
     sha256: str
-    """Identifies the text of the page, together with base and revision."""
+    """The hash that, together with base and revision, identifies the text of the page."""
     name: PageName | None = None
-    """None for a Wikipedia article."""
+    """The name of the page, None for a Wikipedia article."""
     article: str = ""
-    """The title of a Wikipedia article."""
+    """The title of a Wikipedia article, "" for a page."""
     base: str = ""
     revision: str = ""
     depth: int = 0
-    """Hops of `requires` that led to it."""
+    """The number of `requires` links that led to the page."""
     score: float = 0.0
     forced: bool = False
-    """The author asked for it by name; it is dropped after all others of its section."""
+    """True if the author asked for the page by name.
+
+    Such a page is dropped only after all other pages of its section.
+    """
 
     @property
     def identity(self) -> tuple[str, str]:
@@ -65,7 +69,7 @@ class PackedPage:
         return self.name.namespace, self.name.title
 
     def to_record(self) -> dict[str, Any]:
-        """Return everything but the text, for the record of an assembly."""
+        """Return everything except the text, for the record of an assembly."""
         return {
             "section": self.bucket,
             "page": self.article if self.name is None else self.name.full,
@@ -80,7 +84,7 @@ class PackedPage:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class DroppedPage:
-    """A page that was chosen and then dropped."""
+    """A page that was chosen and then dropped, with the reason."""
 
     page: PackedPage
     why: str
@@ -91,7 +95,7 @@ class DroppedPage:
 
 
 def pack_page(page: Page, bucket: Bucket, *, why: str, depth: int = 0) -> PackedPage:
-    """Pack a whole page."""
+    """Return a whole page as a page of a package."""
     return PackedPage(
         bucket=bucket,
         heading=page.name.full,
@@ -150,7 +154,7 @@ def render_section(bucket: Bucket, pages: Sequence[PackedPage], *, world: str) -
 
 
 def one_line(text: str) -> str:
-    """Return a name from outside in a form that is safe in a line of ours."""
+    """Return a name from an untrusted source in a form that is safe in a line of the package."""
     return " ".join(text.split())[:MOST_OF_A_NAME]
 
 
@@ -160,7 +164,8 @@ def _page_lines(page: PackedPage) -> list[str]:
         lines.append(f"Wikipedia: {one_line(page.article)}")
     text = page.text
     if page.bucket != "instructions":
-        # `splitlines` also ends a line where other programs would: no odd break hides a header.
+        # `splitlines` recognises all line breaks that other programs recognise. So no unusual line
+        # break can hide a line that looks like a header.
         text = _LIKE_A_HEADER.sub("> ", "\n".join(text.splitlines()))
     return [*lines, *filter(None, [text.strip()])]
 
@@ -170,7 +175,7 @@ TypeFrom = Literal["override", "precheck", "planner", "fallback"]
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Package:
-    """The pages that the generator gets with a task."""
+    """The pages that the generator gets with a task, and how they were chosen."""
 
     task: LoreTask
     task_type: str
@@ -178,16 +183,16 @@ class Package:
     """The step that determined the task type."""
     entities: tuple[str, ...] = ()
     bypass_reason: str = ""
-    """The reason for sending the task to the generator without pages."""
+    """The reason for sending the task to the generator without pages, or ""."""
     world: str = ""
     pages: tuple[PackedPage, ...] = ()
     dropped: tuple[DroppedPage, ...] = ()
     tokens: Mapping[str, int] = field(default_factory=dict)
-    """The tokens of each section."""
+    """The number of tokens of each section."""
     total_tokens: int = 0
-    """The tokens of the whole text."""
+    """The number of tokens of the whole text."""
     limit_tokens: int = 0
-    """The most tokens allowed."""
+    """The maximum number of tokens."""
     steps: tuple[str, ...] = ()
     warnings: tuple[str, ...] = ()
 
@@ -203,11 +208,11 @@ class Package:
         return {bucket: pages for bucket, pages in found.items() if pages}
 
     def render(self, *buckets: Bucket) -> str:
-        """Render the text for the generator, of some sections or all; "" if bypassed."""
+        """Render the text for the generator, for some sections or all; "" if bypassed."""
         return render_pages(self.pages, world=self.world, buckets=buckets or BUCKETS)
 
     def context_meta(self) -> dict[str, Any]:
-        """Return everything but the texts as JSON, for answers and records."""
+        """Return everything except the texts as JSON, for answers and records."""
         text = self.render()
         return {
             "task_type": self.task_type,
@@ -227,17 +232,20 @@ class Package:
 
 TITLE_WEIGHT: Final = 2
 MOST_RANKED: Final = 40_000
-"""Characters of a page that are ranked. A longer page is ranked by its beginning."""
+"""The number of characters by which a page is ranked.
+
+A longer page is ranked by its beginning.
+"""
 
 
 def rank_pages(
     pages: Sequence[PackedPage], *, task: str, stop_words: Collection[str]
 ) -> tuple[PackedPage, ...]:
-    """Return the pages with their scores, by section and in each the best first.
+    """Return the pages with their scores, by section, and within a section best first.
 
     Instructions keep their order. Forced pages come before the others of their section, in the
-    order in which they were asked for. Pages with equal scores keep their order, in which pages
-    that the task names come before pages that are only linked.
+    order in which the author named them. Pages with equal scores keep their order, in which pages
+    that the task names precede pages that are only linked.
     """
     terms = frozenset(_content_words(task, stop_words))
     scored = [
@@ -261,7 +269,7 @@ def rank_pages(
 def task_word_share(
     title: str, text: str, *, terms: Collection[str], stop_words: Collection[str]
 ) -> float:
-    """Return the share of a page's words that are words of the task, or 0 without words."""
+    """Return the share of a page's words that occur in the task, or 0 for a page without words."""
     in_title = Counter(_content_words(title, stop_words))
     in_text = Counter(_content_words(text[:MOST_RANKED], stop_words))
     length = in_title.total() + in_text.total()
@@ -283,14 +291,14 @@ class ContextBudgetError(BudgetError):
 def trim_pages(
     pages: Sequence[PackedPage], *, limit_tokens: int, world: str, counter: TokenCounter
 ) -> tuple[tuple[PackedPage, ...], tuple[DroppedPage, ...]]:
-    """Return the pages that fit, and the others in the order in which they were dropped.
+    """Return the pages that fit, and the dropped pages in the order in which they were dropped.
 
-    Pages are added until one is too much, starting with the page that would be dropped last. So
-    long texts that have no room cost no counting.
+    Pages are added, most important first, until one does not fit. So no time is spent on counting
+    the tokens of long texts that are dropped anyway.
 
     Args:
         pages: The ranked pages. The last one of a section is dropped first.
-        limit_tokens: Most tokens of the package.
+        limit_tokens: The maximum number of tokens of the package.
         world: The name of the world.
         counter: Counts the tokens of the rendered text.
 
@@ -302,7 +310,7 @@ def trim_pages(
         text = render_pages(last_dropped[:number], world=world)
         return counter.count(text) <= limit_tokens
 
-    # Instructions, which are in no DROP_ORDER, come first, then the section that is dropped last.
+    # Add pages in reverse order of dropping. Instructions, which are never dropped, come first.
     order = (*DROP_ORDER, "instructions")
     last_dropped = sorted(pages, key=lambda one: -order.index(one.bucket))
     needed = sum(one.bucket == "instructions" for one in pages)
@@ -326,7 +334,7 @@ def count_section_tokens(
 
 
 def place_package(package: Package, system_prompt: str, placement: Placement) -> tuple[str, str]:
-    """Return the system text and the context text of a placement. Either may be ""."""
+    """Return the system text and the context text for a placement. Either may be ""."""
     if placement == "prepend":
         return _joined(package.render(), system_prompt), ""
     instructions, *rest = BUCKETS

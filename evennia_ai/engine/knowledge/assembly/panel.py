@@ -1,7 +1,7 @@
 """The CONTEXT panel: the pages that a generator got for a task, as lines for a screen.
 
-It uses only the record of an assembly (`context_meta`). So a new answer and a draft of last year
-look the same, even if the pages have changed since.
+It is rendered only from the record of an assembly (`context_meta`). So the panel of an old draft
+shows the pages as they were, even if they have changed since.
 """
 
 from collections.abc import Iterator, Mapping, Sequence
@@ -21,7 +21,7 @@ _NOT_SECTIONS: Final = ("total", "limit")
 
 
 def context_panel(title: str, task: str, meta: Mapping[str, Any]) -> list[str]:
-    """Render the panel. `title` names the owner of the context."""
+    """Render the panel. `title` names what the context belongs to."""
     return [
         clipped(visible(f"CONTEXT of {title}"), WIDTH),
         *field_lines("task", " ".join(task.split())),
@@ -38,7 +38,7 @@ def context_panel(title: str, task: str, meta: Mapping[str, Any]) -> list[str]:
 
 
 def why_no_package(meta: Mapping[str, Any]) -> str:
-    """Render a line for below an answer that was made without a package."""
+    """Render a line that says why an answer was made without a package."""
     return f"Task type {meta['task_type']}, no package: {meta['reason']}."
 
 

@@ -1,9 +1,9 @@
 """Tasks, the requests of an assembly, and the trace of its fifteen steps.
 
 The assembly does no I/O. It yields these requests, and its driver sends the answers: from backends,
-from models, or in tests from a dict. For a page or a hit that the viewer may not see, the driver
-leaves it out or answers `Hidden`, which the trace reports. If a backend cannot be read, the driver
-lets its error pass, which ends the assembly.
+from models, or in tests from a dict. If the viewer may not see a page or a hit, the driver leaves
+it out or answers `Hidden`, which the trace reports. If a backend cannot be read, the driver does
+not catch the error, which ends the assembly.
 """
 
 from collections.abc import Generator, Iterable, Sequence
@@ -22,11 +22,14 @@ class LoreTask:
 
     text: str
     type_override: str = ""
-    """The key of a task type. The pre-check and the planner are then skipped."""
+    """The key of the task type, or "" to determine the type.
+
+    With a key, the pre-check and the planner are skipped.
+    """
     custom_pages: tuple[PageName, ...] = ()
-    """Pages to show in any case, before all others of the encyclopedia."""
+    """Pages that are always included, before all other encyclopedia pages."""
     world: str = ""
-    """The name of the world; "" takes the one of the config page."""
+    """The name of the world; "" means the name on the config page."""
 
 
 STEPS: Final = (
@@ -34,12 +37,12 @@ STEPS: Final = (
     *("Resolve requires", "Encyclopedia pages", "Linked pages", "Sources", "Talk sections"),
     *("Wikipedia", "Deduplicate", "Rank", "Trim", "Serialise"),
 )
-"""The steps in order. The first has number 1."""
+"""The names of the steps in order. The first step has the number 1."""
 
 
 @dataclass(slots=True)
 class Trace:
-    """The log of a running assembly, the only value that its steps change."""
+    """The log of a running assembly. It is the only value that the steps modify."""
 
     steps: list[str] = field(default_factory=list)
     warnings: list[str] = field(default_factory=list)
@@ -49,7 +52,7 @@ class Trace:
         self.steps.append(f"{number}. {STEPS[number - 1]}: {what}")
 
     def warn(self, *warnings: str) -> None:
-        """Record problems, each only once."""
+        """Record warnings, each only once."""
         self.warnings.extend(one for one in dict.fromkeys(warnings) if one not in self.warnings)
 
 
@@ -58,14 +61,20 @@ T = TypeVar("T")
 
 @dataclass(frozen=True, slots=True)
 class Fetch:
-    """Request pages by name. Answer for each name: a `Page`, None or `Hidden`."""
+    """A request for pages by name.
+
+    Answer: for each name a `Page`, None or `Hidden`.
+    """
 
     names: tuple[PageName, ...]
 
 
 @dataclass(frozen=True, slots=True)
 class PageSearch:
-    """Request the pages that match a query. Answer: `Hit`s or `Hidden`, best first."""
+    """A request for the pages that match a query.
+
+    Answer: `Hit`s or `Hidden`, best first.
+    """
 
     query: str
     namespaces: tuple[Namespace, ...]
@@ -74,21 +83,30 @@ class PageSearch:
 
 @dataclass(frozen=True, slots=True)
 class Links:
-    """Request the links of pages. Answer for each name: a sequence of `PageName`."""
+    """A request for the links of pages.
+
+    Answer: for each name a sequence of `PageName`.
+    """
 
     names: tuple[PageName, ...]
 
 
 @dataclass(frozen=True, slots=True)
 class ListTitles:
-    """Request the titles of a namespace. Answer: `PageName`s in the order of their titles."""
+    """A request for the titles of a namespace.
+
+    Answer: `PageName`s in the order of their titles.
+    """
 
     namespace: Namespace
 
 
 @dataclass(frozen=True, slots=True)
 class AskPlanner:
-    """Request a plan. Answer: an object of `schema`, the text of the model, or `Failed`."""
+    """A request for a plan.
+
+    Answer: an object of `schema`, the text of the model, or `Failed`.
+    """
 
     messages: tuple[Message, ...]
     schema: type[BaseModel]
@@ -96,24 +114,27 @@ class AskPlanner:
 
 @dataclass(frozen=True, slots=True)
 class Introduction:
-    """Request the introduction of a Wikipedia article. Answer: an `Article`, None or `Failed`."""
+    """A request for the introduction of a Wikipedia article.
+
+    Answer: an `Article`, None or `Failed`.
+    """
 
     entity: str
 
 
 Request: TypeAlias = Fetch | PageSearch | Links | ListTitles | AskPlanner | Introduction
 Step: TypeAlias = Generator[Request, Any, T]
-"""A part of the assembly: a generator that yields requests and returns a T."""
+"""A part of the assembly: a generator that yields requests and returns a value of type T."""
 
 
 @dataclass(frozen=True, slots=True)
 class Hidden:
-    """An answer for a page that exists but that the viewer may not read."""
+    """The answer for a page that exists but that the viewer may not read."""
 
 
 @dataclass(frozen=True, slots=True)
 class Failed:
-    """An answer for a plan or an introduction that could not be had."""
+    """The answer for a plan or an introduction that could not be obtained."""
 
     why: str
 
@@ -129,17 +150,18 @@ class Article(Protocol):
 
 
 def missing_page_warning(name: PageName) -> str:
-    """Return the warning about a page that is not there, or that the viewer may not see.
+    """Return the warning about a page that does not exist or that the viewer may not see.
 
-    One sentence serves both, so that nobody learns from it that a hidden page exists.
+    Both cases have the same sentence, so that the warning does not reveal that a hidden page
+    exists.
     """
     return f"there is no page {name} that may be read here"
 
 
 def fetch_pages(names: Sequence[PageName], trace: Trace) -> Step[list[Page | None]]:
-    """Fetch pages by name, None for each that is missing or hidden.
+    """Fetch pages by name; the result has None for each page that is missing or hidden.
 
-    A hidden page gives a warning with its name, which the author of the task already knew.
+    The warning about a hidden page contains its name, which the author of the task already knew.
     """
     if not names:
         return []
@@ -150,9 +172,9 @@ def fetch_pages(names: Sequence[PageName], trace: Trace) -> Step[list[Page | Non
 
 
 def fetch_listed_pages(names: Sequence[PageName], trace: Trace) -> Step[list[Page]]:
-    """Fetch the pages of names that the backend listed, without duplicates.
+    """Fetch the pages whose names the backend listed, each only once.
 
-    The warning about hidden pages has only their number, because a title may be a secret.
+    The warning about hidden pages contains only their number, because a title may be a secret.
     """
     if not names:
         return []
@@ -163,7 +185,7 @@ def fetch_listed_pages(names: Sequence[PageName], trace: Trace) -> Step[list[Pag
 
 
 def distinct(pages: Iterable[Page | None]) -> list[Page]:
-    """Return the pages that exist, without duplicates: two titles may lead to one page."""
+    """Return the existing pages without duplicates, because two titles may lead to one page."""
     return list({page.name: page for page in pages if page is not None}.values())
 
 

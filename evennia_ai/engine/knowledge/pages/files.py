@@ -1,9 +1,9 @@
 """Folders of pages: each file is a page, each folder is a namespace or a parent page.
 
-`Instructions/`, `Sources/` and `Talk/` hold the pages of their namespaces. Everything else is the
+`Instructions/`, `Sources/` and `Talk/` hold the pages of these namespaces. Everything else is the
 encyclopedia. Deeper folders are part of the title, as in `Instructions/Core/Canon Policy.md`.
-`Talk/Sources/Ledger.md` is the talk page of `Sources:Ledger`. `markup.py` reads text files. In a
-YAML file, `text` is the text and everything else is metadata. `base.yaml` describes the base.
+`Talk/Sources/Ledger.md` is the talk page of `Sources:Ledger`. Text files are parsed by `markup.py`.
+In a YAML file, `text` is the text and everything else is metadata. `base.yaml` describes the base.
 
 A folder is read completely or not at all, and nothing outside it is read.
 """
@@ -46,7 +46,7 @@ _YAML: Final = frozenset({".yaml", ".yml"})
 _BASE: Final = frozenset({"base.yaml", "base.yml"})
 _SPACES: Final[Mapping[str, Namespace]] = {one.lower(): one for one in NAMESPACES}
 
-# The fields of BaseInfo that an author writes in base.yaml -> their type, also in words.
+# The fields that base.yaml may have, each with its type and the type in words for errors.
 _BASE_FIELDS: Final[Mapping[str, tuple[type, str]]] = {
     "key": (str, "text"),
     "name": (str, "text"),
@@ -64,7 +64,7 @@ _BASE_FIELDS: Final[Mapping[str, tuple[type, str]]] = {
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class FileProblem:
-    """A problem with a file of a folder. `line` is None if the text names it."""
+    """A problem with a file of a folder. `line` is None if the text itself names the line."""
 
     file: str
     problem: str
@@ -75,7 +75,7 @@ class FileProblem:
 
 
 class ImportProblems(EvenniaAIError):  # noqa: N818  (it is several)
-    """Files of a folder that cannot be read as pages. Nothing of the folder was imported."""
+    """Files of a folder cannot be read as pages. No file of the folder was imported."""
 
     def __init__(self, folder: str, problems: Sequence[FileProblem]) -> None:
         self.folder = folder
@@ -89,7 +89,7 @@ class ImportProblems(EvenniaAIError):  # noqa: N818  (it is several)
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class PageFolder:
-    """The content of a folder: the base, its pages, and the files that are no pages."""
+    """The content of a folder: the base, its pages, and the files that are not pages."""
 
     info: BaseInfo
     pages: tuple[Page, ...]
@@ -97,14 +97,14 @@ class PageFolder:
 
 
 def read_folder(folder: Path, *, key: str = "") -> PageFolder:
-    """Read the base in a folder and its pages, sorted by the names of the pages.
+    """Read the base in a folder and its pages, sorted by name.
 
     Args:
         folder: The folder.
-        key: The key of the base; "" takes it from `base.yaml` or the name of the folder.
+        key: The key of the base; "" means the key in `base.yaml`, else the name of the folder.
 
     Raises:
-        ImportProblems: Some files are wrong. It names each of them.
+        ImportProblems: Some files are wrong. The error names each of them.
     """
     name = folder.resolve().name or "pages"
     slug = re.sub(r"[^a-z0-9]+", "-", name.lower()).strip("-") or "pages"
@@ -134,7 +134,7 @@ def read_folder(folder: Path, *, key: str = "") -> PageFolder:
 
 
 def write_base_file(info: BaseInfo) -> str:
-    """Return the text of `base.yaml` for a base, without default values."""
+    """Return the text of `base.yaml` for a base, leaving out default values."""
     defaults = BaseInfo(key="", name="")
     written: dict[str, Any] = {}
     for field in _BASE_FIELDS:
@@ -145,7 +145,9 @@ def write_base_file(info: BaseInfo) -> str:
 
 
 def file_of_page(name: PageName) -> PurePosixPath:
-    """Return the path of the file for a page, from which `read_folder` reads the page back.
+    """Return the path of a page's file.
+
+    `read_folder` reads the same page from this path.
 
     Raises:
         TitleError: A part of the title cannot be a file name.
@@ -165,7 +167,7 @@ def file_of_page(name: PageName) -> PurePosixPath:
 
 
 class _FileError(Exception):
-    """A file is wrong. The reader of the folder collects these errors."""
+    """A file is invalid. The reader of the folder collects these errors."""
 
     def __init__(self, problem: str, line: int | None = None) -> None:
         self.problem = problem
@@ -234,7 +236,7 @@ def _yaml_page(name: PageName, source: str) -> Page:
 
 
 def _name_of(file: PurePosixPath) -> PageName:
-    """Return the name of the page in a file, from its path in the folder."""
+    """Return the name of the page that the file at this path holds."""
     *above, _ = parts = [*file.parts[:-1], file.stem if file.suffix else file.name]
     namespace: Namespace = "Main"
     if above and (named := _namespace_of(above[0])):
@@ -252,7 +254,7 @@ def _namespace_of(folder: str) -> Namespace | None:
 
 
 def _base(info: BaseInfo, text: str, *, keeps_key: bool) -> BaseInfo:
-    """Return the base with the fields of `base.yaml`."""
+    """Return the base with the values that `base.yaml` sets."""
     values = _mapping(text)
     unknown = sorted(set(map(str, values)) - _BASE_FIELDS.keys())
     if unknown:
@@ -282,7 +284,7 @@ def _mapping(source: str) -> dict[str, Any]:
 
 
 def _text(path: Path) -> str:
-    """Read the text of a file, with line breaks as everywhere else."""
+    """Read the text of a file, with line feeds as line breaks."""
     try:
         with path.open("rb") as file:
             content = file.read(MAX_BYTES + 1)

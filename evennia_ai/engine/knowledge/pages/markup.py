@@ -1,4 +1,4 @@
-"""Markup: reads texts in people's notations as pages, and writes pages as such texts.
+"""Markup: parse the text notations in which people write pages, and write pages as such texts.
 
 A text may have a block of metadata; the rest is the body. There are three notations:
 
@@ -7,8 +7,8 @@ A text may have a block of metadata; the rest is the body. There are three notat
 - a wiki table at the top with two columns, a name and a value, and at least one known name. Any
   other table is part of the page.
 
-`#REDIRECT [[Target]]` is a block of its own. Links are `[[Target#part|label]]`, except in code.
-Prose is the part of a body that is not code.
+`#REDIRECT [[Target]]` is a separate block. Links are `[[Target#part|label]]`, except in code. Prose
+is the part of a body that is not code.
 """
 
 import json
@@ -46,9 +46,10 @@ _OPENING: Final = re.compile(
 
 
 def prose_spans(text: str) -> Iterator[tuple[int, int]]:
-    """Yield the spans of a text that are read as markup, as start and stop, in order.
+    """Yield the spans of a text that are not code, as (start, stop), in order.
 
-    An opening mark that is never closed is ordinary text. A backtick is closed on its own line.
+    An opening mark without a closing mark is ordinary text. A backtick must be closed on the same
+    line.
     """
     lowered = text.translate(_SMALL)
     unclosed: set[str] = set()
@@ -67,7 +68,7 @@ def prose_spans(text: str) -> Iterator[tuple[int, int]]:
 
 
 def blank_code(text: str) -> str:
-    """Return the text with blanks for all code. Every line and character keeps its place."""
+    """Return the text with code replaced by blanks. All other characters keep their positions."""
     if not _OPENING.search(text):
         return text
     made: list[str] = []
@@ -79,13 +80,14 @@ def blank_code(text: str) -> str:
     return "".join(made)
 
 
-# Only ASCII: `str.lower` may change the length of a text and so move characters.
+# Lower-cases only ASCII letters, because `str.lower` may change the length of a text and so shift
+# positions.
 _SMALL: Final = {big: big + 32 for big in range(ord("A"), ord("Z") + 1)}
 
 
 MAX_ROWS: Final = 200
 
-# Names of metadata fields on instruction pages and sources.
+# The names of metadata fields that instruction pages and sources use.
 _FIELDS: Final = KNOWN_FIELDS | {
     *("id", "type", "subtype", "status", "priority", "canonical", "include_by_default"),
     *("applies_to", "task_type", "reliability", "bias"),
@@ -97,7 +99,7 @@ _WORDS: Final = {"true": True, "yes": True, "false": False, "no": False}
 
 
 def parse_info_table(source: str) -> dict[str, Any] | None:
-    """Parse a table from `{|` to `|}` as metadata, or return None for another table."""
+    """Parse a table from `{|` to `|}` as metadata, or return None for any other table."""
     rows = [row for row in _rows(source) if row]
     if rows and len(rows[0]) == 2 and _field_name(rows[0][0]) in _HEADERS:
         rows = rows[1:]
@@ -110,7 +112,7 @@ def parse_info_table(source: str) -> dict[str, Any] | None:
 
 
 def _rows(source: str) -> Iterator[list[str]]:
-    """Yield the cells of each row as written."""
+    """Yield the cells of each row of a table, as written."""
     row: list[str] = []
     for line in source.split("\n")[1:]:
         text = line.strip()
@@ -137,7 +139,11 @@ def _value(field: str, cell: str) -> Any:
 
 
 def _items(text: str) -> list[Any]:
-    """Return the items of a list: its links, or else its parts between commas and line breaks."""
+    """Return the items of a list.
+
+    If the text has links, these are the items; else the items are separated by commas and line
+    breaks.
+    """
     listed = _number_or_list(text)
     if isinstance(listed, list):
         return listed
@@ -153,23 +159,24 @@ def _number_or_list(text: str) -> Any:
         return text
     try:
         listed = json.loads(text)
-    except ValueError:  # `[[a link]]`, or no list after all
+    except ValueError:  # a link such as `[[a link]]`, or other text in brackets that is not a list
         return text
     plain = isinstance(listed, list) and all(isinstance(one, str) for one in listed)
     return listed if plain else text
 
 
 def _plain(cell: str) -> str:
-    """Return a cell without its formatting."""
+    """Return the text of a table cell without its formatting."""
     text = cell.strip()
     before, bar, after = text.partition("|")
-    if bar and "[[" not in before and "=" in before:  # `style="..." | value`
+    # the cell begins with attributes, as in `style="..." | value`
+    if bar and "[[" not in before and "=" in before:
         text = after.strip()
     return text.replace("'''", "").replace("''", "").strip()
 
 
 MAX_META: Final = 40_000
-"""Characters of a page's metadata."""
+"""The maximum number of characters of a page's metadata."""
 
 _FENCE: Final = re.compile(r"---[ \t]*\r?\n")
 _CLOSING_FENCE: Final = re.compile(r"^---[ \t]*(?:\r?\n|\Z)(?:\r?\n)?", re.MULTILINE)
@@ -184,7 +191,7 @@ _META_HEADING: Final = re.compile(r"=+[ \t]*metadata[ \t]*=+", re.I)
 
 
 class MarkupError(EvenniaAIError):
-    """A text cannot be read as a page. `line` is None if the text names it."""
+    """A text cannot be read as a page. `line` is None if the message itself names the line."""
 
     def __init__(self, problem: str, *, line: int | None = None) -> None:
         self.problem = problem
@@ -193,7 +200,7 @@ class MarkupError(EvenniaAIError):
 
 
 class MetadataBlock(NamedTuple):
-    """A block of metadata: its source, its first line, its values, and the rest of the text."""
+    """A block of metadata: its source, its first line, its values, and the text that remains."""
 
     source: str
     line: int
@@ -201,18 +208,22 @@ class MetadataBlock(NamedTuple):
     body: str
 
     def line_of(self, field: str) -> int:
-        """Return the line of the page that sets a field."""
+        """Return the number of the line that sets a metadata field."""
         found = re.search(rf"^\W*{re.escape(field)}\b", self.source, re.I | re.MULTILINE)
         return self.line + (self.source.count("\n", 0, found.start()) if found else 0)
 
 
 def parse_metadata_block(text: str) -> MetadataBlock | None:
-    """Return the metadata block of a text, or None. Raises MarkupError if it is wrong."""
+    """Return the metadata block of a text, or None.
+
+    Raises:
+        MarkupError: The block is invalid.
+    """
     return _front_matter(text) or _redirect(text) or _json(text) or _table(text)
 
 
 def may_have_metadata(text: str) -> bool:
-    """True if a text may be read as one with metadata."""
+    """True if `read_page` might find metadata in this text."""
     starts = (_FENCE, _REDIRECT, _TABLE)
     return bool(_JSON.search(text)) or any(start.match(text) for start in starts)
 
@@ -274,7 +285,7 @@ def _table(text: str) -> MetadataBlock | None:
 
 
 def _without_heading(text: str) -> str:
-    """Return the text before a block without the heading "Metadata" above the block."""
+    """Return the text before a metadata block, without a heading "Metadata" at its end."""
     before, _, last = text.rstrip().rpartition("\n")
     return before if _META_HEADING.fullmatch(last.strip()) else text
 
@@ -295,10 +306,11 @@ def _object(values: Any, *, line: int) -> Mapping[str, Any]:
 
 
 MAX_TEXT: Final = 400_000
-"""Characters of a page."""
+"""The maximum number of characters of a page."""
 
 _LINK: Final = re.compile(r"\[\[([^\[\]{}|<>\n]{1,600})(?:\|([^\[\]\n]{0,600}))?\]\]")
-# Links that show a file or set a category, and lead to no page.
+# Prefixes of links that show a file or set a category. These links do not lead to a page, so they
+# are ignored.
 _NO_PAGES: Final = frozenset({"file", "image", "media", "category"})
 _UNSTORABLE: Final = re.compile("[\x00\ud800-\udfff]")
 
@@ -324,32 +336,40 @@ def read_page(name: PageName, text: str) -> Page:
 
 
 def build_page(name: PageName, values: Mapping[str, Any], body: str) -> Page:
-    """Return a page with this metadata and text. Raises MetaError if a field is wrong."""
+    """Return a page with this metadata and text.
+
+    Raises:
+        MetaError: A metadata field is wrong.
+    """
     meta = parse_meta(values, name)
     return Page(name=name, body=body, meta=meta, links=find_links(body), locks=parse_locks(values))
 
 
 def write_page(page: Page) -> str:
-    """Write a page as a text with YAML front matter, from which `read_page` reads it back."""
+    """Return a page as text with YAML front matter.
+
+    `read_page` reads the same page from this text.
+    """
     values = meta_values(page.meta, page.name, locks=page.locks)
     if not values and not may_have_metadata(page.body):
         return page.body
-    # Without metadata, an empty block keeps `read_page` from reading one in the body.
+    # If there is no metadata, write an empty block. Otherwise `read_page` would take the beginning
+    # of the body for metadata.
     metadata = write_yaml(values) if values else ""
     return f"---\n{metadata}---\n\n{page.body}"
 
 
 def write_wikitext(page: Page) -> str:
-    """Write a page for MediaWiki, with its metadata as JSON in `<nowiki>`.
+    """Return a page as wikitext for MediaWiki, with its metadata as JSON in `<nowiki>`.
 
-    A page that only redirects is written as a redirect.
+    A page that only redirects is written as a MediaWiki redirect.
     """
     values = meta_values(page.meta, page.name, locks=page.locks)
     if values.keys() == {"redirect"} and not page.body:
         return f"#REDIRECT [[{page.meta.redirect}]]\n"
     if not values and not may_have_metadata(page.body):
         return page.body
-    # Escaped, so that no value can close the <nowiki>.
+    # `<` is escaped, so that no value can close the <nowiki> tag.
     metadata = json.dumps(values, ensure_ascii=False, indent=1).replace("<", "\\u003c")
     return f"<nowiki>{metadata}</nowiki>\n{page.body}"
 
@@ -364,11 +384,11 @@ def find_links(body: str) -> tuple[PageName, ...]:
             continue
         try:
             found[page_name(target.removeprefix(":"))] = None
-        except TitleError:  # as in MediaWiki: a link to an invalid title stays text
+        except TitleError:  # as in MediaWiki, a link to an invalid title is ordinary text
             continue
     return tuple(found)
 
 
 def strip_links(text: str) -> str:
-    """Return the text as its reader sees it: each link as its label, or its title without one."""
+    """Return the text as readers see it: links are replaced by their label, or by their title."""
     return _LINK.sub(lambda link: (link[2] or "").strip() or link[1].strip(), text)

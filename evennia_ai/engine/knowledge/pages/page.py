@@ -1,10 +1,10 @@
 """Pages of a knowledge base: names, metadata, and the backends that store them.
 
 A page is a value: its text without the metadata block, the metadata, and its revision. `markup.py`
-reads the notations of texts. Known metadata fields are checked here, and all others are kept as
-they are. A required title without a namespace is of the encyclopedia; on an instruction page it is
-of the instructions. A `Backend` is the game's own database, a MediaWiki, or one that a game adds.
-It answers at once or later, and never makes the game wait.
+reads the notations of texts. Known metadata fields are checked here, and all others are kept
+unchanged. A required title without a namespace belongs to the encyclopedia; on an instruction page
+it belongs to the instructions. A `Backend` is the game's own database, a MediaWiki, or a backend
+that a game adds. It answers immediately or later, and never blocks the game.
 """
 
 import hashlib
@@ -23,9 +23,9 @@ Namespace = Literal["Main", "Instructions", "Sources", "Talk"]
 NAMESPACES: Final[tuple[Namespace, ...]] = get_args(Namespace)
 
 MAX_TITLE_BYTES: Final = 255
-"""Bytes of a title in UTF-8, as in MediaWiki."""
+"""The maximum length of a title in bytes of UTF-8, as in MediaWiki."""
 
-# A text with more characters is too long for a title in any script.
+# A text with more characters exceeds the limit in any script, so it is refused at once.
 _MOST_READ: Final = 4 * MAX_TITLE_BYTES
 
 _NAMED: Final[dict[str, Namespace]] = {one.casefold(): one for one in NAMESPACES}
@@ -35,29 +35,29 @@ _FORBIDDEN: Final = re.compile(
 
 
 class TitleError(EvenniaAIError):
-    """A text cannot be the title of a page."""
+    """A text is not a valid page title."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, order=True)
 class PageName:
-    """A namespace and a title in it, both as displayed."""
+    """A namespace and a title within it, both as displayed."""
 
     namespace: Namespace
     title: str
 
     @property
     def full(self) -> str:
-        """Return the title with its namespace, or only the title for the encyclopedia."""
+        """Return the title with its namespace; encyclopedia titles have no namespace."""
         return self.title if self.namespace == "Main" else f"{self.namespace}:{self.title}"
 
     @property
     def folded(self) -> str:
-        """Return the title for look-ups, which ignore case."""
+        """Return the title in the form that look-ups compare, which ignores letter case."""
         return self.title.casefold()
 
     @property
     def talk(self) -> "PageName":
-        """Return the name of its talk page."""
+        """Return the name of the page's talk page."""
         return self if self.namespace == "Talk" else PageName(namespace="Talk", title=self.full)
 
     def __str__(self) -> str:
@@ -72,7 +72,7 @@ def page_name(text: str, *, default: Namespace = "Main") -> PageName:
         default: The namespace of a name without one.
 
     Raises:
-        TitleError: It is empty, too long or has a character that no title may have.
+        TitleError: The name is empty, too long, or has a character that titles may not have.
     """
     if len(text) > _MOST_READ:
         raise _too_long(text)
@@ -97,7 +97,7 @@ def _too_long(text: str) -> TitleError:
 
 
 def _split_namespace(title: str) -> tuple[Namespace | None, str]:
-    """Return the namespace before a title's colon, or None, and the rest."""
+    """Return the namespace before the colon of a title, or None, and the remaining title."""
     head, colon, rest = title.partition(":")
     namespace = _NAMED.get(head.strip().casefold()) if colon else None
     return namespace, rest.strip() if namespace else title
@@ -105,7 +105,7 @@ def _split_namespace(title: str) -> tuple[Namespace | None, str]:
 
 MediationKind = Literal["summary", "hints"]
 MEDIATIONS: Final[tuple[MediationKind, ...]] = get_args(MediationKind)
-"""The results that a search of a restricted base may have."""
+"""The kinds of results that a search of a restricted base can return."""
 
 NO_FIELDS: Final[Mapping[str, Any]] = {}
 
@@ -115,16 +115,16 @@ class PageMeta:
     """The metadata that the author of a page wrote."""
 
     summary: str = ""
-    """Together with the topics it says what the page is about."""
+    """A description that, together with the topics, says what the page is about."""
     topics: tuple[str, ...] = ()
     aliases: tuple[str, ...] = ()
     tags: tuple[str, ...] = ()
     requires: tuple[PageName, ...] = ()
-    """Pages that must be read with this one, in order."""
+    """Pages that must be read together with this page, in order."""
     redirect: PageName | None = None
-    """Another page, to which readers are sent."""
+    """The page that readers are redirected to, or None."""
     fields: Mapping[str, Any] = field(default_factory=lambda: NO_FIELDS)
-    """All other fields, such as `type`, `task_type` or `reliability`, as JSON."""
+    """All further fields, such as `type`, `task_type` or `reliability`, as JSON values."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -135,11 +135,11 @@ class Page:
     body: str
     meta: PageMeta = PageMeta()
     links: tuple[PageName, ...] = ()
-    """Pages it links to, in the order of their first link."""
+    """The pages that this page links to, in the order of their first link."""
     base: str = ""
-    """The key of its base, or ""."""
+    """The key of the base that the page belongs to, or ""."""
     revision: str = ""
-    """The backend's id of this text, or "" if it is not stored."""
+    """The backend's id for this version of the text, or "" if the page is not stored."""
     locks: str = ""
     """An Evennia lock string, or ""."""
 
@@ -159,40 +159,49 @@ class Page:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class BaseInfo:
-    """Facts about a knowledge base without its pages."""
+    """Facts about a knowledge base, without its pages."""
 
     key: str
-    """The id for tools and commands."""
+    """The id that tools and commands use for the base."""
     name: str
     summary: str = ""
-    """Like the topics, for everybody who may search the base."""
+    """A summary, visible like the topics to everybody who may search the base."""
     topics: tuple[str, ...] = ()
     hint: str = ""
-    """Like the keywords, written by the author to be told of a restricted base."""
+    """A hint about the content of a restricted base.
+
+    Like the keywords, the author writes it to be revealed.
+    """
     keywords: tuple[str, ...] = ()
     restricted: bool = False
     keeps_chunks: bool = True
     direct_characters: int = 0
-    """Most characters of a base that is shown whole; 0 for never."""
+    """The maximum number of characters of a base whose pages are all included in the prompt.
+
+    0 means that the base is only searched.
+    """
     pages: int = 0
     characters: int = 0
     revision: int = 0
     locks: str = ""
-    """May have `view`, `search` and `restricted`."""
+    """An Evennia lock string with the access types `view`, `search` and `restricted`."""
     backend: str = "database"
     mediation: MediationKind = "summary"
-    """The result of a search: a summary by a mediator, or hints by the authors."""
+    """The kind of result that a search of the restricted base returns.
+
+    It is a summary by a mediator, or hints that the authors wrote.
+    """
 
 
 MAX_ITEMS: Final = 200
-"""Items of one list: requires, aliases, topics or tags."""
+"""The maximum number of items in a list: requires, aliases, topics or tags."""
 
 LIST_FIELDS: Final = ("topics", "aliases", "tags", "requires")
 KNOWN_FIELDS: Final = frozenset({"summary", "redirect", "locks", *LIST_FIELDS})
 
 
 class MetaError(EvenniaAIError):
-    """A metadata field has a wrong value."""
+    """A metadata field has an invalid value."""
 
     def __init__(self, field: str, problem: str) -> None:
         self.field = field
@@ -201,10 +210,10 @@ class MetaError(EvenniaAIError):
 
 
 def parse_meta(values: Mapping[str, Any], name: PageName) -> PageMeta:
-    """Parse the metadata of the page with this name, without `locks`.
+    """Parse the metadata of the page with this name, except `locks`.
 
     Raises:
-        MetaError: A known field has a wrong value.
+        MetaError: A known field has an invalid value.
     """
     required = (_named(one, "requires", _home(name)) for one in _texts(values, "requires"))
     redirect = _text(values, "redirect")
@@ -222,12 +231,15 @@ def parse_meta(values: Mapping[str, Any], name: PageName) -> PageMeta:
 
 
 def parse_locks(values: Mapping[str, Any]) -> str:
-    """Return the lock string in metadata, or ""."""
+    """Return the lock string in a page's metadata, or ""."""
     return _text(values, "locks")
 
 
 def meta_values(meta: PageMeta, name: PageName, *, locks: str = "") -> dict[str, Any]:
-    """Return the metadata as values that `parse_meta` reads back, without empty fields."""
+    """Return the metadata as values without empty fields.
+
+    `parse_meta` reads the same metadata from these values.
+    """
     said = {
         "summary": meta.summary,
         "redirect": meta.redirect.full if meta.redirect else "",
@@ -241,10 +253,10 @@ def meta_values(meta: PageMeta, name: PageName, *, locks: str = "") -> dict[str,
 
 
 def alias_names(meta: PageMeta, name: PageName) -> tuple[PageName, ...]:
-    """Return the other names of a page. Those without a namespace are in the page's own.
+    """Return the aliases of a page. An alias without a namespace belongs to the page's namespace.
 
     Raises:
-        MetaError: One is not a title.
+        MetaError: An alias is not a valid title.
     """
     named = (_named(alias, "aliases", name.namespace) for alias in meta.aliases)
     return tuple(dict.fromkeys(named))
@@ -258,12 +270,15 @@ def _named(text: str, field: str, default: Namespace) -> PageName:
 
 
 def _home(name: PageName) -> Namespace:
-    """Return the namespace of required titles without one, in the metadata of this page."""
+    """Return the default namespace for required titles in the metadata of this page."""
     return "Instructions" if name.namespace == "Instructions" else "Main"
 
 
 def _written(target: PageName, name: PageName) -> str:
-    """Return a title as it is written in the metadata of the page `name`."""
+    """Return how the metadata of the page `name` refers to the page `target`.
+
+    The namespace is left out if it is the default there.
+    """
     if target.namespace == "Main" and _home(name) != "Main":
         return f"Main:{target.title}"
     return target.full
@@ -279,7 +294,7 @@ def _text(values: Mapping[str, Any], field: str) -> str:
 
 
 def _texts(values: Mapping[str, Any], field: str) -> tuple[str, ...]:
-    """Return the texts of a list without duplicates; a single text is a list of one."""
+    """Return the texts of a list without duplicates; a single text counts as a list of one."""
     value = values.get(field)
     listed: Sequence[Any] = [value] if isinstance(value, str) else value or []
     if not isinstance(listed, list) or not all(isinstance(one, str) for one in listed):
@@ -301,16 +316,16 @@ Answer: TypeAlias = T | Awaitable[T]
 
 
 class BackendError(EvenniaAIError):
-    """A knowledge base cannot be read or written now. The text says why and what to do."""
+    """A knowledge base cannot be read or written now. The message says why and what to do."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Hit:
     """A page that a search found.
 
-    `passage` is the part of its text that matches best, of at most `relevance.MAX_CHUNK_CHARACTERS`
-    characters. `score` is greater for better matches; scores of different searches cannot be
-    compared.
+    `passage` is the part of its text that matches best, with at most
+    `relevance.MAX_CHUNK_CHARACTERS` characters. A higher `score` is a better match; scores of
+    different searches cannot be compared.
     """
 
     page: Page
@@ -322,8 +337,8 @@ class Hit:
 class PageDraft:
     """A page that a backend is asked to write.
 
-    `was` is the revision it was written from, or "" for a new page. If the page has another
-    revision by now, nothing is written.
+    `was` is the revision that the draft was based on, or "" for a new page. If the page has another
+    revision by now, the backend writes nothing.
     """
 
     page: Page
@@ -333,12 +348,12 @@ class PageDraft:
 
 
 class Backend(Protocol):
-    """A knowledge base. Every method, or its answer, may raise BackendError."""
+    """The interface of a knowledge base. Every method or awaited answer may raise BackendError."""
 
     def fetch(self, names: Sequence[PageName]) -> "Answer[Sequence[Page | None]]":
-        """Return the pages with these names, None for each that is missing.
+        """Return the pages with these names; the result has None for each missing page.
 
-        Aliases and one redirect are followed. The page has its real name.
+        Aliases and one redirect are followed, and the returned page has its own name.
         """
 
     def search(
@@ -346,23 +361,26 @@ class Backend(Protocol):
     ) -> "Answer[Sequence[Hit]]":
         """Return the pages that match the words of a query, best first.
 
-        Pages with more of the words and with rarer ones come first, and pages with the words in the
-        title before others. Query syntax is not interpreted. Equal queries give equal hits.
+        Pages that have more of the words, rarer words, or the words in their title come first. The
+        query is not interpreted as query syntax. Equal queries give equal hits.
 
         Args:
             query: The words.
             namespaces: Namespaces to search; empty means all.
-            limit: Most hits.
+            limit: The maximum number of hits.
         """
 
     def listed(self, namespace: Namespace, *, prefix: str = "") -> "Answer[Sequence[PageName]]":
-        """Return the pages of a namespace whose titles have this prefix, ordered by title."""
+        """Return the pages of a namespace whose titles begin with this prefix, ordered by title."""
 
     def linking(self, names: Sequence[PageName]) -> "Answer[Sequence[Sequence[PageName]]]":
-        """Return for each of these pages the pages it links to."""
+        """Return for each of these pages the list of pages that it links to."""
 
     def pages(self, *, most_characters: int) -> "Answer[Sequence[Page] | None]":
-        """Return all pages of the base, or None if they have more characters than that."""
+        """Return all pages of the base.
+
+        Return None if they have more than `most_characters` characters.
+        """
 
     def write(self, draft: PageDraft) -> "Answer[Page]":
-        """Write an approved page and return it as stored."""
+        """Write an approved page, and return the page as stored."""

@@ -1,1 +1,1 @@
-"""Restricted knowledge: safe summaries instead of pages, and the check for leaks in them."""
+"""Restricted knowledge: safe summaries instead of pages, and the check for leaks in summaries."""

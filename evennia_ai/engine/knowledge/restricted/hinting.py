@@ -1,9 +1,10 @@
-"""Hints: the answers of a base that tells only hints which its authors wrote to be told.
+"""Hints: the answers of a base that reveals only hints which its authors wrote for this purpose.
 
-No text of a page goes to any model. A model that chooses gets the question and the numbered hints
-and answers with numbers. Nothing it writes goes on, and anything but numbers of hints is a refusal.
-Without a model the words of the question choose. The hints on offer do not depend on the texts of
-pages, so nobody learns about a page's text by asking. Pure.
+No text of a page goes to any model. A model that selects hints gets the question and the numbered
+hints, and answers with numbers. No text that it writes is passed on, and an answer that is anything
+but numbers of hints is a refusal. Without a model, hints are selected by the words of the question.
+The hints on offer do not depend on the texts of pages, so questions cannot reveal a page's text.
+The code here has no side effects.
 """
 
 import json
@@ -26,9 +27,9 @@ from evennia_ai.engine.prompt.messages import Message
 from evennia_ai.engine.text.words import COMMON_WORDS
 
 HINTS_FIELD: Final = "hints"
-"""The metadata field of a page that lists its hints."""
+"""The name of the metadata field that lists the hints of a page."""
 MOST_HINT: Final = 400
-"""Characters of a hint."""
+"""The maximum number of characters of a hint."""
 MOST_OFFERED: Final = 40
 MOST_CHOSEN: Final = 3
 
@@ -42,7 +43,7 @@ TASK: Final = (
 
 
 class HintChoice(BaseModel):
-    """The answer of a model that chooses: numbers of hints and nothing else."""
+    """The answer of the model that selects hints: only numbers of hints."""
 
     model_config = ConfigDict(extra="forbid")
 
@@ -50,7 +51,10 @@ class HintChoice(BaseModel):
 
 
 def page_hints(page: Page) -> tuple[str, ...]:
-    """Return the hints of a page: a text or a list of texts. Other values are left out."""
+    """Return the hints of a page, given as a text or a list of texts.
+
+    Other values are ignored.
+    """
     given: Any = page.meta.fields.get(HINTS_FIELD, ())
     listed = [given] if isinstance(given, str) else given
     if not isinstance(listed, list | tuple):
@@ -66,12 +70,15 @@ def set_hints(fields: Mapping[str, Any], hints: Sequence[str]) -> dict[str, Any]
 
 
 def rank_hints(query: str, hints: Sequence[PagePassage]) -> tuple[PagePassage, ...]:
-    """Return the hints to offer, those that share most words with the query first."""
+    """Return the hints to offer; those that share the most words with the query come first."""
     return tuple(sorted(hints, key=lambda one: -_count_shared_words(query, one))[:MOST_OFFERED])
 
 
 def choose_by_words(query: str, hints: Sequence[PagePassage]) -> SafeSummary:
-    """Choose the hints that share most words with the query; without a shared word refuse."""
+    """Return the hints that share the most words with the query.
+
+    If no hint shares a word, return a refusal.
+    """
     fitting = [one for one in rank_hints(query, hints) if _count_shared_words(query, one)]
     return _summarize_hints(fitting[:MOST_CHOSEN])
 
@@ -89,7 +96,10 @@ def hint_messages(query: str, hints: Sequence[PagePassage]) -> tuple[Message, ..
 
 
 def choose_by_numbers(answer: HintChoice, hints: Sequence[PagePassage]) -> SafeSummary:
-    """Return the hints of a model's choice; a number without a hint is a refusal."""
+    """Return the hints that a model selected by number.
+
+    A number that no hint has makes the answer a refusal.
+    """
     numbers = tuple(dict.fromkeys(answer.hints))
     if any(not 1 <= number <= len(hints) for number in numbers):
         return refuse_answer(FAILED)
@@ -97,7 +107,10 @@ def choose_by_numbers(answer: HintChoice, hints: Sequence[PagePassage]) -> SafeS
 
 
 def merge_summaries(summary: SafeSummary, hints: SafeSummary) -> SafeSummary:
-    """Merge a summary and hints, if bases of both kinds were searched. A refusal gives way."""
+    """Merge a summary and hints, for a search in bases of both kinds.
+
+    If only one of the two is a refusal, the other is the result.
+    """
     if hints.decision == "refuse":
         return summary
     if summary.decision == "refuse":
@@ -117,6 +130,6 @@ def _summarize_hints(hints: Sequence[PagePassage]) -> SafeSummary:
 
 
 def _count_shared_words(query: str, hint: PagePassage) -> int:
-    """Return how many words of the query a hint has, without common words."""
+    """Return how many words of the query the hint contains, ignoring common words."""
     wanted = {word for word in query_weights(query) if word not in COMMON_WORDS}
     return len(wanted.intersection(index_text(hint.content).split()))

@@ -1,13 +1,14 @@
-"""Leaks: detects protected content in a text.
+"""Leaks: detect protected content in a text.
 
-A text leaks with any of these: eight words in a row of a protected text; a whole short sentence of
-it, also with other words in between; forty letters in a row, however they are divided into words,
-also shifted in the alphabet; one of its numbers in any form; a title or a term; or a long piece
-that nobody can read.
+A text leaks if it has any of these: eight words in a row of a protected text; a whole short
+sentence of a protected text, also with other words in between; forty letters in a row, however they
+are divided into words, also shifted in the alphabet; one of the protected numbers in any form; a
+title or a term; or a long piece that nobody can read.
 
-The text is compared in each of its readings (`readings.py`). The words of each reading are taken as
-they are, each reversed, in reverse order, and all reversed. Titles and terms are also searched in
-the first, last, second and third letters. Pure, and linear in the length of the texts.
+The text is compared in each of its readings (`readings.py`). The words of each reading are compared
+as they are, each reversed, in reverse order, and all reversed. Titles and terms are also searched
+in the first, last, second and third letters of words. The code here has no side effects, and its
+time is linear in the length of the texts.
 """
 
 import codecs
@@ -31,16 +32,16 @@ from evennia_ai.engine.knowledge.restricted.readings import decode_readings, squ
 from evennia_ai.engine.text.words import fold_letters, script_ranges
 
 PASSAGE_WORDS: Final = 8
-"""Words in a row that are a passage."""
+"""The number of words in a row that counts as a passage."""
 
 SHORTEST_SENTENCE: Final = 4
-"""Words from which a whole sentence is protected."""
+"""The number of words from which a whole sentence is protected."""
 
 PASSAGE_LETTERS: Final = 40
-"""Letters in a row that are a passage, without blanks and other signs."""
+"""The number of letters in a row, without blanks and other signs, that counts as a passage."""
 
 LETTERS_OF_NAME: Final = 7
-"""Letters from which a title or a term is also found inside and across words."""
+"""The number of letters from which a title or term is also found inside and across words."""
 
 LeakKind = Literal["", "words", "letters", "number", "title", "term", "opaque"]
 
@@ -51,14 +52,18 @@ _OPAQUE: Final = re.compile(r"[A-Za-z0-9+/=_-]{40,}")
 _ALPHABET: Final = 26
 
 TELLING_WORDS: Final = 5
-"""Telling words of a protected text that are a passage in their order, with any words in between.
+"""The number of distinctive words, in their order, that counts as a passage.
+
+Any other words may stand between them.
 """
 
 _TELLING_OF_SENTENCE: Final = 4
-_TELLING_LETTERS: Final = 4  # letters of a telling word
-_MOST_BETWEEN: Final = 8  # words of an answer per telling one, on average
+_TELLING_LETTERS: Final = 4  # the minimum number of letters of a distinctive word
+# the maximum average number of words of an answer for each distinctive word
+_MOST_BETWEEN: Final = 8
 
-# Letters from which a number word is also found reversed or shifted: `net` is not ten.
+# The number of letters from which a number word is also found reversed or shifted. Shorter ones
+# would match ordinary words: `net` is `ten` reversed.
 _DISGUISED_NUMBER: Final = 5
 
 _SCATTERED_DIGITS: Final = 4
@@ -67,22 +72,22 @@ _HALF: Final = PASSAGE_LETTERS // 2
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Protected:
-    """Protected content in the forms in which texts are compared with it."""
+    """Protected content in the forms that texts are compared with."""
 
     passages: frozenset[tuple[str, ...]]
     telling: frozenset[tuple[str, ...]]
-    """Telling words in a row, without common words between them."""
+    """Sequences of distinctive words, with the common words between them left out."""
     letters: frozenset[str]
-    """Steps between the letters of passages, and of their halves."""
+    """Distances between neighbouring letters (`_steps`) of passages and of half passages."""
     numbers: Numbers
     titles: frozenset[tuple[str, ...]]
     terms: frozenset[tuple[str, ...]]
     vocabulary: frozenset[str]
-    """All words of `passages` and `telling`."""
+    """All words that occur in `passages` and `telling`."""
 
 
 class _Row(NamedTuple):
-    """The words of a text in one order, its letters, and the steps between them."""
+    """The words of a text in one order, its letters, and the distances between the letters."""
 
     words: list[str]
     letters: str
@@ -101,13 +106,14 @@ def protect_texts(
     terms: Collection[str] = (),
     public: str = "",
 ) -> Protected:
-    """Return texts, titles and terms in the forms in which others are compared with them.
+    """Return texts, titles and terms in the forms that other texts are compared with.
 
     Args:
-        texts: Texts to protect, with their numbers.
+        texts: Texts to protect, including their numbers.
         titles: Titles of pages.
-        terms: Secrets of their own: a word, a name, a saying.
-        public: Public words, such as the name of the base. A title of only such words is no secret.
+        terms: Further secrets: words, names, sayings.
+        public: Public words, such as the name of the base. A title that consists only of public
+            words is not a secret.
     """
     passages: set[tuple[str, ...]] = set()
     telling: set[tuple[str, ...]] = set()
@@ -144,8 +150,8 @@ def find_leak(text: str, secret: Protected, *, before: str = "") -> LeakKind:
     Args:
         text: The text to check.
         secret: The protected content.
-        before: Earlier texts for the same people, because a secret may come in pieces. Leaks that
-            are already in them do not count.
+        before: Earlier texts for the same people, because a secret may be revealed piece by piece.
+            Leaks that these texts already contain do not count.
     """
     if not before:
         return next((kind for kind, _ in find_all_leaks(text, secret)), "")
@@ -158,10 +164,11 @@ def find_leak(text: str, secret: Protected, *, before: str = "") -> LeakKind:
 
 
 def find_all_leaks(text: str, secret: Protected) -> Iterator[FoundLeak]:
-    """Yield all leaks in a text, passages first."""
+    """Yield all leaks in a text. Passages come first."""
     readings = list(decode_readings(text))
     rows = [row for reading in readings for row in _rows(_words(reading))]
-    moved = _words(codecs.encode(readings[0], "rot13"))  # its letters have the same steps
+    # the search by letters needs no ROT13, because the distances between letters stay the same
+    moved = _words(codecs.encode(readings[0], "rot13"))
     for words in (*(row.words for row in rows), moved):
         yield from _passages_in(words, secret)
     for row in rows:
@@ -179,7 +186,10 @@ def find_all_leaks(text: str, secret: Protected) -> Iterator[FoundLeak]:
 
 
 def _rows(words: list[str]) -> Iterator[_Row]:
-    """Yield the words as they are, each reversed, in reverse order, and all reversed."""
+    """Yield the words in four variants.
+
+    They are unchanged, each word reversed, in reverse order, and both.
+    """
     reversed_each = [word[::-1] for word in words]
     ways = (words, reversed_each, words[::-1], reversed_each[::-1])
     for place, way in enumerate(ways):
@@ -199,8 +209,8 @@ def _letters(words: Iterable[str]) -> str:
 def _steps(letters: str) -> str:
     """Return the distances between neighbouring letters in the alphabet.
 
-    They stay the same if all letters are shifted, so a text is also found with each letter replaced
-    by the thirteenth, or the third, after it.
+    The distances stay the same if all letters are shifted. So texts are also found if each letter
+    is replaced, for example, by the third or the thirteenth letter after it.
     """
     codes = letters.encode() if letters.isascii() else [ord(one) for one in letters]
     return bytes([(after - one) % _ALPHABET for one, after in pairwise(codes)]).decode("ascii")
@@ -219,7 +229,10 @@ def _passages(plain: str) -> Iterator[tuple[str, ...]]:
 
 
 def _telling_runs(plain: str) -> Iterator[tuple[str, ...]]:
-    """Yield runs of telling words, and the telling words of each whole short sentence."""
+    """Yield runs of distinctive words.
+
+    Also yield the distinctive words of each whole sentence that is short.
+    """
     yield from _runs([word for word in _words(plain) if _is_telling(word)], TELLING_WORDS)
     for sentence in _SENTENCE_END.split(plain):
         short = tuple(word for word in _words(sentence) if _is_telling(word))
@@ -228,7 +241,7 @@ def _telling_runs(plain: str) -> Iterator[tuple[str, ...]]:
 
 
 def _is_telling(word: str) -> bool:
-    """True if the word is long and rare enough to identify a text."""
+    """True if the word is long and rare enough to identify a text (a distinctive word)."""
     return len(word) >= _TELLING_LETTERS and word not in MORE_COMMON_WORDS
 
 
@@ -238,14 +251,14 @@ def _runs(words: list[str], length: int) -> Iterator[tuple[str, ...]]:
 
 
 def _windows(steps: str) -> Iterator[str]:
-    """Yield the steps of each `PASSAGE_LETTERS` letters in a row, and of each half of them."""
+    """Yield the distances within each run of `PASSAGE_LETTERS` letters, and within half runs."""
     for length in (PASSAGE_LETTERS - 1, _HALF):
         for start in range(len(steps) - length + 1):
             yield steps[start : start + length]
 
 
 def _passages_in(words: list[str], secret: Protected) -> Iterator[FoundLeak]:
-    """Yield passages in the words, also those with other words in between."""
+    """Yield the protected passages in the words, also those with other words in between."""
     known = [(place, word) for place, word in enumerate(words) if word in secret.vocabulary]
     if len(known) < SHORTEST_SENTENCE:
         return
@@ -262,10 +275,10 @@ def _passages_in(words: list[str], secret: Protected) -> Iterator[FoundLeak]:
 
 
 def _letters_in(steps: str, wanted: frozenset[str]) -> Iterator[FoundLeak]:
-    """Yield passages by their letters.
+    """Yield the protected passages that are found by their letters.
 
-    Each passage contains a half that starts at a multiple of its length, so only these are searched
-    first.
+    Every passage contains a half that starts at a multiple of the length of a half. So only these
+    halves are searched first.
     """
     halves = range(0, len(steps) - _HALF + 1, _HALF)
     if not any(steps[at : at + _HALF] in wanted for at in halves):
@@ -277,7 +290,7 @@ def _letters_in(steps: str, wanted: frozenset[str]) -> Iterator[FoundLeak]:
 
 
 def _runs_in(words: list[str], wanted: frozenset[tuple[str, ...]]) -> Iterator[tuple[str, ...]]:
-    """Yield the wanted runs of words."""
+    """Yield the runs of words that are in `wanted`."""
     for length in {len(one) for one in wanted}:
         yield from (run for run in _runs(words, length) if run in wanted)
 
@@ -285,8 +298,8 @@ def _runs_in(words: list[str], wanted: frozenset[tuple[str, ...]]) -> Iterator[t
 def _numbers_in(plain: str, wanted: Numbers) -> Iterator[FoundLeak]:
     """Yield the protected numbers that a text has in any form.
 
-    A number of several digits is also found inside others, and with its digits scattered. An unsure
-    number, like "one", counts only with the word it counts.
+    A number of several digits is also found inside longer numbers, and with its digits scattered.
+    An ambiguous number, such as "one", counts only together with the word that it counts.
     """
     if not any(one[0].isdigit() or parse_number_word(one) for one in _words(plain)):
         return
@@ -305,14 +318,14 @@ def _numbers_in(plain: str, wanted: Numbers) -> Iterator[FoundLeak]:
 
 
 def _long_words(words: list[str]) -> str:
-    """Join the words that may be numbers, with "-" for words that are too short."""
+    """Join the words that may be numbers, with "-" in place of words that are too short."""
     return " ".join(
         [word if len(word) >= _DISGUISED_NUMBER and word.isalpha() else "-" for word in words]
     )
 
 
 def _names_in(row: _Row, wanted: frozenset[tuple[str, ...]]) -> Iterator[tuple[str, ...]]:
-    """Yield the names that are in a row as words or, if long enough, inside words."""
+    """Yield the names that a row contains as words or, if they are long enough, inside words."""
     long = {name: joined for name in wanted if len(joined := _letters(name)) >= LETTERS_OF_NAME}
     yield from _runs_in(row.words, wanted if row.is_as_written else frozenset(long))
     if not long:
@@ -327,7 +340,11 @@ def _names_in(row: _Row, wanted: frozenset[tuple[str, ...]]) -> Iterator[tuple[s
 
 
 def _acrostics(words: list[str], letters: str) -> Iterator[str]:
-    """Yield first and last letters of words, each second and third letter, and squeezed letters."""
+    """Yield the letter sequences in which a name may be hidden.
+
+    These are the first and the last letters of words, each second and third letter, and all letters
+    with repeated ones removed.
+    """
     yield "".join([word[0] for word in words])
     yield "".join([word[-1] for word in words])
     for step in (2, 3):

@@ -1,8 +1,8 @@
-"""Mediation: a second model turns protected passages into a summary that may be told, or refuses.
+"""Mediation: a second model summarises protected passages so that they may be revealed, or refuses.
 
-This module builds the request to the mediator and reads its answer. An answer that is not clear is
-a refusal. Nothing the mediator wrote goes on unchecked: its reason becomes one of a closed list,
-and a summary that leaks a passage is withheld. Pure.
+This module builds the request to the mediator and parses its answer. An answer that is not clear is
+a refusal. No text of the mediator is passed on unchecked: its reason becomes one of a closed list,
+and a summary that leaks a passage is withheld. The code here has no side effects.
 """
 
 import hashlib
@@ -49,7 +49,7 @@ WITHHELD: Final[MediationReason] = "safe_summary_withheld"
 NO_CHUNKS: Final[MediationReason] = "no_summary_chunks"
 NO_HINT: Final[MediationReason] = "no_hint_fits"
 
-# Reasons that a model may give. Only this code gives the others.
+# Reasons that a model may give. All other reasons are only set by this module.
 _OF_MODELS: Final[tuple[MediationReason, ...]] = (
     *("answerable", "policy_inventory", "policy_extraction", "policy_meta"),
     UNCLASSIFIED,
@@ -87,7 +87,10 @@ ANSWERED_MESSAGE: Final = "This may be told, in your own words."
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class PagePassage:
-    """A passage of a protected page. `title` and `revision` never leave the server of the game."""
+    """A passage of a protected page.
+
+    `title` and `revision` never leave the server of the game.
+    """
 
     base: str
     base_name: str
@@ -98,13 +101,13 @@ class PagePassage:
 
     @property
     def sha256(self) -> str:
-        """Return the hash that names the passage in records."""
+        """Return the hash that identifies the passage in records."""
         return hashlib.sha256(self.content.encode("utf-8", "surrogatepass")).hexdigest()
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SafeSummary:
-    """A summary of protected passages that may be told, or a refusal."""
+    """A summary of protected passages that may be revealed, or a refusal."""
 
     decision: Decision
     reason: MediationReason
@@ -117,7 +120,7 @@ class SafeSummary:
 
     @property
     def preview(self) -> str:
-        """Return its first words for a log. It was checked for leaks before."""
+        """Return the first words of the summary, for a log. They were already checked for leaks."""
         return " ".join(self.summary.split())[:PREVIEW_CHARACTERS]
 
     def values(self) -> dict[str, Any]:
@@ -127,12 +130,12 @@ class SafeSummary:
 
 
 def refuse_answer(reason: MediationReason) -> SafeSummary:
-    """Return a refusal for a reason of this code."""
+    """Return a refusal for a reason that this module sets."""
     return SafeSummary(decision="refuse", reason=reason)
 
 
 def _lines(value: Any) -> Any:
-    """Return a list of texts. Models also write one line as a text, and none as null."""
+    """Return a list of texts. Models also write a single line as a text, and no lines as null."""
     if value is None:
         return []
     return [value] if isinstance(value, str) else value
@@ -147,7 +150,7 @@ _Text = Annotated[str, BeforeValidator(_nothing)]
 
 
 class MediatorAnswer(BaseModel):
-    """The answer of a mediator. The defaults are the most careful values."""
+    """The answer of a mediator. The defaults are the most cautious values."""
 
     model_config = ConfigDict(extra="ignore")
 
@@ -162,14 +165,14 @@ class MediatorAnswer(BaseModel):
 
 
 def closed_choices(answer: Mapping[str, Any], *, hidden: Callable[[str], str]) -> dict[str, Any]:
-    """Return the parts of a raw mediator answer that may be logged: no text that it wrote.
+    """Return the parts of a raw mediator answer that may be logged: none of its free text.
 
-    Choices of closed lists are kept. Unknown fields are only counted. The result is {} if the
+    Choices from closed lists are kept. Unknown fields are only counted. The result is {} if the
     answer decides nothing.
 
     Args:
         answer: The raw answer.
-        hidden: Returns the replacement of a text.
+        hidden: Returns the replacement for a text.
     """
     numbers = answer.get("hints")
     if isinstance(numbers, list) and all(type(one) is int for one in numbers):
@@ -189,7 +192,7 @@ def closed_choices(answer: Mapping[str, Any], *, hidden: Callable[[str], str]) -
 
 
 def _closed(name: str, value: Any) -> str:
-    """Return a choice of a closed list, or "other"."""
+    """Return the value if it is in the closed list of the field `name`, else "other"."""
     word = value.strip().casefold() if isinstance(value, str) else ""
     return word if word in _CHOICES[name] else "other"
 
@@ -199,7 +202,7 @@ def select_passages(
 ) -> tuple[PagePassage, ...]:
     """Return the passages to send to the mediator, cut to the limits, without blank ones.
 
-    Only the first passage may be cut to the room that is left. The list ends at the first later one
+    Only the first passage may be shortened to fit. The list ends before the first later passage
     that does not fit.
     """
     kept: list[PagePassage] = []
@@ -217,7 +220,7 @@ def select_passages(
 
 
 def mediator_messages(query: str, chunks: Sequence[PagePassage]) -> tuple[Message, ...]:
-    """Return the messages to the mediator about passages from `select_passages`."""
+    """Return the messages that ask the mediator about passages from `select_passages`."""
     bases = {chunk.base: chunk.base_name for chunk in chunks}
     payload = {
         "query": query,
@@ -246,7 +249,7 @@ def protect_passages(
     terms: Iterable[str] = (),
     public: str = "",
 ) -> Protected:
-    """Return the protected content of passages and the names of their pages."""
+    """Return the protected content of passages, with the names of their pages."""
     listed = list(chunks)
     return protect_texts(
         [chunk.content for chunk in listed],
@@ -264,7 +267,8 @@ def read_mediator_answer(
     Args:
         answer: The answer.
         secret: The protected content.
-        before: Earlier answers in the conversation. A secret may come in pieces.
+        before: Earlier answers in the conversation, because a secret may be revealed piece by
+            piece.
     """
     reason = _BY_MODELS.get(answer.reason.strip().casefold(), "other")
     if answer.decision == "refuse":
@@ -289,13 +293,13 @@ def build_envelope(
     total: int,
     external: Sequence[dict[str, Any]] | None = None,
 ) -> dict[str, Any]:
-    """Return the result of a search in protected bases for the NPC's model, without any passage.
+    """Return the result of a search in restricted bases for the NPC's model, without any passage.
 
     Args:
         summary: The safe summary or refusal.
         mode: How the passages were found.
         total: The number of passages found.
-        external: Results of unprotected bases, if such were searched too.
+        external: Results of unrestricted bases, if such bases were searched too.
     """
     message = ANSWERED_MESSAGE if summary.decision == "answer" else REFUSED_MESSAGE
     inner: dict[str, Any] = {
@@ -320,13 +324,13 @@ def build_envelope(
 
 
 def summary_words(result: str) -> str:
-    """Return all words of the safe summary in an envelope, or "" for any other result."""
+    """Return all words of the safe summary in a search result, or "" for any other result."""
     try:
         envelope = json.loads(result)
         inner = envelope.get("restricted_internal", envelope)["restricted_safe_summary"]
         return _all_words(SafeSummary(**inner))
     except (ValueError, TypeError, KeyError, AttributeError):
-        return ""  # an ordinary search result, or a text that was cut
+        return ""  # the text is an ordinary search result, or was cut
 
 
 def _cut_lines(lines: Sequence[str]) -> tuple[str, ...]:
@@ -334,7 +338,7 @@ def _cut_lines(lines: Sequence[str]) -> tuple[str, ...]:
 
 
 def _all_words(summary: SafeSummary) -> str:
-    """Return all texts of a summary, joined: a secret may be divided between fields."""
+    """Return all texts of a summary, joined, because a secret may be split between fields."""
     parts = (
         summary.summary,
         *summary.observations,

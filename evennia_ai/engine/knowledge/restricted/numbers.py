@@ -3,12 +3,12 @@
 `4711`, `4-7-1-1`, `4,711`, `four seven one one`, `forty-seven eleven`, `4711th` and `four thousand
 seven hundred and eleventh` are the same number. So are `9`, `nine`, `ninth`, `IX`, `9d` and
 `ninepence`. A word may be a number, an ordinal, several numbers joined or joined with a unit
-(`fortyseven`, `sixfold`), or a Roman numeral. Only English is known.
+(`fortyseven`, `sixfold`), or a Roman numeral. Only English is supported.
 
 Some words are numbers only in some texts: `one`, `first`, `double`, a Roman numeral of one letter
-(`I`), and one that is also a word or a unit (`mix`, `cm`). These are unsure. They count only next
-to a word that has the same number next to it in the other text. Texts that are compared are folded
-first; numbers are found in any text.
+(`I`), and one that is also a word or a unit (`mix`, `cm`). These are unsure numbers. They only
+count if the same word is next to the number in both texts that are compared. Texts must be
+normalised before they are compared; numbers can be found in any text.
 """
 
 import re
@@ -24,11 +24,14 @@ Kind = Literal["digits", "value", "times"]
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class NumberPart:
-    """A part of a number: digits as written, a value, or a factor of the part before it."""
+    """A part of a number.
+
+    It is a sequence of digits, a value, or a factor that multiplies the part before it.
+    """
 
     kind: Kind
     value: str
-    """In digits."""
+    """The value in digits."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -37,7 +40,7 @@ class NumberWord:
 
     parts: tuple[NumberPart, ...]
     is_sure: bool = True
-    """False: it is a number in some texts, and something else in most."""
+    """False if the word is a number in some texts, but something else in most texts."""
     is_roman: bool = False
 
 
@@ -74,7 +77,7 @@ _TIMES: Final = {
     **dict.fromkeys(("million", "millionth"), 1_000_000),
 }
 AFTER_A_NUMBER: Final = frozenset({"score"})
-"""Words that are a number only after another one: `three score`."""
+"""Words that are numbers only after another number, as in `three score`."""
 _UNSURE: Final = frozenset({"one", "first", "second", "once", "single", "double", "treble"})
 
 _UNITS: Final = (
@@ -85,9 +88,9 @@ _UNITS: Final = (
     *("stair", "door", "man", "men", "way", "part", "side", "sided", "times", "pin", "piece"),
     *("gram", "kilo", "kg", "cm", "mm", "km", "litre", "liter", "metre", "meter", "percent"),
 )
-# Words that start like a number but are none.
+# Words that begin like a number but are not numbers.
 _OTHERWISE: Final = frozenset({"nineveh", "fourier", "fourchette", "eighties"})
-# Roman numerals that are as often a word or a unit.
+# Roman numerals that are just as often words or units, so they are unsure numbers.
 _ROMAN_TOO: Final = frozenset(
     {
         *("mix", "di", "dix", "div", "liv", "li", "mi", "mm", "mmm", "cm", "ml", "cl", "dl", "cc"),
@@ -97,9 +100,11 @@ _ROMAN_TOO: Final = frozenset(
 
 _CARDINALS: Final = {*_SMALL, *_TENS, *_TIMES} - {"hundredth", "thousandth", "millionth", "dozenth"}
 _WORD: Final = re.compile("|".join(sorted(_CARDINALS, key=len, reverse=True)))
-# `h` and `th` are the ends of `twentyeighth` and `twentyseventh`.
+# Matches endings of number words. `h` and `th` are the endings of `twentyeighth` and
+# `twentyseventh`, whose beginnings match as `twentyeight` and `twentyseven`.
 _UNIT: Final = re.compile(rf"(?:{'|'.join(_UNITS)})s?|s|h|th|ish")
-# After these, any ending is a counted thing: `ninepins`, `sevensacks`.
+# Number words that may be followed by any ending, which names the counted thing: `ninepins`,
+# `sevensacks`.
 _OPEN: Final = frozenset({*_SMALL, *_TENS}) - {"zero", "one", "ten"}
 _ROMAN: Final = re.compile(r"(?=[ivxlcdm])(m{0,3})(cm|cd|d?c{0,3})(xc|xl|l?x{0,3})(ix|iv|v?i{0,4})")
 _ROMAN_ORDINAL: Final = re.compile(r"([ivxlcdm]*[vx][ivxlcdm]*)th")
@@ -108,7 +113,7 @@ _ROMAN_VALUES: Final = {"i": 1, "v": 5, "x": 10, "l": 50, "c": 100, "d": 500, "m
 
 @lru_cache(maxsize=8192)
 def parse_number_word(word: str) -> NumberWord | None:
-    """Return the number that a word of letters is, or None. Case makes no difference."""
+    """Return the number that a word of letters means, or None. Letter case is ignored."""
     folded = word.casefold()
     if folded in _VALUES or folded in _TIMES:
         return NumberWord(parts=(_part(folded),), is_sure=folded not in _UNSURE)
@@ -124,7 +129,7 @@ def _part(word: str) -> NumberPart:
 
 
 def _joined_parts(word: str) -> tuple[NumberPart, ...]:
-    """Return the parts of number words that are joined with each other or with a counted thing."""
+    """Return the parts of joined number words, which a counted thing may follow."""
     words: list[str] = []
     at = 0
     while word[at:] not in _VALUES and (found := _WORD.match(word, at)):
@@ -133,10 +138,10 @@ def _joined_parts(word: str) -> tuple[NumberPart, ...]:
     rest = word[at:]
     if not words or words[0] in AFTER_A_NUMBER or word in _OTHERWISE:
         return ()
-    if rest in _VALUES:  # `twentyfirst`
+    if rest in _VALUES:  # an ordinal at the end, as in `twentyfirst`
         words, rest = [*words, rest], ""
     if rest == "s" and (words[-1] == "one" or words[-1] in _TIMES):
-        return ()  # `ones`, `hundreds`: no number in particular
+        return ()  # `ones` and `hundreds` are not definite numbers
     is_open = len(words) > 1 or words[0] in _OPEN
     return tuple(map(_part, words)) if is_open or _UNIT.fullmatch(rest) else ()
 
@@ -159,11 +164,12 @@ def _roman(word: str) -> NumberWord | None:
 
 
 _PIECE: Final = re.compile(r"\d+|[^\W\d_]+")
-# Three or more single letters with little between them: `f o u r`.
+# Matches three or more single letters with few other characters between them: `f o u r`.
 _APART: Final = re.compile(r"(?<![^\W_])[^\W\d_](?:[\W_]{1,3}[^\W\d_](?![^\W_])){2,}")
 _BETWEEN: Final = re.compile(r"[\W_]+")
-_LONGEST: Final = 400  # digits of one number; a longer one is cut
-_BESIDE: Final = 3  # words before and after a number that may say what it counts
+_LONGEST: Final = 400  # the maximum number of digits of one number; longer numbers are cut
+# how many words before and after a number are searched for the thing that it counts
+_BESIDE: Final = 3
 MORE_COMMON_WORDS: Final = COMMON_WORDS | {
     *("above", "again", "although", "always", "another", "behind", "being", "below", "beside"),
     *("between", "both", "doing", "down", "each", "either", "ever", "every", "few", "having"),
@@ -171,50 +177,50 @@ MORE_COMMON_WORDS: Final = COMMON_WORDS | {
     *("nor", "now", "off", "ones", "only", "onto", "other", "others", "own", "same", "shall"),
     *("since", "those", "though", "until", "upon", "whom", "whose", "without", "yet"),
 }
-"""Words that occur next to anything and identify nothing."""
+"""Words that occur next to any number, so they do not identify what is counted."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class FoundNumber:
-    """A number in a text."""
+    """A number that was found in a text."""
 
     start: int
     end: int
     values: frozenset[str]
-    """Its possible values, each as digits without leading zeros."""
+    """The possible values of the number, each as digits without leading zeros."""
     joined: str
-    """All its digits in a row."""
+    """All digits of the number in a row."""
     is_sure: bool
     near: frozenset[str]
-    """Words next to it that say what is counted."""
+    """Nearby words that may say what is counted."""
     is_numbered: bool = False
-    """True for a Roman numeral right after such a word: `barrel I`."""
+    """True for a Roman numeral right after the word that it numbers: `barrel I`."""
 
     @property
     def counted(self) -> frozenset[tuple[str, str]]:
-        """Return each value paired with each of the words."""
+        """Return each possible value paired with each of the nearby words."""
         return frozenset((value, word) for value in self.values for word in self.near)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Numbers:
-    """The numbers of a text."""
+    """The numbers of a text, grouped by how sure they are."""
 
     long: frozenset[str]
-    """Sure numbers of two or more digits."""
+    """Sure numbers with two or more digits."""
     short: frozenset[str]
-    """Sure numbers of one digit."""
+    """Sure numbers with one digit."""
     counted: frozenset[tuple[str, str]]
-    """All numbers, the unsure ones included, each paired with a word that says what is counted."""
+    """All numbers, including unsure ones, each paired with a word that says what is counted."""
 
 
 def numbers_in_text(text: str) -> Numbers:
-    """Return the numbers of a folded text, grouped by how sure they are."""
+    """Return the numbers of a normalised text, grouped by how sure they are."""
     return group_numbers(find_numbers(text))
 
 
 def group_numbers(found: Sequence[FoundNumber]) -> Numbers:
-    """Return found numbers, grouped by how sure they are."""
+    """Group numbers by how sure they are."""
     sure = {value for place in found if place.is_sure for value in place.values}
     return Numbers(
         long=frozenset(one for one in sure if len(one) > 1),
@@ -224,7 +230,7 @@ def group_numbers(found: Sequence[FoundNumber]) -> Numbers:
 
 
 def join_spelled_letters(text: str) -> str:
-    """Return the text with words that are spelled as single letters (`f o u r`) joined."""
+    """Return the text with words joined that are spelled in single letters (`f o u r`)."""
     return _APART.sub(lambda apart: f" {_BETWEEN.sub('', apart[0])} ", text)
 
 
@@ -242,7 +248,7 @@ def find_numbers(text: str) -> tuple[FoundNumber, ...]:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class _Piece:
-    """A run of digits or of letters, and the number that it is."""
+    """A run of digits or letters, and the number that it means, if any."""
 
     text: str
     start: int
@@ -255,10 +261,10 @@ class _Piece:
 
 
 def _groups(pieces: Sequence[_Piece]) -> Iterator[list[int]]:
-    """Yield the indices of pieces that are numbers, those in a row together.
+    """Yield the indices of pieces that are numbers; consecutive numbers form a group.
 
-    An "and" inside a number separates nothing. A Roman numeral that may be a word is a group of its
-    own. One right after digits, as in `9d`, is no number.
+    An "and" inside a number does not end the group. A Roman numeral that may be a word is a
+    separate group. Right after digits, as in `9d`, it is a unit and not a number.
     """
     group: list[int] = []
     for place, piece in enumerate(pieces):
@@ -269,7 +275,8 @@ def _groups(pieces: Sequence[_Piece]) -> Iterator[list[int]]:
                 yield group
             group = []
             said = piece.said
-            after_number = place > 0 and pieces[place - 1].is_sure  # there it is a unit: `5 cm`
+            # after a number it is a unit: `5 cm`
+            after_number = place > 0 and pieces[place - 1].is_sure
             if said is not None and said.is_roman and not said.is_sure and not after_number:
                 yield [place]
     if group:
@@ -277,7 +284,7 @@ def _groups(pieces: Sequence[_Piece]) -> Iterator[list[int]]:
 
 
 def _joins(pieces: Sequence[_Piece], place: int, group: Sequence[int]) -> bool:
-    """True if a piece is a number that continues or starts a group."""
+    """True if a piece is a number that begins a group or continues this one."""
     piece = pieces[place]
     if piece.said is None or (piece.text in AFTER_A_NUMBER and not group):
         return False
@@ -289,13 +296,15 @@ def _joins(pieces: Sequence[_Piece], place: int, group: Sequence[int]) -> bool:
 
 
 def _make_number(pieces: Sequence[_Piece], group: Sequence[int]) -> FoundNumber:
-    """Return the number of a group of pieces."""
+    """Return the number that a group of pieces means."""
     first, last = group[0], group[-1]
     parts = [part for place in group if (said := pieces[place].said) for part in said.parts]
     values = set(_readings(parts))
-    if len(group) > 1 and pieces[last].text == "second":  # `thirty second`: of time, or the 32nd
+    # `thirty second` may mean 30 seconds or the 32nd, so both values are possible
+    if len(group) > 1 and pieces[last].text == "second":
         values |= set(_readings(parts[:-1]))
-    # Two unsure words, as in `one second` or `first one`, do not make each other sure.
+    # Two unsure words, as in `one second` or `first one`, remain unsure together. Three words, or
+    # one sure word, make the number sure.
     is_sure = len(group) > 2 or any(pieces[place].is_sure for place in group)
     said = pieces[first].said
     is_letter = said is not None and said.is_roman and not is_sure
@@ -315,9 +324,10 @@ def _make_number(pieces: Sequence[_Piece], group: Sequence[int]) -> FoundNumber:
 def _near(
     pieces: Sequence[_Piece], first: int, last: int, *, is_sure: bool, is_pronoun: bool
 ) -> frozenset[str]:
-    """Return the words that say what is counted; for an unsure number only the next ones.
+    """Return the words that may say what is counted.
 
-    The word after the pronoun `I` is a verb and does not count.
+    For an unsure number these are only the adjacent words. The word after the pronoun `I` is a verb
+    and does not count.
     """
     before = pieces[max(0, first - _BESIDE) : first][::-1]
     after = pieces[last + 1 : last + 1 + _BESIDE]
@@ -327,7 +337,7 @@ def _near(
 
 
 def _nouns(pieces: Sequence[_Piece]) -> list[str]:
-    """Return the words that may name a counted thing, in the singular."""
+    """Return the words that may name a counted thing, converted to the singular."""
     return [
         piece.text.removesuffix("s")
         for piece in pieces
@@ -336,14 +346,14 @@ def _nouns(pieces: Sequence[_Piece]) -> list[str]:
 
 
 def _readings(parts: Sequence[NumberPart]) -> Iterator[str]:
-    """Yield the values of a group: each of its numbers, and all their digits in a row."""
+    """Yield the possible values of a group: each number in it, and all digits joined."""
     digits = _spell_out(parts)
     for one in (*digits, "".join(digits)[:_LONGEST]):
         yield one.lstrip("0") or "0"
 
 
 def _spell_out(parts: Sequence[NumberPart]) -> list[str]:
-    """Return the numbers of a group in order as digits, number words by their value."""
+    """Return the numbers of a group in order, as digits; number words are converted."""
     found: list[str] = []
     words: list[NumberPart] = []
     following = [*parts[1:], None]
@@ -352,7 +362,7 @@ def _spell_out(parts: Sequence[NumberPart]) -> list[str]:
         if part.kind == "digits" and not is_counted:
             found += [*_word_values(words), part.value]
             words = []
-        elif part.kind == "digits":  # `4 thousand`
+        elif part.kind == "digits":  # digits before a factor, as in `4 thousand`
             found += _word_values(words)
             words = [NumberPart(kind="value", value=part.value)]
         else:
@@ -361,18 +371,19 @@ def _spell_out(parts: Sequence[NumberPart]) -> list[str]:
 
 
 def _word_values(words: Sequence[NumberPart]) -> list[str]:
-    """Return the values of number words: `forty seven eleven` are 47 and 11."""
+    """Return the values of number words: `forty seven eleven` gives 47 and 11."""
     found: list[int] = []
     thousands, below, takes_any = 0, None, False
     for word in words:
         value = int(word.value)
-        if word.kind == "times":  # multiplies the value before it; "hundred" at the start is 100
+        # a factor multiplies the value before it; "hundred" at the beginning means 100
+        if word.kind == "times":
             below = (1 if below is None else below) * value
             if value >= 1000:
                 thousands, below = thousands + below, None
             takes_any = True
             continue
-        # "forty seven" is one number, but "seven forty" is two.
+        # "forty seven" is one number, but "seven forty" is two numbers, so the first one ends here.
         is_ones = below is not None and below % 100 >= 20 and below % 10 == 0 and 0 < value < 10
         if below is not None and not (takes_any or is_ones):
             found.append(thousands + below)

@@ -1,12 +1,12 @@
-"""Readings: the texts that a text may hide, decoded in the ways in which people hide them.
+"""Readings: decode the texts that may be hidden in a text, in the ways in which people hide them.
 
-Each reading is a folded text that is compared like the text itself. The decoders read signs as the
-letters they stand for (`h4rb0ur`), doubled letters as one, upside-down letters upright, and runs of
-base64, base32, hexadecimal, bits or character codes as the text they encode. A code may come in
-pieces, so each run is decoded and also all runs joined.
+Each reading is a normalised text that is compared like the text itself. The decoders replace
+look-alike signs with letters (`h4rb0ur`), doubled letters with single letters, and upside-down
+letters with upright letters. They decode runs of base64, base32, hexadecimal, bits or character
+codes. A code may be split into pieces, so each run is decoded alone, and also all runs joined.
 
-Pure, and linear in the length of the text: no reading is longer than the text, and there are at
-most `MOST_READINGS`. Ordinary text has one.
+The code here has no side effects, and its time is linear in the length of the text: no reading is
+longer than the text, and there are at most `MOST_READINGS`. Ordinary text has only one reading.
 """
 
 import base64
@@ -22,7 +22,7 @@ from evennia_ai.engine.text.words import fold_letters
 
 MOST_READINGS: Final = 24
 SHORTEST_READING: Final = 6
-"""Characters of a decoded run from which it counts as a reading."""
+"""The minimum number of characters of a decoded run that counts as a reading."""
 
 _UPSIDE_DOWN: Final = (
     "\u0250q\u0254p\u01dd\u025f\u0183\u0265\u1d09\u027e\u029el\u026f"
@@ -47,7 +47,7 @@ _MOST_ALONE: Final = 8
 
 
 def decode_readings(text: str) -> Iterator[str]:
-    """Yield the folded text and its other readings, without duplicates."""
+    """Yield the normalised text and its other readings, without duplicates."""
     plain = fold_letters(text)
     found = dict.fromkeys(islice(_all_readings(text, plain), MOST_READINGS))
     yield from found
@@ -68,7 +68,7 @@ def _all_readings(text: str, plain: str) -> Iterator[str]:
 
 
 def _visible(text: str) -> str:
-    """Return the text without invisible characters, its case unchanged."""
+    """Return the text without invisible characters. Letter case is not changed."""
     if text.isascii():
         return text
     kept = (one for one in unicodedata.normalize("NFKC", text) if unicodedata.category(one) != "Cf")
@@ -76,7 +76,10 @@ def _visible(text: str) -> str:
 
 
 def _decode_runs(text: str) -> Iterator[str]:
-    """Yield the decoded bits, numbers, hexadecimal, base64 and base32, also written backwards."""
+    """Yield the decoded bits, numbers, hexadecimal, base64 and base32 in a text.
+
+    Codes that are written backwards are decoded too.
+    """
     yield from _readable(bytes(int(bits, 2) for bits in _BITS.findall(text)))
     yield from _readable(bytes(c for one in _CODE.findall(text) if 32 <= (c := int(one)) < 127))
     digits = "".join(_HEX.findall(_PREFIXED_HEX.sub(" ", text)))
@@ -97,9 +100,9 @@ def _decode_runs(text: str) -> Iterator[str]:
 def _from_base(
     run: str, others: str, decode: Callable[[str], bytes], *, group: int
 ) -> Iterator[str]:
-    """Yield the decoded run, with a group starting at each of its first characters.
+    """Yield the decoded text of a run, once for each possible start of the first code group.
 
-    Somebody may put a few characters before a code, which moves the groups.
+    Someone may put a few characters in front of a code, which shifts the groups.
     """
     plain = run.replace("=", "")
     if others:
@@ -115,7 +118,7 @@ def _from_base(
 
 
 def _readable(made: bytes) -> Iterator[str]:
-    """Yield the text of these bytes if most of it is readable."""
+    """Yield the text of these bytes if most of its characters are readable."""
     if len(made) < SHORTEST_READING:
         return
     text = made.decode("utf-8", "ignore")
@@ -125,5 +128,5 @@ def _readable(made: bytes) -> Iterator[str]:
 
 
 def squeeze_letters(text: str) -> str:
-    """Return the text with each run of one letter reduced to a single letter."""
+    """Return the text with each run of the same letter reduced to a single letter."""
     return _SEVERAL.sub(r"\1", text)
