@@ -1,1 +1,1 @@
-"""Text as people read it: words and their edges, letter forms, columns of a screen."""
+"""Text as people read it: words and their boundaries, letter forms, columns on a screen."""

@@ -1,10 +1,10 @@
 """The marks with which chat templates of models frame a conversation, by family of models.
 
-One table serves both directions. In what players and authors write, a mark is made harmless,
-because a server would obey it. In what a model writes, a mark that begins a message of another role
-ends the reply, and any other mark is taken out. The table has regular expressions. They ignore case
-unless they say otherwise. None matches a line break, except between a mark and the role after it.
-All are bounded, so that a hostile text costs no more than its length.
+One table serves both directions. In texts of players and authors a mark is neutralised, because a
+server would obey it. In a model's output, a mark that begins a message of another role ends the
+reply, and any other mark is removed. The table contains regular expressions. They ignore case
+unless stated otherwise. None matches a line break, except between a mark and the role after it. All
+are bounded, so that the time for a hostile text is linear in its length.
 
 Sources: the chat templates and added tokens that the families publish with their models.
 """
@@ -15,22 +15,28 @@ from itertools import chain
 from typing import Final, Literal
 
 OTHER_ROLES: Final = ("user", "human", "system", "developer", "gpt4 correct user")
-"""Roles of others in plain labels. A model that writes `User:` continues as a player."""
+"""Roles of other speakers in plain labels.
+
+A model that writes `User:` is inventing the player's next message.
+"""
 
 OWN_ROLES: Final = ("assistant", "ai", "gpt4 correct assistant")
 """Roles of the model itself in plain labels."""
 
 OTHER_ROLES_IN_LINE: Final = ("USER", "HUMAN", "SYSTEM", "DEVELOPER", "GPT4 Correct User")
 OWN_ROLES_IN_LINE: Final = ("ASSISTANT", "GPT4 Correct Assistant")
-"""Role labels in the middle of a line, in exactly this case: Vicuna's template."""
+"""Role labels that also count in the middle of a line, in exactly this case.
+
+They come from Vicuna's template.
+"""
 
 OTHER_HEADINGS: Final = ("instruction", "input")
-"""Headings for the messages of others (`### Instruction:`), from Alpaca's template."""
+"""Headings for messages of other speakers (`### Instruction:`), from Alpaca's template."""
 
 OWN_HEADINGS: Final = ("response",)
-"""Headings for the messages of the model, from Alpaca's template."""
+"""Headings for messages of the model, from Alpaca's template."""
 
-# Roles inside special tokens or after them.
+# Role names that occur inside special tokens or after them.
 _OTHER: Final = (
     r"(?:user|human|prompter|system|developer|tool|ipython|function|observation|environment)"
 )
@@ -43,25 +49,28 @@ class Family:
 
     name: str
     tokens: tuple[str, ...] = ()
-    """Special tokens. A tokenizer reads each as one token wherever it is written."""
+    """Special tokens of the family.
+
+    A tokenizer reads each of them as one token wherever it is written.
+    """
     heads: tuple[str, ...] = ()
-    """Special tokens that begin a message. The name of its role follows."""
+    """Special tokens that begin a message and are followed by the name of its role."""
     others: tuple[str, ...] = ()
-    """Marks that begin a message of another role without a name after them."""
+    """Marks that begin a message of another role and are not followed by a role name."""
     call_begins: tuple[str, ...] = ()
-    """Marks that begin tool calls, one call, or a part of one."""
+    """Marks that begin a list of tool calls, one call, or a part of a call."""
     call_ends: tuple[str, ...] = ()
     """Marks that end tool calls, and tags around tool results."""
     answers: tuple[str, ...] = ()
-    """Tags around the text for the reader."""
+    """Tags around the part of a reply that is meant for the reader."""
     switches: tuple[str, ...] = ()
-    """Words that switch reasoning on or off."""
+    """Words in a prompt that switch reasoning on or off."""
 
 
 FAMILIES: Final = (
     Family(
-        # Names between bars, plain or of full width: ChatML, Llama 3 and 4, Phi, GLM, DeepSeek,
-        # Kimi, Hunyuan, Granite, OLMo, Falcon 3, Apertus, harmony, StarChat, OpenAssistant.
+        # Names between ASCII or full-width bars: ChatML, Llama 3 and 4, Phi, GLM, DeepSeek, Kimi,
+        # Hunyuan, Granite, OLMo, Falcon 3, Apertus, harmony, StarChat, OpenAssistant.
         name="bars",
         tokens=(r"</?[|｜][^<>\n]{0,160}>",),
         heads=(
@@ -103,7 +112,7 @@ FAMILIES: Final = (
     Family(
         name="Gemma",
         tokens=(
-            r"</?[^<>|｜\s]{1,60}[|｜]>",  # Gemma 4 has a bar on one side: <|turn> and <turn|>
+            r"</?[^<>|｜\s]{1,60}[|｜]>",  # Gemma 4 has a bar on one side only: <|turn> and <turn|>
             r"</?(?:start|end)_of_(?:turn|image|audio)>",
             r"<(?:image|audio)_soft_token>",
             r"</?(?:start|end)_function_(?:call|response|declaration)>",
@@ -202,7 +211,7 @@ FAMILIES: Final = (
 )
 
 THOUGHT_WORDS: Final = r"(?:think|thinking|thought|thoughts|reason|reasoning|reflection)"
-"""Words for reasoning in tags, code fences and preambles."""
+"""Matches words for reasoning in tags, code fences and preambles."""
 
 THOUGHT_MARKS: Final = (
     rf"<(?P<angle>/?)(?:\w{{1,12}}:|longcat_)?(?:{THOUGHT_WORDS}|analysis|scratchpad"
@@ -214,18 +223,24 @@ THOUGHT_MARKS: Final = (
     r"|(?P<end><\|(?:end_thinking|end_of_thought|think_end|/think(?:ing)?|inner_suffix)\|>"
     r"|<channel\|>|<unused95>)"
 )
-"""The marks around reasoning. A mark closes if one of its groups is "/" or if it is `end`."""
+"""Patterns for the marks around reasoning.
+
+A match closes the reasoning if one of its groups is "/" or if the group `end` matched.
+"""
 
 
 MARK_START: Final = r"(?=<(?!<)|<</?SYS|[\[\]◁/])"
-"""A look-ahead for the first characters of a mark. It keeps the long alternatives rare."""
+"""A lookahead for the first characters of a mark.
+
+It avoids trying the long alternatives at most positions.
+"""
 
 Kind = Literal["tokens", "heads", "others", "call_begins", "call_ends", "answers", "switches"]
-"""A field of `Family`."""
+"""The name of a field of `Family`."""
 
 
 def mark_pattern(*kinds: Kind) -> str:
-    """Return one regular expression for all marks of these kinds."""
+    """Return one regular expression that matches all marks of these kinds."""
     found = chain.from_iterable(getattr(family, kind) for family in FAMILIES for kind in kinds)
     return "|".join(found)
 
@@ -236,7 +251,10 @@ ROLE_MARKS: Final = (
     rf"(?P<other>{mark_pattern('others')}|{_HEADS}(?!{_OWN}\b)\w{{1,20}})"
     rf"|(?P<own>{_HEADS}(?:{_OWN}\b)?)"
 )
-"""The marks that begin a message: of another role (`other`), or of the model (`own`)."""
+"""Patterns for the marks that begin a message.
+
+`other` is for messages of another role, `own` for messages of the model.
+"""
 
 
 _LOOK_ALIKE: Final = str.maketrans("<>[]◁▷", "‹›()‹›")
@@ -244,10 +262,11 @@ _OTHER_SLASH: Final = "∕"
 
 
 def neutralize_marks(marks: re.Pattern[str], text: str) -> str:
-    """Replace the brackets of all marks by similar ones, so that no server obeys them.
+    """Replace the brackets of all marks with similar characters, so that no server obeys the marks.
 
-    People can still read the marks. A neutralized mark may complete another one around it. Nobody
-    writes that by accident, so then all brackets of the text are replaced.
+    People can still read the marks. A replaced mark may be part of a larger one, which would then
+    be complete. Nobody writes that by accident, so in this case all brackets of the text are
+    replaced.
     """
     changed, count = marks.subn(_look_alike, text)
     return changed.translate(_LOOK_ALIKE) if count and marks.search(changed) else changed

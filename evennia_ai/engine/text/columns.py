@@ -1,8 +1,8 @@
-r"""Text in columns: untrusted text made safe for a terminal or a game client.
+r"""Text in columns: make untrusted text safe for a terminal or a game client.
 
 Control characters, lone surrogates, invisible letters and marks that reverse the writing direction
-become escapes such as `\x1b`. Wide characters count two columns. Accents count none, and a letter
-keeps only a few of them.
+become escapes such as `\x1b`. Wide characters count as two columns. Accents count as none, and only
+a few are kept for each letter.
 """
 
 import re
@@ -11,7 +11,7 @@ from collections.abc import Iterable, Iterator
 from typing import Final
 
 WIDTH: Final = 78
-"""The default number of columns of a line."""
+"""The default number of columns in a line."""
 
 _HOSTILE: Final = re.compile(
     "[\x00-\x1f\x7f-\x9f\u00ad\u034f\u061c\u115f\u1160\u17b4\u17b5\u180e\u200b\u200e\u200f\u2028-\u202e"
@@ -21,12 +21,13 @@ _MARK: Final = (
     "[\u0300-\u036f\u0483-\u0489\u0591-\u05bd\u0610-\u061a\u064b-\u065f\u06d6-\u06ed\u0e31\u0e34-\u0e3a\u0e47-\u0e4e"
     "\u1ab0-\u1aff\u1dc0-\u1dff\u20d0-\u20ff\ufe00-\ufe0f\ufe20-\ufe2f]"
 )
-# Hostile text piles more accents on a letter than any script uses.
+# Matches more accents on one letter than any script uses, which only hostile text contains. The
+# surplus accents are removed.
 _PILED: Final = re.compile(f"({_MARK}{{6}})({_MARK}+)")
 
 
 def visible(text: str) -> str:
-    """Return the text on one line, with an escape for each character that acts on a terminal."""
+    """Return the text on one line, with characters that control a terminal shown as escapes."""
     plain = _HOSTILE.sub(lambda found: _escaped(found[0]), text)
     if plain.isascii():
         return plain
@@ -34,12 +35,12 @@ def visible(text: str) -> str:
 
 
 def columns(text: str) -> int:
-    """Return the number of columns that a text takes."""
+    """Return the number of columns that a text occupies."""
     return len(text) if text.isascii() else sum(_width(character) for character in text)
 
 
 def clipped(text: str, limit: int) -> str:
-    """Return the text cut to at most `limit` columns, with `...` at a cut."""
+    """Return the text cut to at most `limit` columns; a cut text ends with `...`."""
     if columns(text) <= limit:
         return text
     end = "..."[: max(limit, 0)]
@@ -47,19 +48,25 @@ def clipped(text: str, limit: int) -> str:
 
 
 def first_line(text: str) -> str:
-    """Return the first line of the text that is not blank, made visible."""
+    """Return the first line of the text that is not blank, with control characters as escapes."""
     line = next((line for line in text.splitlines() if line.strip()), "")
     return visible(line.strip())
 
 
 def wrapped(text: str, limit: int) -> list[str]:
-    """Return the lines of the text, made visible and wrapped at words; at least one line."""
+    """Return the text as lines, wrapped at words, with control characters as escapes.
+
+    There is always at least one line.
+    """
     lines = [piece for line in text.splitlines() for piece in _broken(visible(line), limit)]
     return lines or [""]
 
 
 def hanging(line: str, limit: int = WIDTH) -> list[str]:
-    """Return one line, made visible and wrapped at words; its continuations are indented."""
+    """Return one line wrapped at words, with control characters as escapes.
+
+    Continuation lines are indented.
+    """
     shown = visible(line)
     if columns(shown) <= limit:
         return [shown]
@@ -71,7 +78,7 @@ def hanging(line: str, limit: int = WIDTH) -> list[str]:
 
 
 def comma_lines(items: Iterable[str], limit: int) -> list[str]:
-    """Join items with commas in lines that break only between items."""
+    """Join items with commas, and break lines only between items."""
     lines = [""]
     for item in items:
         longer = f"{lines[-1]}, {item}" if lines[-1] else item
@@ -84,7 +91,7 @@ def comma_lines(items: Iterable[str], limit: int) -> list[str]:
 
 
 def padded(text: str, limit: int) -> str:
-    """Return the text cut or padded to exactly `limit` columns."""
+    """Return the text cut or padded with blanks to exactly `limit` columns."""
     short = clipped(text, limit)
     return short + " " * (limit - columns(short))
 
@@ -103,7 +110,7 @@ def _broken(line: str, limit: int) -> Iterator[str]:
 
 
 def _fitting(text: str, limit: int, *, start: int = 0) -> int:
-    """Return the index at which the text from `start` on fills `limit` columns."""
+    """Return the end of the longest part of the text from `start` that fits `limit` columns."""
     if text.isascii():
         return min(len(text), start + max(limit, 0))
     taken = 0

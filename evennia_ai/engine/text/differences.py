@@ -1,7 +1,7 @@
 """Differences between two texts, sentence by sentence, in the form of a unified diff.
 
-Authors write long paragraphs on one line. Compared by lines, one changed word would show the whole
-paragraph twice. So lines are split into sentences.
+Authors write long paragraphs on one line. A comparison by lines would show the whole paragraph
+twice if one word changed. So lines are split into sentences first.
 """
 
 import json
@@ -18,10 +18,10 @@ _SENTENCE: Final = re.compile(r"(?<=[.!?…。！？])\s+")
 def diff_texts(before: str, after: str, *, width: int = WIDTH) -> Iterator[str]:
     """Yield the lines of a diff: `- ` for removed, `+ ` for added, two blanks for context.
 
-    `  ...` marks a gap between two changes. Equal texts have no lines.
+    The line ` ...` marks a gap between two changes. Equal texts yield no lines.
     """
     compared = list(unified_diff(_sentences(before), _sentences(after), lineterm="", n=1))
-    for line in compared[3:]:  # skip the two file names and the first position
+    for line in compared[3:]:  # skip the lines with the two file names and the first position
         if line.startswith("@@"):
             yield "  ..."
             continue
@@ -32,7 +32,7 @@ def diff_texts(before: str, after: str, *, width: int = WIDTH) -> Iterator[str]:
 def diff_members(
     before: Mapping[str, Any], after: Mapping[str, Any], *, of: str = ""
 ) -> Iterator[str]:
-    """Yield the diff of two values, member by member. `of` is put before each name."""
+    """Yield the diff of two objects, member by member. `of` is put before each member's name."""
     for name in dict.fromkeys((*after, *before)):
         was, now = before.get(name), after.get(name)
         if was != now:
@@ -41,7 +41,10 @@ def diff_members(
 
 
 def render_value(value: Any) -> str:
-    """Render a JSON value for authors: a text unchanged, a list of texts with one text per line."""
+    """Render a JSON value for authors.
+
+    Text is unchanged, and a list of texts has one text per line.
+    """
     if value is None or (isinstance(value, list) and all(isinstance(one, str) for one in value)):
         return "\n".join(value or ())
     return value if isinstance(value, str) else json.dumps(value, ensure_ascii=False, indent=1)

@@ -1,9 +1,9 @@
-"""The normal form in which keys and texts are compared: texts that people read as equal are equal.
+"""The normal form in which keys and texts are compared: texts that look equal to people are equal.
 
 Letters are composed (Unicode NFC), so that one character equals a letter with its accent. The
 apostrophes, hyphens and blanks of phones, word processors and models become ASCII. Invisible
-characters inside words are removed. Underscores at the edge of a word are emphasis and become
-blanks. Inside a word (`snake_case`) they are letters.
+characters inside words are removed. Underscores at the edge of a word mark emphasis and become
+blanks. Inside a word (`snake_case`) they are kept.
 """
 
 import re
@@ -16,23 +16,26 @@ _SIGNS: Final = {
     **dict.fromkeys(map(ord, "\u00a0\u2007\u202f"), " "),
 }
 UNSEEN: Final = "\u00ad\u200b\u2060\ufeff"
-"""Soft hyphen, zero width space, word joiner, byte order mark."""
+"""Invisible characters: soft hyphen, zero width space, word joiner, byte order mark."""
 _UNSEEN: Final = re.compile(f"[{UNSEEN}]")
 BLANK_CHARACTERS: Final = (
     " \t\n\r\v\f\x1c\x1d\x1e\x1f\x85\xa0\u1680\u2028\u2029\u202f\u205f\u3000"
     f"{''.join(map(chr, range(0x2000, 0x2010)))}{UNSEEN}"
 )
-"""Characters that are invisible at the edges of a line: all blanks, and `UNSEEN`."""
+"""Characters that are invisible at the beginning or end of a line: blanks and `UNSEEN`."""
 LINE_END_CHARACTERS: Final = "\n\r\v\f\x1c\x1d\x1e\x85\u2028\u2029"
-"""The characters that end a line, as `str.splitlines` has them."""
+"""The characters that end a line, as in `str.splitlines`."""
 _ODD: Final = re.compile(f"[{UNSEEN}{''.join(map(chr, _SIGNS))}]")
 _MEANT: Final = {**_SIGNS, **dict.fromkeys(map(ord, UNSEEN))}
 _EMPHASIS: Final = re.compile(r"(?<!\w)_+(?=[^\s_])|(?<=[^\s_])_+(?!\w)")
-_LOOKED_BACK: Final = 4  # a character is composed with one of so many before it
+_LOOKED_BACK: Final = 4  # how many earlier characters one character may combine with
 
 
 def normal_form(text: str) -> str:
-    """Return the text for comparison, its case unchanged. The same object if nothing changes."""
+    """Return the text in normal form. Its letter case is unchanged.
+
+    If nothing changes, the result is the same object.
+    """
     if not text.isascii():
         if _ODD.search(text):
             text = text.translate(_MEANT)
@@ -41,9 +44,10 @@ def normal_form(text: str) -> str:
 
 
 def normal_positions(text: str) -> tuple[int, ...] | None:
-    """Return the index in the text of each character of the normal form, and the text's length.
+    """Return for each character of the normal form its index in the text; add the text's length.
 
-    None if all indices are the same. A character composed of several has the index of the first.
+    Return None if all indices are the same as in the text. A character that was composed from
+    several has the index of the first.
     """
     if text.isascii():
         return None
@@ -62,7 +66,7 @@ def normal_positions(text: str) -> tuple[int, ...] | None:
 
 
 def _is_composed(seen: list[tuple[int, str]], begin: int, at: int) -> bool:
-    """True if the character at `at` forms one letter with those before it, from `begin` on."""
+    """True if the character at `at` combines with the characters from `begin` to one letter."""
     one = seen[at][1]
     if one.isascii():
         return False

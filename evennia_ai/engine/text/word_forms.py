@@ -1,9 +1,9 @@
-"""Word forms: the stem that a word shares with its other forms, as *wolves* with *wolf*.
+"""Word forms: the stem that a word shares with its inflected forms, such as *wolves* with *wolf*.
 
 Stems are those of the Snowball project (Porter, 2001), from the package `snowballstemmer`. The
-tables here have what its rules cannot know: words that change inside, and forms that a rule would
-wrongly bring together. A stem is not a word and is never shown. Scripts without blanks between
-words have no stems; there, two characters at a time are searched.
+tables here contain what its rules cannot know: words with irregular forms, and forms that a rule
+would wrongly merge. A stem is not always a word and is never shown. Scripts without blanks between
+words have no stems; in these scripts pairs of characters are searched.
 """
 
 import re
@@ -14,7 +14,10 @@ from typing import Any, Final
 import snowballstemmer
 
 Languages = tuple[str, ...]
-"""Codes of languages (ISO 639-1). All of a word's script are tried with it."""
+"""Codes of languages (ISO 639-1).
+
+A word is stemmed in each of these languages that uses the word's script.
+"""
 
 _SCRIPTS: Final = MappingProxyType(
     {
@@ -42,9 +45,9 @@ _ALGORITHMS: Final = MappingProxyType(
     }
 )
 LANGUAGES: Final = tuple(sorted(code for codes in _ALGORITHMS.values() for code in codes))
-"""The codes of all languages with stems."""
+"""The codes of all languages for which stems are available."""
 
-# Irregular forms, each with the form that is stemmed instead.
+# Irregular inflected forms, each with the form that is stemmed in its place.
 _IRREGULAR: Final = {
     "en": _word_table(
         "women woman, children child, feet foot, teeth tooth, geese goose, mice mouse, lice louse,"
@@ -65,7 +68,7 @@ _IRREGULAR: Final = {
         **_word_table("башен башня, окон окно"),
     },
 }
-# Replacements in a word before it is stemmed, and in its stem, by language.
+# Replacements by language: `_BEFORE` applies to a word before stemming, `_AFTER` to its stem.
 _BEFORE: Final = {
     "en": ((re.compile("wolves$"), "wolf"), (re.compile(r"(?<!o)men$"), "man")),
     "es": (
@@ -77,16 +80,17 @@ _BEFORE: Final = {
 }
 _AFTER: Final = {
     "de": ((re.compile(r"(?<=\w{4}in)n$"), ""),),
-    # The vowel of замок goes in замки, that of отец in отцы, of огонь in огня.
+    # Removes the vowel that is missing in other forms: замок and замки, отец and отцы, огонь and
+    # огня.
     "ru": ((re.compile(r"(?<=\w\w)[оеё](?=[кц]$)|(?<=^ог)о(?=н$)|(?<=^церк)о(?=в$)"), ""),),
 }
 
 
 def stems_of(word: str, languages: Languages) -> tuple[str, ...]:
-    """Return the stems of a lower-case word in those of the languages that have its script.
+    """Return the stems of a lower-case word in each of the languages that uses its script.
 
-    They are in the order of the languages, without duplicates. Keep the accents of the word:
-    without them it may be another one.
+    The stems are in the order of the languages, without duplicates. The word must have its accents,
+    because without them it may be another word.
     """
     script = next((name for name, letters in _SCRIPTS.items() if letters.fullmatch(word)), "")
     known = _ALGORITHMS.get(script, {})

@@ -1,11 +1,12 @@
-"""Words and letters: the words of a text, their edges, and the letter that a sign stands for.
+"""Words and letters: the words of a text, their boundaries, and the letter that a sign stands for.
 
 A word is a run of letters, digits, underscores and combining marks. Scripts without blanks between
-words (Chinese, Japanese, Korean, Thai and others) have no edges of words, so keys in them are found
-anywhere. SillyTavern knows only ASCII letters, digits and the underscore; both ways are here.
-`SCRIPTS` is the only table of such scripts; each comparison by words chooses from it.
+words (Chinese, Japanese, Korean, Thai and others) have no visible word boundaries, so keys in these
+scripts are found anywhere. SillyTavern's words consist only of ASCII letters, digits and
+underscores; this module implements both rules. `SCRIPTS` is the only table of such scripts; each
+comparison by words selects from it.
 
-`fold_letters` replaces every sign that people read as a letter by that letter: upper and lower
+`fold_letters` replaces every sign that people read as a letter with that letter: upper and lower
 case, accents, small capitals, look-alikes of other alphabets, letters in boxes, circles and flags,
 turned upside down, mathematical, of full width, in Braille. Invisible signs are removed.
 """
@@ -24,10 +25,10 @@ Script = Literal["thai", "burmese", "khmer", "han", "kana", "hangul"]
 
 SCRIPTS: Final[Mapping[Script, tuple[tuple[int, int], ...]]] = MappingProxyType(
     {
-        "thai": ((0x0E00, 0x0EFF),),  # and Lao
+        "thai": ((0x0E00, 0x0EFF),),  # includes Lao
         "burmese": ((0x1000, 0x109F),),
         "khmer": ((0x1780, 0x17FF),),
-        # radicals, marks, bopomofo, the characters and those of the other planes
+        # The ranges are radicals, marks, bopomofo, the characters, and characters of other planes.
         "han": (
             (0x2E80, 0x303F),
             (0x3100, 0x312F),
@@ -45,20 +46,24 @@ SCRIPTS: Final[Mapping[Script, tuple[tuple[int, int], ...]]] = MappingProxyType(
         ),
     }
 )
-"""First and last code points of scripts that put no blanks between words.
+"""The first and last code points of scripts that put no blanks between words.
 
-Korean has blanks, but its particles are attached to words. So keys are searched as if it had none.
+Korean has blanks, but its particles are attached to words. So keys are searched as if it had no
+blanks.
 """
 
 
 def script_ranges(*scripts: Script) -> str:
-    """Return the characters of these scripts for the brackets of a pattern."""
+    """Return the characters of these scripts as ranges for a regular expression's brackets."""
     ranges = (one for script in scripts for one in SCRIPTS[script])
     return "".join(f"{chr(first)}-{chr(last)}" for first, last in ranges)
 
 
 def word_pattern(*scripts: Script) -> re.Pattern[str]:
-    """Return a pattern for the words of a text; in these scripts each letter is a word."""
+    """Return a pattern that matches the words of a text.
+
+    In these scripts each character is a word.
+    """
     signs = script_ranges(*scripts)
     return re.compile(f"(?=\\w)[{signs}]|[^\\W_{signs}]+")
 
@@ -68,7 +73,8 @@ _RANGES: Final = script_ranges(*SCRIPTS)
 _RUN: Final = re.compile(f"[^\\W{_RANGES}]+")
 _SIGNS: Final = word_pattern("thai", "burmese", "khmer", "han", "kana")
 _UNSPACED_RUN: Final = re.compile(f"[{_RANGES}]+")
-# Replacing everything outside ASCII words by a blank is by far the fastest way to split.
+# Maps each ASCII character that is not part of a word to a blank. Translating and splitting is by
+# far the fastest way to find words.
 _BLANKED: Final = "".join(c if c.isalnum() or c == "_" else " " for c in map(chr, range(128)))
 
 COMMON_WORDS: Final = frozenset(
@@ -80,15 +86,18 @@ COMMON_WORDS: Final = frozenset(
     with would you your
     """.split()  # noqa: SIM905 - a list of seventy lines says no more
 )
-"""The commonest words of English. In other languages common words are known by their length."""
+"""The most common words of English.
 
-# True if a character forms one word with its neighbours.
+In other languages common words are recognised by their length.
+"""
+
+# A function that is true if a character forms one word with its neighbours.
 InWordCheck = Callable[[str], bool]
 
 
 @lru_cache(maxsize=4096)
 def is_in_word(char: str) -> bool:
-    """True if a character forms one word with its neighbours, in any script with blanks."""
+    """True if a character is part of a word, in any script that separates words by blanks."""
     if char.isascii():
         return char.isalnum() or char == "_"
     if not (char.isalnum() or unicodedata.category(char).startswith("M")):
@@ -103,7 +112,10 @@ def is_in_ascii_word(char: str) -> bool:
 
 
 def split_words(text: str) -> list[str]:
-    """Return the words of a text. Combining marks separate words here, in keys and texts alike."""
+    """Return the words of a text.
+
+    Combining marks separate words here, which is harmless because keys and texts are split alike.
+    """
     if text.isascii():
         return text.translate(_BLANKED).split()
     return _RUN.findall(text)
@@ -112,26 +124,30 @@ def split_words(text: str) -> list[str]:
 def split_ascii_words(text: str) -> list[str]:
     """Return the runs of ASCII letters, digits and underscores."""
     if not text.isascii():
-        text = text.encode("ascii", "replace").decode("ascii")  # each becomes `?`, a blank below
+        # each character outside ASCII becomes `?`, which the translation turns into a blank
+        text = text.encode("ascii", "replace").decode("ascii")
     return text.translate(_BLANKED).split()
 
 
 def split_signs(text: str) -> list[str]:
-    """Return the words of a text in order, folded in case and width.
+    """Return the words of a text in order, without differences in case and width.
 
-    In scripts without blanks each character is a word, so that phrases in them are found too.
-    Korean has blanks.
+    In scripts without blanks each character is a word, so that phrases in these scripts are found
+    too. Korean counts as a script with blanks here.
     """
     return _SIGNS.findall(unicodedata.normalize("NFKC", text).casefold())
 
 
 def make_phrase(text: str) -> str:
-    """Return the words of a text with a blank around each, so that `in` finds whole words."""
+    """Return the words of a text with a blank on each side, so that `in` finds whole words."""
     return f" {' '.join(split_signs(text))} "
 
 
 def indexed_pairs(text: str) -> list[str]:
-    """Return each pair of neighbours and each character in runs of scripts without blanks."""
+    """Return each character and each pair of neighbours in the text's scripts without blanks.
+
+    These are the terms under which a text is indexed.
+    """
     pairs: list[str] = []
     for run in unspaced_runs(text):
         pairs += map("".join, pairwise(run))
@@ -140,7 +156,10 @@ def indexed_pairs(text: str) -> list[str]:
 
 
 def query_pairs(text: str) -> list[str]:
-    """Return each pair of neighbours, or a single character without one, in such runs."""
+    """Return each pair of neighbours in the text's scripts without blanks.
+
+    A character without neighbours is returned alone. These are the terms that a query searches.
+    """
     pairs: list[str] = []
     for run in unspaced_runs(text):
         pairs += map("".join, pairwise(run)) if len(run) > 1 else run
@@ -148,15 +167,15 @@ def query_pairs(text: str) -> list[str]:
 
 
 def unspaced_runs(text: str) -> list[str]:
-    """Return the runs of characters of scripts without blanks between words."""
+    """Return the runs of characters in a text that belong to scripts without blanks."""
     return [] if text.isascii() else _UNSPACED_RUN.findall(text)
 
 
 class WordStarts:
     """The indices of a text at which a word may start, computed on first use.
 
-    A search uses them to leave a long word at once, so hostile keys and texts cost no more than
-    others.
+    With these indices a search can skip the rest of a long word, so hostile keys and texts take no
+    more time than others.
     """
 
     __slots__ = ("_in_word", "_starts", "_text")
@@ -167,7 +186,7 @@ class WordStarts:
         self._starts: list[int] | None = None
 
     def after(self, at: int) -> int:
-        """Return the next index after `at`, or the length of the text."""
+        """Return the next index after `at` at which a word may start, or the text's length."""
         if self._starts is None:
             words = [self._in_word(char) for char in self._text]
             self._starts = [i for i in range(1, len(words)) if not (words[i - 1] and words[i])]
@@ -176,7 +195,7 @@ class WordStarts:
 
 
 def find_whole_word(key: str, text: str, edges: WordStarts) -> int:
-    """Return the first index at which `key` is a whole word, or -1."""
+    """Return the first index at which `key` occurs as a whole word, or -1."""
     at = text.find(key)
     while at >= 0 and not _is_whole_word(text, at, at + len(key)):
         at = text.find(key, edges.after(at))
@@ -184,7 +203,7 @@ def find_whole_word(key: str, text: str, edges: WordStarts) -> int:
 
 
 def find_ascii_word(key: str, text: str) -> int:
-    """Return the first index of `key` without a part of an ASCII word on either side, or -1."""
+    """Return the first index of `key` that no ASCII word character adjoins, or -1."""
     at = text.find(key)
     while at >= 0:
         end = at + len(key)
@@ -205,7 +224,7 @@ _UNSEEN: Final = ("Mn", "Me", "Cf", "Cc", "Co", "Cn", "Cs")
 _KEPT: Final = "\n\t"
 _APOSTROPHE: Final = re.compile(r"(?<=\w)['\u2019`](?=\w)")
 
-# Small letters of the Cyrillic, Greek and phonetic alphabets that look like one of ours.
+# Maps lower-case Cyrillic, Greek and phonetic letters to the Latin letters they look like.
 _LOOK_ALIKES: Final = dict(
     zip(
         "\u0430\u0435\u043e\u0440\u0441\u0443\u0445\u0456\u0458\u0455\u0501\u04bb"
@@ -216,7 +235,8 @@ _LOOK_ALIKES: Final = dict(
         strict=True,
     )
 )
-# Letters of flags, in circles, in squares, and the invisible ones for the region of a flag.
+# Maps the letters of flags, letters in circles and squares, and the invisible letters for the
+# region of a flag to ASCII letters.
 _IN_BOXES: Final = {
     chr(first + place): letter
     for first in (0x1F1E6, 0x1F150, 0x1F170, 0x1F130, 0xE0041, 0xE0061)
@@ -235,13 +255,16 @@ _NAMED: Final = re.compile(
     r"LATIN (?:LETTER )?(?:SMALL |CAPITAL |LETTER |TURNED |REVERSED |INVERTED |SIDEWAYS |OPEN "
     r"|SCRIPT |INSULAR |DOTLESS |CLOSED |BARRED |BOTTOM HALF |TOP HALF )*([A-Z])(?: WITH .*)?"
 )
-# Blocks of Latin letters in other forms, which Unicode does not decompose.
+# Unicode blocks with variants of Latin letters, which normalisation does not decompose.
 _BLOCKS: Final = ((0x00C0, 0x0250), (0x0250, 0x02B0), (0x1D00, 0x1DC0), (0x2C60, 0x2C80))
 _MORE_BLOCKS: Final = ((0xA720, 0xA800), (0xAB30, 0xAB70))
 
 
 def fold_letters(text: str) -> str:
-    """Return a text for comparison: one case, no accents, no invisible signs, Latin look-alikes."""
+    """Return a text for comparison.
+
+    It has one letter case, no accents, no invisible signs, and Latin letters for look-alikes.
+    """
     if text.isascii():
         plain = "".join(one for one in text if one.isprintable() or one in _KEPT).casefold()
         return _APOSTROPHE.sub("", plain)
@@ -258,13 +281,13 @@ def fold_letters(text: str) -> str:
 
 @lru_cache(maxsize=1)
 def _boxes() -> dict[int, str]:
-    """Return letters for signs that the normalisation would drop or spell out."""
+    """Return ASCII letters for signs that the normalisation would drop or replace with words."""
     return {ord(one): letter for one, letter in (_IN_BOXES | _BRAILLE).items()}
 
 
 @lru_cache(maxsize=1)
 def _letters() -> dict[int, str]:
-    """Return the letter for each sign that is a form of it."""
+    """Return the ASCII letter for each character that is a variant of it."""
     named = {
         code: found[1].lower()
         for first, end in (*_BLOCKS, *_MORE_BLOCKS)
@@ -275,5 +298,5 @@ def _letters() -> dict[int, str]:
 
 
 def _digit(one: str) -> str:
-    """Return a digit of any script as an ASCII digit, and other characters unchanged."""
+    """Return a digit of any script as an ASCII digit; return other characters unchanged."""
     return one if one.isascii() or not one.isdecimal() else str(unicodedata.decimal(one))
