@@ -1,1 +1,1 @@
-"""Foreign data: strict JSON and YAML, and the limits that stop a hostile file first."""
+"""Foreign data: parsers for strict JSON and YAML, with limits that stop hostile files early."""

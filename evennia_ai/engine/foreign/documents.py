@@ -1,9 +1,9 @@
-"""Foreign documents: the text of a file becomes plain values, read as strict JSON or safe YAML.
+"""Foreign documents: parse a file's text to plain values, as strict JSON or safe YAML.
 
-Everything that other readers accept silently is refused: duplicate keys, NaN and infinity, endless
-nesting, lone surrogates, and YAML aliases, with which a small file can become a huge one. Accepted
-values are plain JSON values, nested at most `MAX_NESTING` deep, with finite numbers of ordinary
-size. A long reading reports its progress: its current task and how much of it is done.
+Things that other parsers accept silently are refused: duplicate keys, NaN and infinity, unlimited
+nesting, lone surrogates, and YAML aliases, with which a small file can expand to a huge one.
+Accepted values are plain JSON values, nested at most `MAX_NESTING` deep, with finite numbers of
+ordinary size. Slow parsers report their progress: the current task and how much of it is done.
 """
 
 import json
@@ -24,14 +24,15 @@ MAX_NESTING: Final = 64
 MAX_NUMBER: Final = 2**63
 MAX_TEXT: Final = 20_000_000
 MAX_ENTRIES: Final = 100_000
-"""Entries of a lorebook, in its own file or in a card."""
+"""The maximum number of entries of a lorebook, in its own file or in a card."""
 MAX_LINE: Final = 300
 MAX_NOTICES: Final = 20
-# Duplicate members that are named. Further ones are only counted.
+# The maximum number of duplicate members that are named; further ones are only counted.
 MAX_DUPLICATES: Final = 10
 
 _Item = TypeVar("_Item")
-# Only the first wrong item of a list is reported: a million errors would take a gigabyte.
+# Only the first wrong item of a list is reported, because a million errors would take a gigabyte of
+# memory.
 ListOf = Annotated[list[_Item], Field(fail_fast=True)]
 
 _LONE_SURROGATE: Final = re.compile("[\ud800-\udfff]")
@@ -41,7 +42,7 @@ _NESTED: Final = (dict, list)
 
 
 def parse_json(text: str, *, kind: str, where: str) -> tuple[Any, tuple[str, ...]]:
-    """Parse strict JSON. Returns the value and a notice for each duplicate member.
+    """Parse strict JSON, and return the value and a notice for each duplicate member.
 
     Args:
         text: The JSON text.
@@ -49,7 +50,8 @@ def parse_json(text: str, *, kind: str, where: str) -> tuple[Any, tuple[str, ...
         where: The name of the file for errors.
 
     Raises:
-        FormatError: It is not JSON or exceeds a limit. Names line and column where possible.
+        FormatError: The text is not JSON or exceeds a limit. The message names line and column if
+            possible.
     """
     if len(text) > MAX_TEXT:
         raise FormatError(kind, f"{where}: more than {MAX_TEXT} characters; make it smaller")
@@ -68,19 +70,20 @@ def parse_json(text: str, *, kind: str, where: str) -> tuple[Any, tuple[str, ...
         raise FormatError(kind, _too_deep(where)) from error
     except ValueError as error:  # NaN, Infinity, or a number with thousands of digits
         raise FormatError(kind, f"{where}: no valid JSON ({one_line(str(error))})") from error
-    _check_levels(value, distinct=list, kind=kind, where=where)  # JSON has no shared values
+    # parsed JSON has no shared lists or objects, so none can be skipped
+    _check_levels(value, distinct=list, kind=kind, where=where)
     return value, duplicates.notices()
 
 
 class _Duplicates:
-    """Members that are there twice in one object: some names, and the number of the others."""
+    """Members that occur twice in one object: the first names, and the number of the others."""
 
     def __init__(self) -> None:
         self._names: dict[str, None] = {}
         self._others = 0
 
     def make_object(self, pairs: list[tuple[str, Any]]) -> dict[str, Any]:
-        """Return the object of these members, with the last value of each name."""
+        """Return an object with these members; of members with the same name the last counts."""
         made = dict(pairs)
         if len(made) != len(pairs):
             times = Counter(name for name, _ in pairs)
@@ -94,7 +97,7 @@ class _Duplicates:
         return made
 
     def notices(self) -> tuple[str, ...]:
-        """Return a notice for each name, and one for the others."""
+        """Return a notice for each recorded name, and one notice with the number of the others."""
         named = [
             f"member '{one_line(name)}' is there twice; the last counts" for name in self._names
         ]
@@ -105,8 +108,8 @@ class _Duplicates:
 def check_plain(value: Any, *, kind: str, where: str) -> None:
     """Raise FormatError if a value is not made of JSON types within the limits.
 
-    Shared lists and objects are checked once per depth, so a file of aliases costs no more than its
-    length. A value that contains itself is too deep.
+    Shared lists and objects are checked once per depth, so the check of a file with aliases takes
+    no more time than its length suggests. A value that contains itself is nested too deeply.
     """
     _check_levels(value, distinct=_each_once, kind=kind, where=where)
 
@@ -114,7 +117,10 @@ def check_plain(value: Any, *, kind: str, where: str) -> None:
 def _check_levels(
     value: Any, *, distinct: Callable[[list[Any]], list[Any]], kind: str, where: str
 ) -> None:
-    """Check a value level by level. `distinct` picks the lists and objects to look into."""
+    """Check a value level by level.
+
+    `distinct` selects, on each level, the lists and objects whose content is checked.
+    """
     nested = _checked([value], kind=kind, where=where)
     for _ in range(MAX_NESTING):
         items = (_inside(each, kind=kind, where=where) for each in distinct(nested))
@@ -124,10 +130,15 @@ def _check_levels(
 
 
 def _checked(items: Iterable[Any], *, kind: str, where: str) -> list[Any]:
-    """Return the lists and objects among the items. Raises FormatError for a wrong item."""
+    """Return the lists and objects among the items.
+
+    Raises:
+        FormatError: An item is not an allowed value.
+    """
     nested: list[Any] = []
     for item in items:
-        if isinstance(item, str) and item.isascii():  # most are
+        # a shortcut, because most items are ASCII strings
+        if isinstance(item, str) and item.isascii():
             continue
         if isinstance(item, _NESTED):
             nested.append(item)
@@ -141,15 +152,19 @@ def _each_once(nested: list[Any]) -> list[Any]:
 
 
 def one_line(text: str) -> str:
-    """Return a text for a message: without control characters, at most `MAX_LINE` characters."""
-    if len(text) <= MAX_LINE and text.isascii() and text.isprintable():  # most are
+    """Return a text for a message, without control characters and at most `MAX_LINE` long."""
+    # a shortcut, because most texts are short ASCII
+    if len(text) <= MAX_LINE and text.isascii() and text.isprintable():
         return text
     shown = _CONTROL.sub(" ", _LONE_SURROGATE.sub("?", text))
     return shown if len(shown) <= MAX_LINE else shown[: MAX_LINE - 3] + "..."
 
 
 class Finding(NamedTuple):
-    """A finding of a lint. It is an error if content of the file is lost or can never work."""
+    """A finding of a lint.
+
+    It is an error if some content of the file is lost or can never work.
+    """
 
     text: str
     is_error: bool = False
@@ -158,20 +173,20 @@ class Finding(NamedTuple):
         return self.text
 
 
-# Phrases in notices of readers that mean that content of a file is lost.
+# Phrases by which a reader's notice says that content of a file is lost.
 _LOSSES: Final = ("it is ignored", "left out", "never active", "cannot be read", "there twice")
 
 
 def is_loss(notice: str) -> bool:
     """True if a reader's notice says that content of the file is lost.
 
-    Unknown decorators are no loss: they are for other programs (Card V3).
+    Unknown decorators are not a loss, because they are meant for other programs (Card V3).
     """
     return "@@" not in notice and any(words in notice for words in _LOSSES)
 
 
 def limit_notices(notices: Iterable[str]) -> tuple[str, ...]:
-    """Return at most `MAX_NOTICES` different notices and a count of the others."""
+    """Return at most `MAX_NOTICES` different notices, and a notice that counts the others."""
     once = list(dict.fromkeys(notices))
     more = len(once) - MAX_NOTICES
     return tuple(once[:MAX_NOTICES]) + ((f"and {more} more like these",) if more > 0 else ())
@@ -207,16 +222,16 @@ def _too_deep(where: str) -> str:
     return f"{where}: nested more than {MAX_NESTING} deep; make it flatter"
 
 
-# Line ends that YAML folds into blanks unless they are written as escapes.
+# Matches line ends that YAML turns into blanks unless they are escaped.
 _ODD_LINE_ENDS: Final = re.compile("[\r\x85\u2028\u2029]")
 _BOOLEAN: Final = re.compile(r"(?:true|True|TRUE|false|False|FALSE)$")
 
 
 def read_yaml(text: str, *, kind: str, where: str) -> Any:
-    """Return the value of one safe YAML document.
+    """Parse one document of safe YAML.
 
     Raises:
-        FormatError: It is not YAML, or a value is not allowed.
+        FormatError: The text is not YAML, or a value is not allowed.
     """
     import yaml
 
@@ -226,14 +241,18 @@ def read_yaml(text: str, *, kind: str, where: str) -> Any:
         raise FormatError(kind, f"{where}: is no YAML: {_in_one_line(error)}") from error
     except RecursionError as error:
         raise FormatError(kind, f"{where}: is nested too deeply; make it flatter") from error
-    except (ValueError, ArithmeticError) as error:  # a number that Python does not make
+    # Python refuses a number, such as one with thousands of digits
+    except (ValueError, ArithmeticError) as error:
         raise FormatError(kind, f"{where}: is no YAML: {error}") from error
     check_plain(values, kind=kind, where=where)
     return values
 
 
 def write_yaml(values: dict[str, Any]) -> str:
-    """Return plain values as YAML for people, from which `read_yaml` reads the same values."""
+    """Write plain values as YAML that people can read.
+
+    `read_yaml` reads the same values from the text.
+    """
     import yaml
 
     return str(
@@ -243,7 +262,7 @@ def write_yaml(values: dict[str, Any]) -> str:
 
 @cache
 def _dumper() -> Any:
-    """Return a SafeDumper that keeps every line end."""
+    """Return a SafeDumper subclass that preserves every line end."""
     import yaml
 
     class Dumper(yaml.SafeDumper):
@@ -259,9 +278,10 @@ def _dumper() -> Any:
 
 @cache
 def _strict_loader() -> Any:
-    """Return a SafeLoader that refuses aliases and duplicate keys.
+    """Return a SafeLoader subclass that refuses aliases and duplicate keys.
 
-    Dates stay text, and so do `no`, `off` and similar words. Only `true` and `false` are booleans.
+    Dates are loaded as text, and so are `no`, `off` and similar words. Only `true` and `false` are
+    booleans.
     """
     import yaml
 
@@ -305,12 +325,12 @@ MAX_BYTES: Final = 32 * 1024 * 1024
 
 
 def read_document(path: Path, *, kind: str) -> Any:
-    """Read a `.json` file, or any other file as YAML.
+    """Read a `.json` file as JSON, or any other file as YAML.
 
     `kind` is the expected kind of the file for errors: "scenario", "card", "book".
 
     Raises:
-        FormatError: The file cannot be read or is neither.
+        FormatError: The file cannot be read, or has the wrong format.
     """
     text = read_text(path, kind=kind)
     if path.suffix.lower() == ".json":
@@ -319,9 +339,14 @@ def read_document(path: Path, *, kind: str) -> Any:
 
 
 def read_bytes(path: Path, *, kind: str) -> bytes:
-    """Read the bytes of a file. Raises FormatError if it is too large or cannot be read."""
+    """Read the bytes of a file.
+
+    Raises:
+        FormatError: The file is too large or cannot be read.
+    """
     try:
-        with path.open("rb") as file:  # a device has no size and may have no end
+        # read only up to the limit, because a device reports no size and may never end
+        with path.open("rb") as file:
             content = file.read(MAX_BYTES + 1)
     except (OSError, ValueError) as error:
         reason = (error.strerror if isinstance(error, OSError) else None) or str(error)
@@ -337,7 +362,11 @@ def read_text(path: Path, *, kind: str) -> str:
 
 
 def decode_text(data: bytes, *, kind: str, where: str) -> str:
-    """Decode bytes as UTF-8. Raises FormatError if they are not."""
+    """Decode bytes as UTF-8.
+
+    Raises:
+        FormatError: The bytes are not UTF-8.
+    """
     try:
         return data.decode("utf-8-sig")
     except UnicodeDecodeError as error:
@@ -345,16 +374,21 @@ def decode_text(data: bytes, *, kind: str, where: str) -> str:
 
 
 def read_json(text: str, *, kind: str, where: str) -> Any:
-    """Return the value of strict JSON. Raises FormatError also for a duplicate member."""
+    """Parse strict JSON in which a duplicate member is an error.
+
+    Raises:
+        FormatError: The text is not JSON, or has a duplicate member.
+    """
     values, duplicates = parse_json(text, kind=kind, where=where)
     if duplicates:
         raise FormatError(kind, f"{where}: {duplicates[0].partition(';')[0]}; leave one out")
     return values
 
 
-# Called with the current task ("assets"), the number done, and the total.
+# A function that displays progress. Its arguments are the current task ("assets"), the number of
+# steps done, and the total number of steps.
 Progress = Callable[[str, int, int], None]
 
 
 def ignore_progress(what: str, done: int, total: int) -> None:
-    """Do nothing: a progress function for callers without a display."""
+    """Ignore progress. Callers without a display pass this function."""

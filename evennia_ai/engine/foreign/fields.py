@@ -1,8 +1,8 @@
 """Fields of foreign values, declared once, on the dataclass that they become.
 
-The type and the bounds of a field say which values it may have (`Annotated[int, Field(ge=1)]`). If
-they cannot say it in words, `Must` does. `read_fields` builds a dataclass from a mapping that
-somebody wrote. Values made and changed inside the package are not checked again.
+The type and the bounds of a field define its allowed values (`Annotated[int, Field(ge=1)]`). `Must`
+adds a requirement, or a description in words. `read_fields` builds a dataclass from a mapping that
+a person wrote. Values that the package itself creates or changes are not checked again.
 """
 
 import re
@@ -46,10 +46,10 @@ from evennia_ai.engine.errors import FormatError
 from evennia_ai.engine.foreign.documents import one_line
 
 UNBOUNDED: Final = 10**9
-"""A number that nobody reaches. As a bound it is not mentioned."""
+"""A number that is never reached. Messages do not mention it if it is a bound."""
 
 Count = Annotated[int, Field(ge=0, le=2**31 - 1)]
-"""A number of things, which every database stores."""
+"""A number of things, small enough for every database to store it."""
 
 _STRICT: Final = ConfigDict(strict=True, allow_inf_nan=False, arbitrary_types_allowed=True)
 _REFUSED: Final = "refused"
@@ -60,12 +60,12 @@ _Model = TypeVar("_Model", bound=BaseModel)
 
 @dataclass(frozen=True, slots=True)
 class Must:
-    """A requirement on a field beyond its type, or its type and bounds in words."""
+    """A requirement on a field beyond its type, or its type and bounds described in words."""
 
     wanted: str
-    """Completes the sentence "it must be ..."."""
+    """The text that completes the sentence "it must be ..."."""
     holds: Callable[[Any], bool] | None = None
-    """True for allowed values; None if type and bounds are enough."""
+    """A function that is true for allowed values; None if the type and bounds are enough."""
 
     def __get_pydantic_core_schema__(
         self, source: Any, handler: GetCoreSchemaHandler
@@ -82,14 +82,14 @@ class Must:
 def plain_form(
     form: Callable[[], Any], *, written: Callable[[Any], Any], made: Callable[[Any], Any]
 ) -> Any:
-    """Return the hook with which pydantic writes and reads a class that is no plain dataclass.
+    """Return the hook with which pydantic reads and writes a class that is not a plain dataclass.
 
-    Assign it to `__get_pydantic_core_schema__` in the body of the class.
+    Assign the hook to `__get_pydantic_core_schema__` in the body of the class.
 
     Args:
-        form: Returns the type of the written value. Called when the class exists.
+        form: Returns the type of the written value. It is called when the class exists.
         written: Returns the written value of an instance.
-        made: Returns the instance of a written value.
+        made: Returns the instance for a written value.
     """
 
     def schema(cls: type, source: Any, handler: GetCoreSchemaHandler) -> CoreSchema:
@@ -101,26 +101,32 @@ def plain_form(
 
 
 def custom_error(problem: str) -> PydanticCustomError:
-    """Return an error with which a validator reports a problem in its own words."""
+    """Return an error with which a pydantic validator reports a problem in its own words."""
     return PydanticCustomError(_REFUSED, "{problem}", {"problem": problem})
 
 
 def error_words(error: ErrorDetails, *, shows_value: bool = False) -> str:
-    """Return a problem with "must be", and the value unless a validator wrote the whole text."""
+    """Return a sentence part with "must be" that describes a problem.
+
+    The value is included if `shows_value` is set, unless a validator wrote the whole text.
+    """
     words = error["msg"].removeprefix("Value error, ").replace("Input should be", "must be")
     is_ours = error["type"] in (_REFUSED, "value_error")
     return f"{words}, not {error['input']!r}" if shows_value and not is_ours else words
 
 
 def list_problems(error: ValidationError) -> list[tuple[str, str]]:
-    """Return each wrong place, "" for the whole value, and the problem in pydantic's words."""
+    """Return for each error the path of the value and the problem in pydantic's words.
+
+    The path is "" for the whole value.
+    """
     return [
         (".".join(str(step)[:80] for step in one["loc"]), one["msg"].removeprefix("Value error, "))
         for one in error.errors(include_url=False, include_input=False, include_context=False)
     ]
 
 
-# pydantic's error type -> the requirement in our words.
+# The requirement in our own words, by pydantic's error type.
 _WANTED: Final = {
     "bool_type": "must be true or false",
     "dataclass_type": "must be an object",
@@ -140,14 +146,14 @@ _WANTED: Final = {
 
 
 def to_format_error(error: ValidationError, *, kind: str, where: str) -> FormatError:
-    """Return the first finding of pydantic as an error of one line that names the path."""
+    """Convert pydantic's first error to a FormatError with one line that names the path."""
     found = error.errors(include_url=False, include_input=False)[0]
     path, wanted = place_and_problem(found)
     return FormatError(kind, f"{where}{path}: {wanted}", path=found["loc"], problem=wanted)
 
 
 def place_and_problem(found: ErrorDetails) -> tuple[str, str]:
-    """Return the path of a finding of pydantic (`.tags[0]`) and the requirement there."""
+    """Return the path of a pydantic error (such as `.tags[0]`) and the requirement there."""
     path = "".join(f"[{step}]" if isinstance(step, int) else f".{step}" for step in found["loc"])
     words = found["msg"].removeprefix("Value error, ").replace("Input should be", "must be")
     words = words.replace("String should", "must")
@@ -157,8 +163,8 @@ def place_and_problem(found: ErrorDetails) -> tuple[str, str]:
 def read_leniently(form: type[_Model], given: Mapping[str, Any]) -> tuple[_Model, dict[str, str]]:
     """Read an object field by field, leaving out each field that cannot be read.
 
-    Every field of `form` must have a default. Returns the value, and by name a sentence about each
-    member that was left out ("comment must be text: it is ignored").
+    Every field of `form` must have a default. Returns the value, and by member name a sentence
+    about each member that was left out ("comment must be text: it is ignored").
     """
     try:
         return form.model_validate(given), {}
@@ -170,7 +176,8 @@ def read_leniently(form: type[_Model], given: Mapping[str, Any]) -> tuple[_Model
         path, wanted = place_and_problem(one)
         problems.setdefault(name, f"{path.lstrip('.')} {wanted}: it is ignored")
     rest = {name: value for name, value in given.items() if name not in problems}
-    read, more = read_leniently(form, rest)  # a field may be there in another spelling too
+    # read again: without the wrong member, another spelling of the field may be found
+    read, more = read_leniently(form, rest)
     return read, {**problems, **more}
 
 
@@ -181,9 +188,9 @@ def suggest_name(wanted: object, known: Iterable[str]) -> str:
 
 
 def strict_model(form: type) -> type[BaseModel]:
-    """Return the strict model that checks a mapping before it becomes a dataclass.
+    """Return the strict pydantic model that checks a mapping before it becomes a dataclass.
 
-    A field that is a dataclass is flattened: its fields are written next to the others.
+    A field that is itself a dataclass is flattened: its fields are read from the same mapping.
     """
     return _model(form, "forbid")
 
@@ -199,7 +206,10 @@ def _model(form: Hashable, extra: Literal["forbid", "ignore"]) -> type[BaseModel
 
 
 def _flat(form: Any) -> Iterator[tuple[str, tuple[Any, Any]]]:
-    """Yield the type and the default of each field by its name."""
+    """Yield the type and the default of each field by its name.
+
+    Fields of nested dataclasses are included.
+    """
     hints = get_type_hints(form, include_extras=True)
     for one in fields(form):
         hint = hints[one.name]
@@ -209,14 +219,15 @@ def _flat(form: Any) -> Iterator[tuple[str, tuple[Any, Any]]]:
         default = ... if one.default is MISSING else one.default
         if one.default_factory is not MISSING:
             default = one.default_factory()
-        if hasattr(BaseModel, one.name):  # such as `schema`: it has the name as an alias
+        # a name such as `schema` is taken by BaseModel, so the field has it as an alias
+        if hasattr(BaseModel, one.name):
             yield f"{one.name}_", (Annotated[hint, Field(alias=one.name)], default)
         else:
             yield one.name, (hint, default)
 
 
 def build_dataclass(form: type[_Form], values: Mapping[str, Any]) -> _Form:
-    """Build a dataclass from checked values, including its flattened dataclasses."""
+    """Build a dataclass from checked values, including the nested dataclasses."""
     inner = _inner(cast(Hashable, form))
     if not inner:
         return form(**values)
@@ -232,14 +243,14 @@ def _named_in(form: Any, values: Mapping[str, Any]) -> dict[str, Any]:
 
 @cache
 def _inner(form: Hashable) -> dict[str, type]:
-    """Return the flattened fields by name."""
+    """Return the types of the nested dataclasses by field name."""
     hints = get_type_hints(form, include_extras=True)
     kinds = {name: kind for name, kind in hints.items() if isinstance(kind, type)}
     return {name: kind for name, kind in kinds.items() if is_dataclass(kind)}
 
 
 def describe_field(field: FieldInfo) -> str:
-    """Return the requirement on a field, to complete "it must be ..."."""
+    """Return the requirement on a field as the end of the sentence "it must be ..."."""
     for rule in reversed(field.metadata):
         if isinstance(rule, Must):
             return rule.wanted
@@ -253,7 +264,7 @@ def describe_field(field: FieldInfo) -> str:
 
 
 def describe_in_data(field: FieldInfo, value: object) -> str:
-    """Return the requirement on a field in the notation of authors' files: `true`, not True."""
+    """Return the requirement on a field in the notation of data files: `true` instead of True."""
     for rule in reversed(field.metadata):
         if isinstance(rule, Must):
             return rule.wanted
@@ -276,10 +287,10 @@ Values = tuple[object, ...]
 
 
 def field_checker(form: type) -> tuple[Callable[[Any], Values], Callable[[Values], bool]]:
-    """Return a function for the values of a dataclass, and one that checks them.
+    """Return a function that gets the field values of a dataclass, and one that checks them.
 
-    The check runs for every instance, so it takes one tuple: pydantic needs twice as long field by
-    field.
+    The check runs for every new instance. It validates all values as one tuple, because pydantic
+    takes twice as long field by field.
     """
     hints = get_type_hints(form, include_extras=True)
     names = [one.name for one in fields(form)]
@@ -289,7 +300,7 @@ def field_checker(form: type) -> tuple[Callable[[Any], Values], Callable[[Values
 
 
 def find_wrong_field(value: object) -> tuple[str, str] | None:
-    """Return the first field of a dataclass with a wrong value, and the requirement on it."""
+    """Return the name of the first field with a wrong value, and the requirement on it."""
     made = _model(cast(Hashable, type(value)), "ignore")
     try:
         made.model_validate(value, from_attributes=True)
@@ -300,12 +311,12 @@ def find_wrong_field(value: object) -> tuple[str, str] | None:
 
 
 def list_names(_: object, known: Iterable[str]) -> str:
-    """Return all known names, as the end of a sentence."""
+    """Return the end of a sentence that lists all known names."""
     return f"; there are {', '.join(known)}"
 
 
 def suggest_or_list(wanted: object, known: Iterable[str]) -> str:
-    """Return the similar known name, or all known names."""
+    """Return the end of a sentence with a similar known name, or with all known names."""
     return suggest_name(wanted, known) or list_names(wanted, known)
 
 
@@ -317,17 +328,17 @@ def read_fields(
     what: str = "rule ",
     hint: Callable[[object, Iterable[str]], str] = suggest_name,
 ) -> _Form:
-    """Build a dataclass from a mapping that somebody wrote. Missing fields keep their defaults.
+    """Build a dataclass from a mapping that a person wrote. Missing fields keep their defaults.
 
     Args:
         form: The dataclass.
         given: The mapping.
-        where: Its name for errors.
+        where: The name of the mapping for errors.
         what: The word for a field in errors.
         hint: Returns the end of the error about an unknown field.
 
     Raises:
-        FormatError: Names the first wrong field in the order of the mapping.
+        FormatError: A field is wrong. The message names the first one in the mapping.
     """
     if not isinstance(given, Mapping):
         raise FormatError("setting", f"{where}: must be a dictionary")
@@ -354,14 +365,14 @@ def read_fields(
 def check_settings(
     form: type, data: object, *, kind: str, where: str, but: Iterable[str] = ()
 ) -> dict[str, Any]:
-    """Check the fields of `form` in a mapping, and return them unchanged.
+    """Check the settings in a mapping against the fields of `form`, and return them unchanged.
 
     Args:
-        form: The dataclass with the settings.
+        form: The dataclass that declares the settings.
         data: The mapping.
         kind: The kind of the file for errors.
-        where: Its name for errors.
-        but: Fields that it may not name.
+        where: The name of the mapping for errors.
+        but: Fields of `form` that the mapping may not set.
 
     Raises:
         FormatError: A setting is unknown or has a wrong value.
