@@ -24,9 +24,9 @@ from evennia_ai.engine.memory.memories import DIGITS, Memory, word_weight
 from evennia_ai.engine.text.word_forms import Languages
 
 NEIGHBOUR_HOURS: Final = 6.0
-"""The hours of the game within which two memories count as learnt together.
+"""The maximum distance of memories that count as learnt together, in hours of the game.
 
-They must also have the same place.
+Such memories must also have the same place.
 """
 
 UNRELATED: Final = 0.1

@@ -26,7 +26,7 @@ RUN_LINES: Final = 3
 MOST_COMPARED: Final = 1024
 """The number of messages whose words are cached.
 
-It is enough for the newest few messages of each conversation.
+This is enough for the newest few messages of each conversation.
 """
 
 

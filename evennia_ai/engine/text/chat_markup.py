@@ -27,7 +27,7 @@ OTHER_ROLES_IN_LINE: Final = ("USER", "HUMAN", "SYSTEM", "DEVELOPER", "GPT4 Corr
 OWN_ROLES_IN_LINE: Final = ("ASSISTANT", "GPT4 Correct Assistant")
 """Role labels that also count in the middle of a line, in exactly this case.
 
-They come from Vicuna's template.
+Vicuna's chat template uses these labels.
 """
 
 OTHER_HEADINGS: Final = ("instruction", "input")

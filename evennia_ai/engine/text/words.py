@@ -261,9 +261,10 @@ _MORE_BLOCKS: Final = ((0xA720, 0xA800), (0xAB30, 0xAB70))
 
 
 def fold_letters(text: str) -> str:
-    """Return a text for comparison.
+    """Return a text in a form for comparison by letters.
 
-    It has one letter case, no accents, no invisible signs, and Latin letters for look-alikes.
+    The result has one letter case, no accents, no invisible signs, and Latin letters for
+    look-alikes.
     """
     if text.isascii():
         plain = "".join(one for one in text if one.isprintable() or one in _KEPT).casefold()

@@ -249,7 +249,8 @@ def build_archive(files: Iterable[tuple[str, bytes]]) -> bytes:
     made = BytesIO()
     with zipfile.ZipFile(made, "w") as archive:
         for name, content in files:
-            info = zipfile.ZipInfo(name)  # its date is always 1980, so equal files give equal bytes
+            # ZipInfo's default date is always 1980, so equal files give equal bytes
+            info = zipfile.ZipInfo(name)
             # the same values on every system: made by Unix, file mode 0644
             info.create_system, info.external_attr = 3, 0o644 << 16
             # Highly compressible content is stored without compression, because readers would take

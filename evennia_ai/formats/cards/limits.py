@@ -95,8 +95,8 @@ def check_text(text: str, *, limits: CardLimits) -> None:
     """
     for limit, marks in (("values", ",:["), ("objects", "{")):
         most = getattr(limits, limit)
-        # Count all characters first, also those inside strings: this is fast, and nearly every file
-        # passes. Only the others need the slow count outside strings.
+        # Count all characters first, including those inside strings: this is fast, and nearly every
+        # text passes. Only a text that does not pass needs the slow count outside strings.
         if _count(text, marks) > most and _has_more_outside_strings(text, marks, most=most):
             refuse(f"has more {limit}", limit=limit, most=most)
 

@@ -398,8 +398,8 @@ def _risu_entry(raw: Mapping[str, Any]) -> _TranslatedEntry:
     second = _risu_keys(entry.secondkey, uses_patterns=uses_patterns) if entry.selective else []
     unwanted, logic = head.said.get("not_all"), None
     if not second and unwanted is not None:
-        # Secondary keys with the logic "not all" express that one of these keys must be missing.
-        # They are free for this only if the entry has no other secondary keys.
+        # A line that names keys of which one must be missing becomes secondary keys with the logic
+        # "not all". This is possible only if the entry has no other secondary keys.
         second = [delimited(key) for key in unwanted] if uses_patterns else unwanted
         logic = _NOT_ALL
     chance = entry.activation_percent
@@ -509,7 +509,8 @@ def _counting_line(chain: Sequence[str]) -> tuple[str, str, Any] | None:
     """
     lines = [stripped for line in chain if (stripped := line.strip(BLANK_CHARACTERS))]
     if lines and lines[0].startswith("@@@"):
-        lines = lines[1:]  # a chain that begins with a fallback: there is no line that it replaces
+        # the chain begins with a fallback, but there is no line that it could replace
+        lines = lines[1:]
     for line in lines:
         found = _RISU_LINE.fullmatch(line)
         if found and found[1] in _RISU_FIELDS:

@@ -140,7 +140,7 @@ class Preset:
 
     name: str
     prompts: tuple[PresetPrompt, ...]
-    """The prompts in the order of the file, then those of SillyTavern's own that the file lacks."""
+    """The prompts in the order of the file, then SillyTavern's own prompts that the file lacks."""
     order: tuple[OrderItem, ...]
     """The order that SillyTavern uses, without items for unknown prompts."""
     texts: Mapping[str, str] = field(default_factory=lambda: TEXT_DEFAULTS)

@@ -87,7 +87,7 @@ def component_set(
     settings: Sequence[PromptComponent],
     card: Sequence[PromptComponent],
 ) -> tuple[PromptComponent, ...]:
-    """Combine the listed components of a scenario with those of settings, card and engine.
+    """Combine the listed components of a scenario with the settings', the card's and the engine's.
 
     A listed component replaces the card's component with the same key.
 

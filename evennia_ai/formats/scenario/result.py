@@ -171,10 +171,10 @@ def _notes(turn: ComposedTurn) -> list[dict[str, Any]]:
 def _note_text(
     origins: AbstractSet[str], pieces: Sequence[Fragment], staying: Iterable[Message]
 ) -> str:
-    """Return the joined text of these origins.
+    """Return the joined text of these origins in the prompt.
 
-    If the prompt has no such text, return that of a message of theirs that stays in the history,
-    else "". Other texts in the same message are not included.
+    If there is none, return the text of their message that stays in the history, else "". Other
+    texts in the same message are not included.
     """
     found = [piece for piece in pieces if piece.claim.origin in origins]
     if found and (joint := found[0].claim.shared) is not None:

@@ -62,7 +62,7 @@ _HOLDERS: Final[Mapping[str, SourceName]] = MappingProxyType(
 
 
 def facts_of(card: Card | None, *, given: Facts) -> Facts:
-    """Return the facts of a scenario: the given ones win over those of the card."""
+    """Return the facts of a scenario: the card's facts, overridden by the given facts."""
     known: dict[str, Fact] = {GENERATION_KIND: NORMAL}
     if card is not None:
         known |= {CHARACTER_NAME: card.name, CHARACTER_TAGS: card.tags}

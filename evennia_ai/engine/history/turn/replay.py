@@ -119,7 +119,8 @@ def turn_report(manifest: TurnManifest, records: Iterable[Record]) -> Report:
 def _all_verdicts(manifest: TurnManifest) -> tuple[Verdict, ...]:
     """Return all verdicts of a turn.
 
-    Verdicts on silent entries, which are stored in groups, follow those of the stage "activate".
+    The verdicts on silent entries, which are stored in groups, follow the other verdicts of the
+    stage "activate".
     """
     own = [verdict for verdict in manifest.verdicts if verdict.stage == "activate"]
     judged = {verdict.item for verdict in own}

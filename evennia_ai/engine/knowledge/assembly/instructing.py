@@ -152,7 +152,7 @@ def gather_world_bible(rules: AssemblyRules, trace: Trace) -> Step[list[Page]]:
 def gather_core_instructions(
     task: LoreTask, plan: TaskPlan, rules: AssemblyRules, trace: Trace
 ) -> Step[list[Page]]:
-    """Fetch the pages that every task needs, then those of the task's type (step 5)."""
+    """Fetch the pages that every task needs, then the pages for the task's type (step 5)."""
     core = yield from _demanded(rules.core_instructions, trace)
     by_type = yield from _demanded(plan.task_type.instructions, trace)
     others = yield from _other_instructions(rules, trace)

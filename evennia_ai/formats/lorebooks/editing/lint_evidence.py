@@ -233,7 +233,7 @@ class _KeyHits:
     texts: Counter[int] = field(default_factory=Counter)
     """By key: the number of texts that contain the key."""
     own: dict[int, frozenset[int]] = field(default_factory=dict)
-    """By entry: those of its keys that its own text contains."""
+    """By entry: the entry's keys that the entry's own text contains."""
     fed_by: dict[int, set[int]] = field(default_factory=dict)
     """By key: up to two entries whose text contains the key and takes part in recursion."""
 
