@@ -406,7 +406,7 @@ def _number(bounds: Iterable[Any]) -> str:
 
 
 def _without_none(kind: Any) -> Any:
-    """Return `X` for `X | None`."""
+    """Return the type `X` if the given type is `X | None`."""
     kinds = [one for one in get_args(kind) if one is not NoneType]
     return kinds[0] if get_origin(kind) in (Union, UnionType) and len(kinds) == 1 else kind
 

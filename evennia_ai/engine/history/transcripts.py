@@ -58,18 +58,18 @@ def header_line(header: Header) -> str:
 
 
 def record_line(record: Record) -> str:
-    """Return the line of one record."""
+    """Return the transcript line of one record."""
     fields = {name: getattr(record, name) for name in ("place", *_RECORD)}
     return canonical_json({**fields, "meta": dict(record.meta)})
 
 
 def turn_line(turn: PortableTurn) -> str:
-    """Return the line of one turn."""
+    """Return the transcript line of one turn."""
     return canonical_json({"turn": turn.number, **turn.to_plain()})
 
 
 def lore_line(state: Mapping[str, Any]) -> str:
-    """Return the line with the state of lore."""
+    """Return the transcript line with the state of lore."""
     return canonical_json({"lore_state": dict(state)})
 
 
@@ -96,7 +96,7 @@ class TranscriptReader:
     """The numbers of the turns read so far."""
 
     def header(self, line: str | bytes) -> Header:
-        """Read the first line."""
+        """Parse the header in the first line."""
         values = self.line(line)
         if values.get("transcript") != FORMAT:
             self.refuse(f"this is not a transcript of format {FORMAT}")

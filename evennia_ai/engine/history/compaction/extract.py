@@ -63,7 +63,10 @@ def said_texts(plan: CompactionPlan, *, npc_name: str) -> Iterator[SaidText]:
 def quotable_messages(
     messages: Sequence[Message], *, npc_name: str, summaries: Collection[str] = ()
 ) -> Iterator[SaidText]:
-    """Yield the texts of messages. `summaries` are the record ids of earlier summaries."""
+    """Yield the texts of messages that a summary may quote.
+
+    `summaries` are the record ids of earlier summaries.
+    """
     tools = {call.id: call.name for message in messages for call in message.tool_calls}
     for message in messages:
         if not message.counted:
@@ -99,7 +102,7 @@ def normalize_line_breaks(text: str) -> str:
 
 
 def clean_text(text: str) -> str:
-    """Return the text without unreadable characters, with line feeds."""
+    """Return the text without unreadable characters, with line feeds as line breaks."""
     return UNREADABLE.sub("", normalize_line_breaks(text)).replace("\ufffd", "").strip()
 
 

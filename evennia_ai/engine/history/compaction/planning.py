@@ -107,7 +107,7 @@ class NoPlan:
 
 
 def tokens_from_cut(cut: int, history: History, counter: TokenCounter) -> int:
-    """Return the tokens of a history from the index at which prompts cut it."""
+    """Return the tokens of the part of a history that prompts include: from index `cut` on."""
     first = min(max(cut, history.earlier), history.stop)
     return history.tokens_from(first, counter=counter)
 

@@ -111,7 +111,7 @@ class Seals:
             raise ValueError("the meta has seals that the game never wrote") from error
 
     def sealing_record(self, number: int) -> Record | None:
-        """Return the record with the seal of this turn, or None."""
+        """Return the record that holds the seal of this turn, or None."""
         found = self._found.get(number)
         return None if found is None else found[1]
 

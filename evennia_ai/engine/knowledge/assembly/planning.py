@@ -199,7 +199,7 @@ _POSSESSIVE: Final = re.compile(r"['’]s?$")
 
 
 def names_in_task(task: str, rules: AssemblyRules) -> tuple[PageName, ...]:
-    """Return the names in a task: linked, quoted, or capitalised."""
+    """Return the page names in a task: text that is linked, quoted or capitalised."""
     # Words that are capitalised because they begin a sentence are not names. "The" is kept, because
     # it is part of many titles.
     words = (*rules.query_starters, *rules.generative_keywords, *(rules.stop_words - {"the"}))
