@@ -65,9 +65,8 @@ def _is_of_type(page: Page, key: str) -> bool:
 
 def _matches_tags(page: Page, said: str) -> bool:
     """True if the task names one of the page's tags, or the page has no tags besides its type."""
-    kind = page.meta.fields.get(
-        "type"
-    )  # authors also tag pages with their type, which must not count
+    # Authors also tag pages with their type. That tag does not restrict the tasks, so ignore it.
+    kind = page.meta.fields.get("type")
     special = [tag for tag in page.meta.tags if tag != kind]
     return not special or any(make_phrase(tag) in said for tag in special)
 
