@@ -3,7 +3,8 @@
 The game makes a request from what it gathered. Composing it needs no Django, Evennia or Twisted and
 no database, so another process can do it: the request travels there as JSON and gives the same
 prompt. The game writes the text about knowledge bases beforehand and sends it in the metadata.
-Records stay in the game, and only the game commits: a worker composes and asks.
+Records stay in the game. A worker composes the prompt and asks the model; only the game commits the
+turn.
 """
 
 from collections.abc import Sequence
@@ -28,7 +29,7 @@ VERSION: Final = 1
 _WRITE_AGAIN: Final = "write the request again with ai/request in the game"
 
 KB_META_PROMPT: Final = "kb_meta_prompt"
-"""The key of the block about knowledge bases, and of its field in the metadata."""
+"""The key of the block about knowledge bases, and the name of its field in the metadata."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -126,7 +127,8 @@ class ExecutionRequest:
             raise FormatError(KIND, f"{where}: {problem}; {_WRITE_AGAIN}") from error
         except FormatError:
             raise
-        except EvenniaAIError as error:  # a value that its own class refuses
+        # A class among the inputs refuses a value with its own error: report it as a format error.
+        except EvenniaAIError as error:
             raise FormatError(KIND, f"{where}: {error}; {_WRITE_AGAIN}") from error
         meta_prompt = sent.metadata.kb_meta_prompt
         if meta_prompt and not _has_place(sent.inputs):
@@ -174,7 +176,10 @@ def kb_meta_prompt_of(inputs: Inputs) -> str:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class _Metadata:
-    """The fields next to the inputs. A sender without knowledge bases leaves their field out."""
+    """The fields of a request besides its inputs.
+
+    A sender without knowledge bases leaves `kb_meta_prompt` out.
+    """
 
     npc_ref: str
     conversation: int
@@ -183,13 +188,13 @@ class _Metadata:
 
 
 class _Versioned(BaseModel):
-    """The version of a request. It is read first: another version may have other keys."""
+    """The version of a request, read before everything else: other versions may have other keys."""
 
     version: Any = None
 
 
 class _Sent(BaseModel):
-    """A request in the form that is sent.
+    """A request in the form in which it is sent as JSON.
 
     The dataclasses inside share this configuration: pydantic converts nothing and refuses unknown
     keys.
