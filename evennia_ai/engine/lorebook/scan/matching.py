@@ -163,7 +163,7 @@ class KeyTable:
         return known or self._search(text, steps)
 
     def scanned_in(self, text: str, *, steps: int = TEXT_STEPS) -> Scanned:
-        """Search a text without a speaker. A text that was searched before is not prepared twice."""
+        """Search a text without a speaker. A text that was searched before is not prepared."""
         known = self._known.get((text, 0)) if steps == TEXT_STEPS else None
         return known or self._search(searchable(text, fold=self.fold), steps)
 
