@@ -101,7 +101,7 @@ class _Conversation(NamedTuple):
 
 
 def compose(inputs: Inputs) -> Prompt:
-    """Compose the prompt for `inputs`, with a verdict on everything that was considered.
+    """Compose the prompt for `inputs`, with a verdict on each text that was considered for it.
 
     Raises:
         BudgetError: the required texts do not fit the limit.
@@ -116,12 +116,12 @@ def compose_with_lore(inputs: Inputs) -> Composition:
         BudgetError: the required texts do not fit the limit.
     """
     rules, assembly, counter = inputs.rules, inputs.rules.assembly, inputs.rules.counter
-    conversation = _shown_conversation(inputs)  # 1
+    conversation = _shown_conversation(inputs)  # stage 1
     cut, budget = _history_limits(inputs)
     history = conversation.history
     filling = _filling(inputs)
     sources = speech_sources(inputs.books)
-    notes, filling = expand_notes(  # 2
+    notes, filling = expand_notes(  # stage 2
         inputs.notes,
         filling,
         components=inputs.components,
@@ -130,13 +130,13 @@ def compose_with_lore(inputs: Inputs) -> Composition:
         said=inputs.history.user_messages + (inputs.event is not None),
         cut=inputs.cut,
     )
-    lore = _activate_lore(inputs, notes, filling)  # 3
-    memories = _recall_memories(inputs)  # 4
-    made = _expand_texts(inputs, notes, lore, memories, filling, sources=sources)  # 5
+    lore = _activate_lore(inputs, notes, filling)  # stage 3
+    memories = _recall_memories(inputs)  # stage 4
+    made = _expand_texts(inputs, notes, lore, memories, filling, sources=sources)  # stage 5
     fragments = [one for one in made if isinstance(one, Fragment)]
     not_made = [one for one in made if isinstance(one, Verdict)]
-    placed, costs = _fixed_messages(conversation, fragments, rules)  # 6
-    fitted, already_sent = fit_unsent(  # 7
+    placed, costs = _fixed_messages(conversation, fragments, rules)  # stage 6
+    fitted, already_sent = fit_unsent(  # stage 7
         history,
         fragments,
         blocks=rules.blocks,
@@ -145,7 +145,7 @@ def compose_with_lore(inputs: Inputs) -> Composition:
         fixed=costs,
         cut=cut,
     )
-    anchors, slots = anchor_notes(  # 8
+    anchors, slots = anchor_notes(  # stage 8
         fitted.fragments,
         history,
         first=fitted.first,
@@ -156,7 +156,7 @@ def compose_with_lore(inputs: Inputs) -> Composition:
     ties = None
     if assembly.ties == "role":
         ties = RoleTies(note=inputs.notes.first_origin, apart=slots.keys())
-    messages = place(  # 9
+    messages = place(  # stage 9
         fitted.fragments,
         history,
         first=fitted.first,
@@ -172,7 +172,7 @@ def compose_with_lore(inputs: Inputs) -> Composition:
     prompt = Prompt(
         messages=messages,
         components=inputs.components,
-        # The next prompt compares its values with these to explain why its prefix broke.
+        # The next prompt compares its own values with these, to explain why its prefix differs.
         values=filling.values_named({*inputs.values, "speaker", *inputs.components.compiled.names}),
         dice=rules.dice,
         limit_tokens=rules.budget.limit_tokens,
@@ -390,7 +390,7 @@ def _fixed_messages(
 def _earlier_verdicts(
     inputs: Inputs, conversation: _Conversation, not_made: list[Verdict]
 ) -> tuple[list[Verdict], ...]:
-    """Return the verdicts of the stages before the budget, without those of lore and memories."""
+    """Return the verdicts of the stages before the budget, except those on lore and memories."""
     formats: list[Verdict] = []
     if inputs.rules.assembly is not PLAIN:
         formats = list(format_verdicts(inputs.components, inputs.rules.assembly))

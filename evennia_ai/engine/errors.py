@@ -19,7 +19,7 @@ class EvenniaAIError(Exception):
 
 
 class ComponentValueError(EvenniaAIError):
-    """A component field with a value that it cannot have."""
+    """An invalid value for a field of a component."""
 
     def __init__(self, field: str, value: object, wanted: str) -> None:
         self.field = field
@@ -85,7 +85,7 @@ class EditConflictError(EvenniaAIError):
 
 
 class NotPermittedError(EvenniaAIError):
-    """A change that a person has no right to make. Nothing was changed."""
+    """An attempt to make a change without the right to do so. Nothing was changed."""
 
     def __init__(self, doing: str, why: str) -> None:
         self.doing = doing
@@ -121,7 +121,7 @@ class ContextError(EvenniaAIError):
 
 
 class FormatError(EvenniaAIError):
-    """Foreign data that cannot be read: a scenario, a card, a book."""
+    """Foreign data that cannot be read, such as a scenario, a card or a lorebook."""
 
     def __init__(
         self, kind: str, message: str, *, path: Sequence[str | int] = (), problem: str = ""
@@ -142,7 +142,7 @@ class FormatError(EvenniaAIError):
 
 
 class NotYetError(FormatError):
-    """Data that asks for a feature this version does not have. It is refused, never ignored."""
+    """Data that is refused because it asks for a feature that this version does not have."""
 
     def __init__(self, what: str, where: str) -> None:
         self.what = what
@@ -202,12 +202,12 @@ class Fault(StrEnum):
 
     @property
     def is_asked_elsewhere(self) -> bool:
-        """True if the next profile of the role should be asked."""
+        """True if the call should be repeated with the next model profile of the same role."""
         return self not in (Fault.PROMPT, Fault.POLICY)
 
     @property
     def opens_the_breaker(self) -> bool:
-        """True if other requests would most likely fail too."""
+        """True if other requests to the endpoint would most likely fail, too."""
         return self is Fault.TEMPORARY
 
 
@@ -276,7 +276,7 @@ class ModelUnavailable(ModelError):  # noqa: N818
 
 
 class ModelRefused(ModelError):  # noqa: N818
-    """A request that the server understood and refused. Sending it again is useless."""
+    """A request that the server refused. Sending the same request again is useless."""
 
     def __init__(
         self,
@@ -350,7 +350,7 @@ class ReplayError(EvenniaAIError):
 
 
 class CompactionRulesError(EvenniaAIError):
-    """A compaction rule with a value that it cannot have."""
+    """An invalid value for a compaction rule."""
 
     def __init__(self, rule: str, value: object, wanted: str) -> None:
         self.rule = rule
@@ -360,7 +360,7 @@ class CompactionRulesError(EvenniaAIError):
 
 
 class ThrashError(EvenniaAIError):
-    """A history that would have to be compacted again in the next turn."""
+    """A compaction that does not help: the history would have to be compacted again at once."""
 
     def __init__(self, history_tokens: int, other_tokens: int, limit_tokens: int) -> None:
         self.history_tokens = history_tokens
@@ -385,7 +385,7 @@ class RefusalReason(StrEnum):
 
 
 class SummaryRefused(EvenniaAIError):  # noqa: N818 - a decision about a text, not a fault of the program
-    """A summary that is not fit to be committed. The history stays as it is."""
+    """A summary that was not accepted. The history stays unchanged."""
 
     def __init__(self, reason: RefusalReason, detail: str) -> None:
         self.reason = reason

@@ -37,7 +37,7 @@ class ExecutionRequest:
     """One turn of an NPC, before it is composed and sent to a model."""
 
     inputs: Inputs
-    """Everything the prompt depends on."""
+    """The inputs of the prompt: everything that the prompt depends on."""
     npc_ref: str
     """The database id of the NPC that answers."""
     conversation: int
@@ -68,10 +68,10 @@ class ExecutionRequest:
         return compose_with_lore(self.inputs)
 
     def after(self, messages: Sequence[Message]) -> "ExecutionRequest":
-        """Return the request of the next round, in which `messages` follow the tools' messages.
+        """Return the request for the next round, with `messages` added to the tool messages.
 
         Args:
-            messages: The model's calls of tools and their results.
+            messages: The tool calls that the model made, and their results.
         """
         inputs = replace(self.inputs, tools=(*self.inputs.tools, *messages))
         return replace(self, inputs=inputs)
@@ -80,7 +80,7 @@ class ExecutionRequest:
         """Return the request as JSON, for `from_json`.
 
         Raises:
-            FormatError: it holds a value that JSON cannot hold.
+            FormatError: the request contains a value that JSON cannot express.
         """
         sent = _Sent.model_construct(
             version=VERSION,
@@ -225,7 +225,10 @@ def _has_place(inputs: Inputs) -> bool:
 
 
 def _with_kb_meta_prompt(inputs: Inputs, text: str) -> Inputs:
-    """Return the inputs with this text in the block about knowledge bases, if they have it."""
+    """Return the inputs with this text in the block about knowledge bases.
+
+    Inputs without such a block are returned unchanged.
+    """
     if not _has_place(inputs):
         return inputs
     blocks = tuple(

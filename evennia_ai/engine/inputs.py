@@ -38,7 +38,7 @@ class ComposeRules:
     budget: BudgetRules
     layout: Layout = "cache"
     blocks: BlocksMode = "latest"
-    """Which facts stay in the history."""
+    """The mode of facts: which of them stay in the history."""
 
     counter: TokenCounter = ESTIMATE
     """The counter for the tokens of texts."""
@@ -80,17 +80,17 @@ class Inputs:
     """The time of the game, in ISO 8601 with the offset of its zone; "" if there is no clock."""
 
     clock: Clock = START
-    """The turn and message numbers that lore timers count."""
+    """The current turn, message count and game time, which the timers of lore use."""
     facts: Facts = field(default_factory=dict)
     """The facts that conditions of lore entries read."""
 
     sources: Mapping[SourceName, str] = field(default_factory=dict)
-    """Texts besides the conversation in which entries of lore may look for their keys."""
+    """Texts besides the conversation that lore entries may search for their keys, by name."""
 
     memories: tuple[Memory, ...] = ()
     """The memories that the NPC may be reminded of."""
     moment: Moment = NOW
-    """When the turn happens and with whom the NPC speaks."""
+    """The time of the turn and the people with whom the NPC speaks, for recalling memories."""
 
     near: tuple[tuple[int, float], ...] = ()
     """Memories by id, each with its similarity in meaning to the event where that is known."""

@@ -43,7 +43,7 @@ MENTIONINGS: Final[tuple[Mentioning, ...]] = get_args(Mentioning)
 Logic = Literal["any", "not_all", "not_any", "all"]
 # Which keys are regular expressions: none of them, those written as /pattern/flags, or all.
 Patterns = Literal["none", "by_form", "all"]
-# Texts other than the conversation that are scanned for entries that ask for them.
+# The names of texts besides the conversation in which an entry may ask to search for its keys.
 SourceName = Literal[
     "persona",
     "char_description",
@@ -155,7 +155,7 @@ class LoreEntry:
     """The name of the entry in verdicts."""
     name: str = ""
     keys: tuple[str, ...] = ()
-    """The keys as written: with macros, blanks and repetitions."""
+    """The keys as the author wrote them, with macros, blanks and repetitions."""
     secondary_keys: tuple[str, ...] = ()
     selective: bool = True
     """True if the secondary keys must meet `logic`; False if they are ignored."""

@@ -29,7 +29,7 @@ class PresetFlags:
     """The points in which the presets differ. The defaults are those of the preset `evennia_ai`."""
 
     high_order_first: bool = False
-    """Entries of a high order are activated first."""
+    """Entries with a high order are processed first."""
     ties_narrow_first: bool = True
     """Among entries of equal order, those of a book with a narrower attachment come first."""
     ties_reversed: bool = False
@@ -61,7 +61,7 @@ class PresetFlags:
     """An active entry closes a group for later passes only if its whole group field is the name of
     that group."""
     chance_is_inclusive: bool = False
-    """A chance of 50 passes on a roll of exactly 50."""
+    """An entry with a chance of 50 becomes active on a roll of exactly 50."""
     tiers: bool = True
     """Constant entries are offered room in the budget first, then entries by priority. If False,
     entries are offered room in processing order, sticky entries first."""

@@ -61,7 +61,7 @@ def copy_of(own: Lorebook, attached: Sequence[Lorebook], *, world: str = "") -> 
 
 
 def linked_world(extensions: Mapping[str, Any]) -> str:
-    """Return the name of the book that a card is linked with, as SillyTavern writes it, or ""."""
+    """Return the name of the book that a card is linked with (SillyTavern's `world`), or ""."""
     world = extensions.get("world")
     return " ".join(world.split()) if isinstance(world, str) else ""
 

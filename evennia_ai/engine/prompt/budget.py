@@ -51,7 +51,7 @@ class BudgetRules:
     """The limits of a prompt."""
 
     limit_tokens: int
-    """The context window of the model without the reserve for the reply."""
+    """The most tokens of the prompt: the model's context window minus the reserve for the reply."""
     keep_percent: int = 60
     """The percentage of its room to which a full history is cut. 100 keeps everything that fits, so
     the cut moves in every turn."""
@@ -285,7 +285,8 @@ def _cut_history(
     if first == floor:
         return first, tokens
     if rules.keep_percent < 100:
-        # Cut more than needed now, so that the next turns need no cut and keep their prefix.
+        # Cut more than needed now, so that the next turns need no cut and can reuse the provider's
+        # cache.
         share = room * rules.keep_percent // 100
         first, tokens = history.fitting(share, counter=counter, floor=floor)
     whole = history.whole_pairs(first)

@@ -80,7 +80,7 @@ class Sent:
 
 
 class Break(NamedTuple):
-    """The reason why a prefix ends, and the origin of the text that ended it."""
+    """The end of the common prefix of two prompts: its reason, and the origin of the text there."""
 
     reason: Reason
     origin: str | None

@@ -27,13 +27,13 @@ class Dice:
 
 
 def fraction(*what: object) -> float:
-    """Return a number in [0, 1), evenly spread, that depends only on `what`."""
+    """Return a uniformly distributed number in [0, 1) that depends only on `what`."""
     digest = blake2b(_hashed(what), digest_size=_BYTES).digest()
     return int.from_bytes(digest, "big") / _RANGE
 
 
 def fractions(count: int, *what: object) -> list[float]:
-    """Return `count` numbers in [0, 1), evenly spread, that depend only on `what`."""
+    """Return `count` uniformly distributed numbers in [0, 1) that depend only on `what`."""
     drawn = shake_128(_hashed(what)).digest(_BYTES * count)
     starts = range(0, len(drawn), _BYTES)
     return [int.from_bytes(drawn[at : at + _BYTES], "big") / _RANGE for at in starts]

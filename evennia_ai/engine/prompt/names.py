@@ -63,7 +63,7 @@ _TELLING: Final = re.compile(
     r"|whispers?|speaks?|tells?|is|was|has|had|and)(?!\w)",
     re.IGNORECASE,
 )
-_NAMING: Final = ("user", "speaker")  # values with a name that a player chose
+_NAMING: Final = ("user", "speaker")  # the values that are names chosen by players
 _IN_SHORT: Final = frozenset(" -'’")
 # Letters of other alphabets that look like Latin letters, with the Latin letter for each.
 _CAPITALS: Final = str.maketrans(
@@ -187,7 +187,7 @@ def shorten_names(values: Mapping[str, str]) -> Mapping[str, str]:
 
 
 def spoken_name(label: str) -> str:
-    """Return a label as a person says it aloud: short and without its mark."""
+    """Return a label in the form in which it is spoken aloud: short and without its mark."""
     return shorten_name(remove_mark(label))
 
 

@@ -72,7 +72,7 @@ class Prompt:
     history: History
     """The history in the form in which it is shown."""
     fitted: Fitted
-    """The texts and the part of the history that are kept."""
+    """The fragments and the part of the history that the budget kept."""
     fixed: Sequence[tuple[str, int]]
     """The event and the tools' messages by name, with their tokens."""
     lore: NamingVerdicts

@@ -150,7 +150,7 @@ def _given_up(book: ActiveBook, index: int) -> tuple[EntryReason, ...]:
     return tuple(islice(reasons, MOST_PLACES))
 
 
-# Verdicts on entries that have no key in the conversation
+# Verdicts on entries that have no key in the conversation ("unmatched" entries)
 
 _Made = TypeVar("_Made")
 # The reasons in verdicts on unmatched entries depend only on the scan depth, on recursion, and on

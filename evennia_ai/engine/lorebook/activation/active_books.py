@@ -158,7 +158,7 @@ class ActiveBook:
         self.judgements[index] = judgement
         self.rulings.pop(index, None)
 
-    # The texts of candidates
+    # Making candidates and expanding their texts
 
     def candidate(self, index: int, judgement: Judgement) -> Candidate | None:
         """Return the entry as a candidate; None if its text is empty and the rules forbid that.
@@ -251,7 +251,7 @@ class ActiveBook:
         self._meter.pay(len(text) // COUNTED_A_UNIT)
         return text
 
-    # Matches of earlier turns
+    # Reusing the matches of earlier turns
 
     def use_matches(self, made_for: object) -> None:
         """Reuse the matches of the previous turn if they were made for the same inputs."""

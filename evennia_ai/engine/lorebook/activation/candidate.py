@@ -22,7 +22,7 @@ class ActiveEntry:
 
     origin: str
     label: str
-    """`book#uid`."""
+    """The name of the entry in verdicts, `book#uid`."""
     book: str
     uid: str
     name: str

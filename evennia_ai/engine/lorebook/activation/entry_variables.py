@@ -69,7 +69,7 @@ def variables_of(
 
 
 def speech_sources(books: Iterable[Lorebook]) -> SpeechSources:
-    """Return the outlets and variables whose values depend on what is said."""
+    """Return the outlets and variables of the books whose values depend on what is said."""
     found = NO_SOURCES
     for book in books:
         known = book.memo.get(_SAID_SOURCES)

@@ -56,7 +56,7 @@ class PassView:
     timers: Timers
     facts: Facts
     replies: int
-    """How often the character has spoken."""
+    """The number of replies that the character has given so far."""
 
 
 _FORCED: Final = Judgement(True, plain("@@activate"))
@@ -105,7 +105,7 @@ def _judge_unconditionally(entry: LoreEntry, view: PassView, identity: str) -> J
     return _KEPT if stays and in_any_case and view.timers.matched(identity) else None
 
 
-# What activates an entry
+# What activates an entry: constants, earlier turns and keys
 
 
 def _judge_activation(
@@ -164,7 +164,7 @@ def _judge_keys(entry: LoreEntry, keys: EntryKeys, view: PassView) -> Judgement:
 
 
 def _scan_depth(entry: LoreEntry, view: PassView) -> int:
-    """Return how many messages an entry sees."""
+    """Return the scan depth of an entry: how many of the newest messages it sees."""
     return view.depth if entry.scan_depth is None else entry.scan_depth
 
 
@@ -176,7 +176,7 @@ def _find_key(entry: LoreEntry, number: int, view: PassView) -> FoundKey | None:
     return view.window.find_key(number, entry, depth, sees_fed=view.sees_fed)
 
 
-# The conditions of an activated entry
+# Further conditions that an activated entry must meet
 
 
 def _unmet_condition(

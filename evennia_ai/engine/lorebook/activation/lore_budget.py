@@ -33,7 +33,7 @@ def budget_of(rules: ActivationRules, limit_tokens: int) -> int:
 
 
 class Spent(NamedTuple):
-    """The budgets after the passes so far."""
+    """The state of the budgets after all passes so far."""
 
     room: Mapping[Lorebook | None, int]
     """The tokens left in each budget. The key is a book with a budget of its own, or None for the

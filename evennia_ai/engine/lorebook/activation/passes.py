@@ -173,7 +173,7 @@ class PassOutcome:
         self.rulings: dict[int, dict[int, Ruling]] = defaultdict(dict)
         self.final: dict[int, set[int]] = defaultdict(set)
         self.spent: Spent | None = None
-        """The budgets after this pass."""
+        """The state of the budgets after this pass."""
         self.spent_in_next: Spent | None = None
         """The budgets at the start of the next pass; None until they are computed."""
 
@@ -212,7 +212,10 @@ _PASSES: Final = Slot[dict[int, _KeptPass]]("passes")
 
 @dataclass(slots=True, kw_only=True)
 class ActivationRun:
-    """One run over the books of a turn. Call `make_passes` once, then read the results."""
+    """One activation run over the books of a turn.
+
+    Call `make_passes` once, then read the results.
+    """
 
     books: Sequence[ActiveBook]
     scan: Scan
@@ -284,7 +287,7 @@ class ActivationRun:
                 return
             self._pass_texts_on(outcome)
 
-    # 1. Mark
+    # Step 1: mark entries
 
     def _mark_first_entries(self) -> None:
         """Mark entries that need no key, sticky entries, and entries with a key in a source."""
@@ -304,7 +307,7 @@ class ActivationRun:
                 made_for = (book.lorebook, book.rank, book.depth, self.counter, rules)
                 book.use_matches(made_for)
 
-    # 2. Judge
+    # Step 2: judge the marked entries
 
     def _find_candidates(self) -> list[Candidate]:
         """Judge the marked entries; return those whose conditions are met as candidates."""
@@ -381,7 +384,7 @@ class ActivationRun:
         """
         return book.recursive or self._flags.counts_what_recursed
 
-    # 3. to 5. Decide
+    # Steps 3 to 5: decide about the candidates by groups, chance and budget
 
     def _outcome_of(self, candidates: list[Candidate]) -> PassOutcome:
         """Return the decisions on the candidates of a pass.
@@ -550,7 +553,7 @@ class ActivationRun:
             if index in outcome.rulings.get(rank, ()):
                 self.books[rank].judgements[index] = judgement
 
-    # 6. Go on
+    # Step 6: prepare the next pass
 
     def _count_new_texts(self, outcome: PassOutcome) -> int:
         """Count the texts that recursion will search for the first time."""

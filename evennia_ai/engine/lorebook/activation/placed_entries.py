@@ -368,7 +368,7 @@ def _resolve(
     why = entry.unsettled
     settled = restrict_claim(claim, why, layout=layout)
     if settled is None:
-        assert why is not None  # without a reason a claim is never refused
+        assert why is not None  # `restrict_claim` refuses only with a reason
         return refuse_before_history(entry.origin, why)
     if settled is not claim and why is not None and why.repeats:
         note = "; ".join(filter(None, (note, why.reason)))

@@ -42,7 +42,7 @@ def plain(text: str) -> EntryReason:
     return EntryReason(str, (text,))
 
 
-# Keys
+# Reasons about keys
 
 
 def key_found_reason(text: str, found: FoundKey) -> str:
@@ -83,7 +83,7 @@ def no_key_reason(depth: int, refused: str, patterns: Sequence[Pattern]) -> str:
 
 
 def given_up_reason(pattern: str, where: FoundKey, why: str) -> str:
-    """Say that a pattern was not searched to the end of one text."""
+    """Say that the search for a pattern in one text was given up, and why."""
     return f"pattern '{pattern[:40]}' was given up {_render_text(where)}: {why}"
 
 
@@ -98,7 +98,7 @@ def movement_only_reason(found: FoundKey) -> str:
     return f"a key {render_place(found)}, but {where}"
 
 
-# Timers
+# Reasons about timers
 
 
 def delay_reason(count: float, needed: int, clock: str) -> str:
@@ -122,7 +122,7 @@ def _render_left(left: float, clock: str) -> str:
     return f"1 more {clock.removesuffix('s')}" if left == 1 else f"{left:g} more {clock}"
 
 
-# Passes
+# Reasons about passes
 
 
 def chance_reason(roll: float, chance: float) -> str:
@@ -174,7 +174,7 @@ def quote_keys(texts: Sequence[str]) -> str:
 
 
 def count_replies(replies: int) -> str:
-    """Render how often the character has spoken."""
+    """Render the number of replies that the character has given so far."""
     return "1 reply" if replies == 1 else f"{replies} replies"
 
 

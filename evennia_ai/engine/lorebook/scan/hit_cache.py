@@ -217,7 +217,7 @@ class HitCache:
         return self.table.scanned(text, steps=steps)
 
     def text_of(self, message: Message) -> str:
-        """Return a message as the text that is searched."""
+        """Return the text of a message that is searched, with the speaker's name if names count."""
         return make_searchable(message, self.with_names, self.table.fold).written
 
 

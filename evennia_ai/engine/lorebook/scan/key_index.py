@@ -60,7 +60,7 @@ class EntryKeys:
     refused: str = ""
     """The keys of the entry that can never be found, each with the reason."""
     scored: tuple[int, ...] = ()
-    """The keys that count in the score of an inclusion group."""
+    """The numbers of the keys that count for the entry's score in its inclusion groups."""
     scored_secondary: tuple[int, ...] = ()
     patterns: tuple[Pattern, ...] = ()
     barred: bool = False
@@ -146,7 +146,7 @@ class BookIndex:
     owners: Mapping[int, tuple[int, ...]]
     """The entries that each key may activate, by the number of the key."""
     asked: tuple[int, ...]
-    """The entries that are judged in every turn, because they may need no key."""
+    """The entries that are judged in every turn, because they may become active without a key."""
     alike: frozenset[int]
     """The entries whose verdicts have one and the same reason if none of their keys is found."""
     deepest: int
@@ -305,7 +305,7 @@ def _needs_judging(entry: LoreEntry, keys: EntryKeys, patterns: Mapping[int, Pat
     return False
 
 
-# Numbers of keys
+# Giving numbers to keys
 
 # Stands for the number of a key that must be read one by one, because its text and the flags alone
 # do not decide how it is searched.
@@ -321,7 +321,7 @@ _as_key: Final[Callable[[Iterable[object]], Key]] = partial(tuple.__new__, Key)
 
 
 class _Numbers(dict[str, int]):
-    """The numbers of keys by their written text, for entries with equal flags."""
+    """A mapping from keys as written to their numbers, for entries with equal flags."""
 
     def __init__(
         self,

@@ -96,7 +96,7 @@ class Searchable:
         return Span(at - self.lead, end - self.lead)
 
 
-# Removes the case of a text.
+# A function that removes the case of a text, such as `str.casefold`.
 Fold = Callable[[str], str]
 
 
@@ -207,9 +207,9 @@ def _by_case(keys: Iterable[tuple[int, Key]]) -> tuple[_Numbered, _Numbered]:
     return folded, cased
 
 
-# Keys by a part that every text with the key has
+# Listing keys under a part of themselves, to search all keys of a book together
 
-# The text of a key, its number, and how it is searched.
+# A key in a list: its text, its number, and how it is searched.
 _Needle = tuple[str, int, How]
 _Shelved = tuple[list[str], list[_Needle]]
 # A function that splits a text into the parts under which keys are listed.
@@ -301,7 +301,7 @@ _WHOLE: Final[Mapping[How, Callable[[str], list[str]]]] = {
 
 
 def _blanks(text: str, around: int) -> Iterator[str]:
-    """Yield each blank with the end of the word before it and the start of the word after it."""
+    """Yield each blank of a text with up to `around` letters of the words on both sides."""
     words = text.split(" ")
     ends, starts = [word[-around:] for word in words], [word[:around] for word in words[1:]]
     return map(" ".join, zip(ends, starts, strict=False))

@@ -108,7 +108,7 @@ class Window:
     ) -> None:
         self._scan = scan
         self._key_index = key_index
-        self._steps = steps  # in the messages of the history
+        self._steps = steps  # left for the messages of the history
         self._steps_in_texts = steps
         self._steps_alone = steps  # in messages that `_by_itself` searches one by one
         self.given_up: dict[int, list[tuple[FoundKey, str]]] = {}
@@ -117,7 +117,7 @@ class Window:
         """Cached results that depend on the hits of this book in this conversation."""
         self._reached = -1
         self._oldest: dict[int, int] = {}  # the index of the oldest message within each depth
-        self._newest: dict[int, FoundKey] = {}  # keys in the event and the notes
+        self._newest: dict[int, FoundKey] = {}  # places of keys in the event and the notes
         self._newest_moved: dict[
             int, FoundKey
         ] = {}  # keys in an event about a character who arrives or leaves
@@ -286,7 +286,7 @@ class Window:
             for at, number in enumerate(numbers):
                 if number in said:
                     return at, said[number]
-                if number < 0:  # `ALWAYS` or `NEVER`
+                if number < 0:  # `ALWAYS` or `NEVER`, which the second loop handles
                     break
             else:
                 return None

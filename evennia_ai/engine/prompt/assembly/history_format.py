@@ -16,7 +16,7 @@ from evennia_ai.engine.prompt.memo import Memo, Slot
 from evennia_ai.engine.prompt.messages import Message
 
 STAND_IN: Final = "assembly:stand_in"
-"""The origin of the message that stands in for a user."""
+"""The origin of the message that replaces a missing user message."""
 
 _SPEAKING: Final = ("user", "assistant")
 

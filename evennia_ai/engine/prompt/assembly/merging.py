@@ -39,7 +39,7 @@ _KINDS: Final[Mapping[str, int]] = {
 _SEPARATOR: Final = "\n"
 
 EXAMPLE_HEADING: Final = "assembly:example_heading"
-"""The origin of the line above a block of examples."""
+"""The origin of the heading above a block of example dialogue."""
 
 _ALONE: Final = frozenset({EXAMPLE_HEADING, *(f"component:{key}" for key in ALONE)})
 # Caches for merged messages, in the memo of the first of them: the list of messages that was

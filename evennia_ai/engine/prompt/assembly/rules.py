@@ -50,15 +50,16 @@ class AssemblyRules:
     """The rules of an assembly. The defaults are this engine's own way."""
 
     ties: Ties = "id"
-    """The order of texts at one depth and order. `id`: by registry ID, each text as a message of
-    its own. `role`: assistant above user above system; inside a role components by ID, then notes,
-    the card's depth prompt, the persona, lore. Texts of one depth, order and role are one
-    message."""
+    """How texts with the same depth and order are sorted. `id`: by registry ID, each text as a
+    separate message. `role`: first assistant, then user, then system; inside a role components by
+    ID, then notes, the card's depth prompt, the persona, lore. With `role`, texts with the same
+    depth, order and role become one message."""
     examples: ExamplesForm = "text"
-    """`messages`: example dialogue of card and lore becomes one message for each turn of a speaker,
-    of role system, named `example_user` or `example_assistant`."""
+    """The form of example dialogue of cards and lore. `text`: one message. `messages`: one message
+    for each turn of a speaker, of role system, named `example_user` or `example_assistant`."""
     example_heading: _Text = ""
-    """The line above each block of examples, with `messages` (`new_example_chat_prompt`)."""
+    """The line above each block of examples, if `examples` is `messages`
+    (`new_example_chat_prompt`)."""
     pin_examples: bool = False
     """If True and room is short, history messages are left out before examples are."""
     scenario_format: _Format = None
@@ -79,8 +80,8 @@ class AssemblyRules:
     """A message of role user that ends a history in which the character spoke last
     (`send_if_empty`). Empty: no such message."""
     history_cut: HistoryCut = "steps"
-    """`messages`: each turn keeps all messages that fit. `steps`: see
-    `BudgetRules.keep_percent`."""
+    """How a full history is cut. `messages`: each turn keeps all messages that fit. `steps`: the
+    history is cut to a percentage of its room (`BudgetRules.keep_percent`)."""
     squash: bool = False
     """If True, neighbouring system messages without a name become one message, joined by line
     feeds. The components in `ALONE` and the headings of examples stay separate

@@ -22,7 +22,7 @@ MAX_SIDES: Final = 10**9
 MAX_DICE: Final = 100
 """The most dice that one `{{roll 2d6}}` throws. With more dice, its result is empty."""
 MAX_CHOICES: Final = 1_000
-"""The most values from which one `{{random}}` or `{{pick}}` chooses. Later ones are ignored."""
+"""The most values from which one `{{random}}` or `{{pick}}` chooses. Further values are ignored."""
 
 
 class Run(NamedTuple):

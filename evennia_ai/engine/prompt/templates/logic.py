@@ -154,7 +154,7 @@ class CheckedLogic:
         return "".join(trim_line_breaks(made.texts, made.trims, made.noops))
 
     def _line_of(self, error: Exception) -> int | None:
-        """Return the line of the template at which Jinja2's function stopped."""
+        """Return the line of the template at which rendering failed; None if it is not known."""
         for frame, line in traceback.walk_tb(error.__traceback__):
             if frame.f_globals is self._template.root_render_func.__globals__:
                 return self._template.get_corresponding_lineno(line)

@@ -22,7 +22,7 @@ class Chars:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Chain:
-    """Nodes that match one after another."""
+    """A sequence of nodes that match one after another."""
 
     parts: tuple["Node", ...]
 
