@@ -84,7 +84,10 @@ class PromptContext:
         )
 
     def serves(self, event: str, *, private: bool) -> bool:
-        """True if the context is for events of this kind in private, or in public conversations."""
+        """True if the context is for events of this kind.
+
+        A context for private conversations only is never used if `private` is False.
+        """
         return (private or not self.is_private) and (not self.events or event in self.events)
 
     def applied(self, components: Iterable[PromptComponent]) -> tuple[PromptComponent, ...]:

@@ -41,8 +41,8 @@ _WORDS: Final = (
     *("transcript", "tool result", "tool results", "game instruction", "event", "nobody speaks"),
     *FACTS,
 )
-# A name with one of these as its first word, or with one of these beginnings, looks like a role or
-# like a fact of the game.
+# A name looks like a role or like a fact of the game if its first word is in `_OFFICES`, or if its
+# folded form begins with one of `_HEADS`. Then it gets a mark.
 _OFFICES: Final = frozenset({"system", "assistant", "developer", "user"})
 _HEADS: Final = ("thetool", "whatyou", "whospeaks", "whoacts", "whowhispers", "gameinstruction")
 
