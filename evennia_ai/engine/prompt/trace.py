@@ -19,8 +19,10 @@ class Verdict:
 
     stage: Stage
     item: str
-    """The origin of the item, such as `component:mood`, `lore:harbour#7`, `memory:12`, `note:0`,
-    `history` or `event`."""
+    """The origin of the item.
+
+    Examples are `component:mood`, `lore:harbour#7`, `memory:12`, `note:0`, `history` and `event`.
+    """
     kept: bool
     reason: str
     tokens: Count = 0
