@@ -1,1 +1,1 @@
-"""The pure engine: values in, a prompt and its trace out. Nothing here reads files or networks."""
+"""The pure engine: it makes a prompt and its trace from values, without files or networks."""

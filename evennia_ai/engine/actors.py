@@ -24,22 +24,22 @@ class Actor:
     """A person or a program that changes something. Actors with the same name are equal."""
 
     name: str
-    """The name in revisions and logs."""
+    """The name of the actor in revisions and logs."""
     why_not: Callable[[], str] = field(default=lambda: "", compare=False, repr=False)
     """Return why this actor may change nothing now, or "" if they may."""
     passes: Callable[[str, Access], bool] = field(
         default=lambda _locks, _access: True, compare=False, repr=False
     )
-    """True if a lock string allows this actor an access now."""
+    """Return True if a lock string now gives this actor the access, "view" or "edit"."""
 
     plays: Callable[[str], bool] = field(default=lambda _ref: True, compare=False, repr=False)
-    """True if this actor plays the character of this reference now."""
+    """Return True if this actor now plays the character with this reference."""
 
     def __str__(self) -> str:
         return self.name
 
     def check(self, doing: str) -> None:
-        """Check that the actor may change anything now.
+        """Check that the actor currently has the right to change things.
 
         Args:
             doing: The change, for the error message.
@@ -56,7 +56,7 @@ class Actor:
         Args:
             doing: The change, for the error message.
             what: The thing, for the error message.
-            locks: The lock strings on it. Empty ones allow everything.
+            locks: The lock strings on the thing. An empty lock string allows everything.
 
         Raises:
             NotPermittedError: one of the locks forbids it.
@@ -96,5 +96,5 @@ THE_GAME: Final = trusted("the game")
 
 
 def author(name: str) -> Actor:
-    """Return an actor that may change nothing: only a name that was read from the database."""
+    """Return an actor without any rights, for an author's name that was read from the database."""
     return Actor(name=name, why_not=lambda: f"{name} wrote this earlier and asks for nothing now")

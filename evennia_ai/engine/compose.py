@@ -2,7 +2,8 @@
 
 Pure: no clock, disk, database, random source or setting is read. Equal inputs give equal bytes on
 every machine, because slow work, such as matching a pattern, is limited by steps and never by time.
-Each stage returns a verdict on everything it saw. These verdicts are the trace.
+Each stage returns a verdict for each item it considered: whether the item was used, and why.
+Together these verdicts are the trace.
 
     1  show      the history, the event and the tools' messages   evennia_ai.engine.compose
     2  notes     author's notes that are due                      evennia_ai.engine.prompt.notes
@@ -14,11 +15,12 @@ Each stage returns a verdict on everything it saw. These verdicts are the trace.
     8  anchor    places of anchored notes                         evennia_ai.engine.prompt.placement
     9  place     the order of all messages                        evennia_ai.engine.prompt.placement
 
-SillyTavern puts a prompt together in another way. Where the rules ask for that, some stages hand
-their result to `evennia_ai.engine.prompt.assembly`. The rules `PLAIN` never enter that package.
+SillyTavern assembles a prompt in another way. If the rules ask for SillyTavern's assembly, some
+stages hand their result to `evennia_ai.engine.prompt.assembly`. With the rules `PLAIN` no stage
+uses that package.
 
-Texts that stay in the history (`evennia_ai.engine.prompt.persistent_texts`) and anchors go back in
-with the inputs of the next turn.
+The next turn receives two results of this turn in its `Inputs`: the texts that stay in the history
+(`evennia_ai.engine.prompt.persistent_texts`), and the anchors of notes.
 """
 
 from dataclasses import replace
@@ -90,7 +92,7 @@ class Composition(NamedTuple):
 
 
 class _Conversation(NamedTuple):
-    """The part of the conversation that the prompt may show, with verdicts on the rest."""
+    """The part of the conversation that the prompt may show; `off` has verdicts on the rest."""
 
     history: History
     event: Message | None
@@ -99,7 +101,7 @@ class _Conversation(NamedTuple):
 
 
 def compose(inputs: Inputs) -> Prompt:
-    """Compose the prompt for `inputs`, with a verdict on everything that was considered.
+    """Compose the prompt for `inputs`, with a verdict on each text that was considered for it.
 
     Raises:
         BudgetError: the required texts do not fit the limit.
@@ -114,12 +116,12 @@ def compose_with_lore(inputs: Inputs) -> Composition:
         BudgetError: the required texts do not fit the limit.
     """
     rules, assembly, counter = inputs.rules, inputs.rules.assembly, inputs.rules.counter
-    conversation = _shown_conversation(inputs)  # 1
+    conversation = _shown_conversation(inputs)  # stage 1
     cut, budget = _history_limits(inputs)
     history = conversation.history
     filling = _filling(inputs)
     sources = speech_sources(inputs.books)
-    notes, filling = expand_notes(  # 2
+    notes, filling = expand_notes(  # stage 2
         inputs.notes,
         filling,
         components=inputs.components,
@@ -128,13 +130,13 @@ def compose_with_lore(inputs: Inputs) -> Composition:
         said=inputs.history.user_messages + (inputs.event is not None),
         cut=inputs.cut,
     )
-    lore = _activate_lore(inputs, notes, filling)  # 3
-    memories = _recall_memories(inputs)  # 4
-    made = _expand_texts(inputs, notes, lore, memories, filling, sources=sources)  # 5
+    lore = _activate_lore(inputs, notes, filling)  # stage 3
+    memories = _recall_memories(inputs)  # stage 4
+    made = _expand_texts(inputs, notes, lore, memories, filling, sources=sources)  # stage 5
     fragments = [one for one in made if isinstance(one, Fragment)]
     not_made = [one for one in made if isinstance(one, Verdict)]
-    placed, costs = _fixed_messages(conversation, fragments, rules)  # 6
-    fitted, already_sent = fit_unsent(  # 7
+    placed, costs = _fixed_messages(conversation, fragments, rules)  # stage 6
+    fitted, already_sent = fit_unsent(  # stage 7
         history,
         fragments,
         blocks=rules.blocks,
@@ -143,7 +145,7 @@ def compose_with_lore(inputs: Inputs) -> Composition:
         fixed=costs,
         cut=cut,
     )
-    anchors, slots = anchor_notes(  # 8
+    anchors, slots = anchor_notes(  # stage 8
         fitted.fragments,
         history,
         first=fitted.first,
@@ -154,7 +156,7 @@ def compose_with_lore(inputs: Inputs) -> Composition:
     ties = None
     if assembly.ties == "role":
         ties = RoleTies(note=inputs.notes.first_origin, apart=slots.keys())
-    messages = place(  # 9
+    messages = place(  # stage 9
         fitted.fragments,
         history,
         first=fitted.first,
@@ -170,7 +172,7 @@ def compose_with_lore(inputs: Inputs) -> Composition:
     prompt = Prompt(
         messages=messages,
         components=inputs.components,
-        # The next prompt compares its values with these to explain why its prefix broke.
+        # The next prompt compares its own values with these, to explain why its prefix differs.
         values=filling.values_named({*inputs.values, "speaker", *inputs.components.compiled.names}),
         dice=rules.dice,
         limit_tokens=rules.budget.limit_tokens,
@@ -191,7 +193,7 @@ def compose_with_lore(inputs: Inputs) -> Composition:
 
 
 def _shown_conversation(inputs: Inputs) -> _Conversation:
-    """Return history, event and tools; leave out each one whose component is disabled."""
+    """Return history, event and tool messages, each left out if its component is disabled."""
     components, off = inputs.components, []
     history, event, tools = inputs.history, inputs.event, inputs.tools
     if not components.is_on("conversation_history"):
@@ -220,25 +222,27 @@ def _history_limits(inputs: Inputs) -> tuple[int, BudgetRules]:
     budget = replace(budget, pin_examples=assembly.pin_examples)
     if assembly.history_cut == "steps":
         return inputs.cut, budget
-    # SillyTavern forgets the last cut, and each turn keeps every message that fits.
+    # SillyTavern does not remember where it cut the history last. Each turn keeps every message
+    # that fits, so the history may start at index 0 and the budget may be filled to 100 percent.
     return 0, replace(budget, keep_percent=100)
 
 
 def _filling(inputs: Inputs) -> Filling:
     """Return the values that templates may name.
 
-    The speaker is the one of the event, else the one of the newest message of role user.
+    The value `speaker` is the name of the event's speaker. Without an event it is the name on the
+    newest message of role user.
     """
     rules, char = inputs.rules, inputs.values.get("char")
     speaker = inputs.event.name if inputs.event is not None else None
     if not speaker:
         newest = inputs.history.newest_user()
         speaker = (newest and newest.name) or inputs.values.get("user", "")
-    # An NPC is a group of one: SillyTavern's group macros give its name.
+    # SillyTavern's macros for group chats treat an NPC as a group of one, so both give its name.
     group = {} if char is None else {"charifnotgroup": char, "group": char}
     moment: dict[str, str] = {}
-    # These values cost a search of the history and differ each turn: make them only if a text may
-    # name one. Books and formats are not compiled yet, so they always may.
+    # Values of the moment need a search of the history and differ each turn, so compute them only
+    # if a template may use one. Books and formats are not compiled yet, so assume that they do.
     if (
         inputs.books
         or rules.assembly is not PLAIN
@@ -257,7 +261,7 @@ def _filling(inputs: Inputs) -> Filling:
 
 
 def _activate_lore(inputs: Inputs, notes: list[ExpandedNote], filling: Filling) -> Activation:
-    """Return the active entries. Without books the timers stay as they were."""
+    """Return the active lore entries. Without books, keep the timers of the last turn."""
     if not inputs.books:
         return NO_LORE if inputs.lore_state is NO_STATE else Activation(after=inputs.lore_state)
     rules = inputs.rules
@@ -273,7 +277,8 @@ def _activate_lore(inputs: Inputs, notes: list[ExpandedNote], filling: Filling) 
         limit_tokens=rules.budget.limit_tokens,
         counter=rules.counter,
         work=filling.state.left_for_lore,
-        # The strictest role: an entry may be placed in a message of role system.
+        # An entry may be placed in a system message, so its macros read only the values that are
+        # allowed in messages of that role.
         values=filling.values_for("system"),
         dice=rules.dice,
         state=inputs.lore_state,
@@ -283,7 +288,7 @@ def _activate_lore(inputs: Inputs, notes: list[ExpandedNote], filling: Filling) 
 
 
 def _recall_memories(inputs: Inputs) -> RecallResult:
-    """Return the memories that fit the moment, and a reason if there is no place for any."""
+    """Return the memories that fit the moment, or a refusal if the prompt has no place for them."""
     if not inputs.memories:
         return NOTHING_RECALLED
     if problem := why_no_place(inputs.components):
@@ -314,9 +319,9 @@ def _expand_texts(
     *,
     sources: SpeechSources,
 ) -> list[Fragment | Verdict]:
-    """Return a fragment for each text that the prompt may hold, or a verdict without one.
+    """Expand each text that the prompt may hold into a fragment, or a verdict why there is none.
 
-    The order matters: each text reads the variables that the texts before it set.
+    The order matters: each text can read the variables that earlier texts set.
     """
     components, entries = inputs.components, lore.entries
     assembly, layout, counter = inputs.rules.assembly, filling.layout, filling.counter
@@ -370,7 +375,7 @@ def _expand_texts(
 def _fixed_messages(
     conversation: _Conversation, fragments: list[Fragment], rules: ComposeRules
 ) -> tuple[list[PlacedMessage], list[tuple[str, int]]]:
-    """Return the messages that are always kept, with their places, and the tokens of each."""
+    """Return the messages that are always kept, with their places and their token counts."""
     placed, costs = place_fixed(conversation.event, conversation.tools, counter=rules.counter)
     if rules.assembly.stand_in:
         added = stand_in_message(
@@ -385,13 +390,14 @@ def _fixed_messages(
 def _earlier_verdicts(
     inputs: Inputs, conversation: _Conversation, not_made: list[Verdict]
 ) -> tuple[list[Verdict], ...]:
-    """Return the verdicts of the stages before the budget, without those of lore and memories."""
+    """Return the verdicts of the stages before the budget, except those on lore and memories."""
     formats: list[Verdict] = []
     if inputs.rules.assembly is not PLAIN:
         formats = list(format_verdicts(inputs.components, inputs.rules.assembly))
     books = [
         Verdict(stage="activate", item=f"book:{book.label}", kept=True, reason=book.told)
         for book in inputs.books
-        if book.told  # why an older version of the book counts, or that the turn waited for it
+        # `told` says why an older version of the book is in force, or that the turn waited for it.
+        if book.told
     ]
     return formats, not_made, [*conversation.off, *inputs.notes.off, *books]

@@ -1,11 +1,12 @@
 """The errors that this package raises on purpose.
 
-A message says what is wrong, where, and what to do. The facts of the message are attributes too.
-There is a class only where a caller catches it by itself. Mistakes of authors that a turn meets (a
-bad template, an entry that cannot be evaluated) are verdicts, not exceptions.
+An error message says what is wrong, where, and what to do. The facts in the message are also
+attributes of the error. An error has its own class only if some caller catches exactly that class.
+An author's mistake that is found during a turn, such as a bad template, raises no exception: the
+trace of the turn reports it in a verdict.
 
-A caller that asks a model and only wants to go on catches `ModelError`. Its subclasses differ in
-what the caller should do. No message ever holds a key.
+Every failed call of a model raises a `ModelError`. Its subclasses differ in what the caller should
+do next. No message ever contains an API key.
 """
 
 from collections.abc import Mapping, Sequence
@@ -18,7 +19,7 @@ class EvenniaAIError(Exception):
 
 
 class ComponentValueError(EvenniaAIError):
-    """A component field with a value that it cannot have."""
+    """An invalid value for a field of a component."""
 
     def __init__(self, field: str, value: object, wanted: str) -> None:
         self.field = field
@@ -32,7 +33,7 @@ class ComponentValueError(EvenniaAIError):
 
 
 class UnknownComponentError(EvenniaAIError):
-    """A key or an ID that no component has."""
+    """A request for a component by a key or an ID that no component has."""
 
     def __init__(self, wanted: object, known: Sequence[str] = (), *, where: str = "") -> None:
         self.wanted = wanted
@@ -43,7 +44,7 @@ class UnknownComponentError(EvenniaAIError):
 
 
 class DuplicateComponentError(EvenniaAIError):
-    """A key or a registry ID that another component of the same scope has."""
+    """A key or a registry ID that another component of the same scope already has."""
 
     def __init__(self, field: str, value: object, taken_by: str) -> None:
         self.field = field
@@ -70,7 +71,7 @@ class StaticComponentError(EvenniaAIError):
 
 
 class EditConflictError(EvenniaAIError):
-    """A change of another person after the editor loaded the text. Nothing was saved."""
+    """A save that was rejected because another person changed the text after it was loaded."""
 
     def __init__(self, what: str, seen: int, current: int, changed_by: str) -> None:
         self.what = what
@@ -84,7 +85,7 @@ class EditConflictError(EvenniaAIError):
 
 
 class NotPermittedError(EvenniaAIError):
-    """A change that a person has no right to make. Nothing was changed."""
+    """An attempt to make a change without the right to do so. Nothing was changed."""
 
     def __init__(self, doing: str, why: str) -> None:
         self.doing = doing
@@ -102,7 +103,7 @@ class TemplateError(EvenniaAIError):
 
 
 class BudgetError(EvenniaAIError):
-    """A limit that is too small for the required texts. It names each of them with its tokens."""
+    """A token limit that is too small for the required texts. The message lists their tokens."""
 
     def __init__(self, limit_tokens: int, required: Sequence[tuple[str, int]]) -> None:
         self.limit_tokens = limit_tokens
@@ -116,11 +117,11 @@ class BudgetError(EvenniaAIError):
 
 
 class ContextError(EvenniaAIError):
-    """A context that is wrong, or a layer that gives more than its base."""
+    """An invalid context, or a context layer that allows more than the layer below it."""
 
 
 class FormatError(EvenniaAIError):
-    """Foreign data that cannot be read: a scenario, a card, a book."""
+    """Foreign data that cannot be read, such as a scenario, a card or a lorebook."""
 
     def __init__(
         self, kind: str, message: str, *, path: Sequence[str | int] = (), problem: str = ""
@@ -141,7 +142,7 @@ class FormatError(EvenniaAIError):
 
 
 class NotYetError(FormatError):
-    """Data that asks for a feature this version does not have. It is refused, never ignored."""
+    """Data that is refused because it asks for a feature that this version does not have."""
 
     def __init__(self, what: str, where: str) -> None:
         self.what = what
@@ -156,7 +157,7 @@ def _shown(value: object) -> str:
 
 
 MAX_CHARACTERS: Final = 1_000
-"""The longest part of a foreign error message: a server may answer with a whole page."""
+"""The most characters kept of a foreign error message: a server may answer with a whole page."""
 
 
 def on_one_line(error: BaseException) -> str:
@@ -170,7 +171,7 @@ def _short_line(text: str) -> str:
 
 
 class EndpointError(EvenniaAIError):
-    """An endpoint that is configured with a value it cannot have."""
+    """An invalid value in the configuration of an endpoint."""
 
     def __init__(self, endpoint: str, field: str, problem: str) -> None:
         self.endpoint = endpoint
@@ -179,20 +180,20 @@ class EndpointError(EvenniaAIError):
 
 
 class Fault(StrEnum):
-    """The cause of a failed call. It decides what is done next."""
+    """The cause of a failed call of a model. It decides whether and where the call is repeated."""
 
     TEMPORARY = "temporary"
-    """The server is away, overloaded or broken."""
+    """The server is unreachable, overloaded or broken."""
     ACCOUNT = "account"
-    """The address, the key, the credit or the model's name is wrong, for every request."""
+    """The address, API key, credit or model name is wrong, so every request fails."""
     PROMPT = "prompt"
     """The request is wrong: its roles, its tools, or one of its fields."""
     TOO_LONG = "too_long"
-    """Prompt and reply together are longer than the model's window."""
+    """Prompt and reply together are longer than the model's context window."""
     POLICY = "policy"
-    """The provider or the model refuses the subject."""
+    """The provider or the model refuses the content of the request."""
     MALFORMED = "malformed"
-    """The answer is not a reply."""
+    """The server's answer cannot be read as a reply of a model."""
 
     @property
     def is_worth_a_retry(self) -> bool:
@@ -201,12 +202,12 @@ class Fault(StrEnum):
 
     @property
     def is_asked_elsewhere(self) -> bool:
-        """True if the next profile of the role should be asked."""
+        """True if the call should be repeated with the next model profile of the same role."""
         return self not in (Fault.PROMPT, Fault.POLICY)
 
     @property
     def opens_the_breaker(self) -> bool:
-        """True if other requests would most likely fail too."""
+        """True if other requests to the endpoint would most likely fail, too."""
         return self is Fault.TEMPORARY
 
 
@@ -214,7 +215,7 @@ class ModelError(EvenniaAIError):
     """A failed call of a model."""
 
     fault: Fault | None = None
-    """The cause, None if a person or this program stopped the call."""
+    """The cause of the failure; None if a person or this program stopped the call."""
 
     def __init__(self, endpoint: str, message: str, *, was_sent: bool = True) -> None:
         """Describe the failure.
@@ -229,7 +230,7 @@ class ModelError(EvenniaAIError):
         super().__init__(_short_line(f"model '{endpoint}' {message}"))
 
 
-class ModelTimeout(ModelError):  # noqa: N818 - reads as what happened, like TimeoutError's peers
+class ModelTimeout(ModelError):  # noqa: N818 - the name says what happened
     """A reply that was not complete in time."""
 
     fault = Fault.TEMPORARY
@@ -252,7 +253,7 @@ class ModelTimeout(ModelError):  # noqa: N818 - reads as what happened, like Tim
 
 
 class ModelUnavailable(ModelError):  # noqa: N818
-    """A server that cannot be reached, is overloaded or broken. It may be better later.
+    """A server that cannot be reached, is overloaded or broken. A later call may succeed.
 
     `retry_in_seconds` is set if the server said when to come back. It is also set if the open
     circuit breaker kept the request from being sent.
@@ -275,7 +276,7 @@ class ModelUnavailable(ModelError):  # noqa: N818
 
 
 class ModelRefused(ModelError):  # noqa: N818
-    """A request that the server understood and refused. Sending it again is useless."""
+    """A request that the server refused. Sending the same request again is useless."""
 
     def __init__(
         self,
@@ -294,9 +295,9 @@ class ModelRefused(ModelError):  # noqa: N818
 
         Args:
             endpoint: The name of the model that was asked.
-            status: The HTTP status, None without one.
+            status: The HTTP status; None if the refusal came without one.
             reason: The server's reason.
-            fault: The cause.
+            fault: The cause of the refusal.
             advice: What a person should check.
             window_tokens: The longest prompt and reply that the server takes, if it said so.
             counted_tokens: The length of this request by the server's count, if it said so.
@@ -315,7 +316,10 @@ class ModelRefused(ModelError):  # noqa: N818
 
 
 class ModelRubbish(ModelError):  # noqa: N818
-    """An answer that is not a reply. `too_much` is true if it was given up because of its size."""
+    """An answer that is not a reply of a model.
+
+    `too_much` is True if reading stopped because the answer was too large.
+    """
 
     def __init__(
         self,
@@ -332,7 +336,7 @@ class ModelRubbish(ModelError):  # noqa: N818
 
 
 class AppendOnlyError(EvenniaAIError):
-    """An attempt to change or remove a record."""
+    """An attempt to change or remove a record of the history, which can only be appended to."""
 
     def __init__(self, action: str) -> None:
         self.action = action
@@ -346,7 +350,7 @@ class ReplayError(EvenniaAIError):
 
 
 class CompactionRulesError(EvenniaAIError):
-    """A compaction rule with a value that it cannot have."""
+    """An invalid value for a compaction rule."""
 
     def __init__(self, rule: str, value: object, wanted: str) -> None:
         self.rule = rule
@@ -356,7 +360,7 @@ class CompactionRulesError(EvenniaAIError):
 
 
 class ThrashError(EvenniaAIError):
-    """A history that has to be compacted again at once."""
+    """A compaction that does not help: the history would have to be compacted again at once."""
 
     def __init__(self, history_tokens: int, other_tokens: int, limit_tokens: int) -> None:
         self.history_tokens = history_tokens
@@ -380,8 +384,8 @@ class RefusalReason(StrEnum):
     GAINS_NOTHING = "gains_nothing"
 
 
-class SummaryRefused(EvenniaAIError):  # noqa: N818 - a verdict on a text, not a fault of ours
-    """A summary that is not fit to be committed. The history stays as it is."""
+class SummaryRefused(EvenniaAIError):  # noqa: N818 - a decision about a text, not a fault of the program
+    """A summary that was not accepted. The history stays unchanged."""
 
     def __init__(self, reason: RefusalReason, detail: str) -> None:
         self.reason = reason
@@ -407,7 +411,7 @@ class StoreError(EvenniaAIError):
 
 
 class HistoryConflictError(StoreError):
-    """A conversation to which another writer appended first. Nothing was written."""
+    """A write that was rejected because another writer appended to the conversation first."""
 
     def __init__(self, conversation: str) -> None:
         self.conversation = conversation
@@ -418,7 +422,7 @@ class HistoryConflictError(StoreError):
 
 
 class StaleError(StoreError):
-    """The result of a job whose subject has changed since."""
+    """The result of a job that is useless because its subject changed while the job ran."""
 
     def __init__(self, changed: str) -> None:
         self.changed = changed
@@ -426,15 +430,15 @@ class StaleError(StoreError):
 
 
 class TurnClosedError(StoreError):
-    """A turn that was already finished, failed or interrupted."""
+    """An attempt to change a turn that was already finished, failed or interrupted."""
 
 
 class PageConflictError(EditConflictError):
-    """A page that changed after the editor loaded it. Nothing was written."""
+    """A save of a page that was rejected because the page changed after the editor loaded it."""
 
 
 class NotStoredError(StoreError):
-    """A name or a number that the store does not have."""
+    """A request for something by a name or a number that the store does not have."""
 
     def __init__(self, what: str, wanted: object, known: Sequence[str] = ()) -> None:
         self.what = what

@@ -3,7 +3,8 @@
 The game makes a request from what it gathered. Composing it needs no Django, Evennia or Twisted and
 no database, so another process can do it: the request travels there as JSON and gives the same
 prompt. The game writes the text about knowledge bases beforehand and sends it in the metadata.
-Records stay in the game, and only the game commits: a worker composes and asks.
+Records stay in the game. A worker composes the prompt and asks the model; only the game commits the
+turn.
 """
 
 from collections.abc import Sequence
@@ -28,7 +29,7 @@ VERSION: Final = 1
 _WRITE_AGAIN: Final = "write the request again with ai/request in the game"
 
 KB_META_PROMPT: Final = "kb_meta_prompt"
-"""The key of the block about knowledge bases, and of its field in the metadata."""
+"""The key of the block about knowledge bases, and the name of its field in the metadata."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -36,7 +37,7 @@ class ExecutionRequest:
     """One turn of an NPC, before it is composed and sent to a model."""
 
     inputs: Inputs
-    """Everything the prompt depends on."""
+    """The inputs of the prompt: everything that the prompt depends on."""
     npc_ref: str
     """The database id of the NPC that answers."""
     conversation: int
@@ -67,10 +68,10 @@ class ExecutionRequest:
         return compose_with_lore(self.inputs)
 
     def after(self, messages: Sequence[Message]) -> "ExecutionRequest":
-        """Return the request of the next round, in which `messages` follow the tools' messages.
+        """Return the request for the next round, with `messages` added to the tool messages.
 
         Args:
-            messages: The model's calls of tools and their results.
+            messages: The tool calls that the model made, and their results.
         """
         inputs = replace(self.inputs, tools=(*self.inputs.tools, *messages))
         return replace(self, inputs=inputs)
@@ -79,7 +80,7 @@ class ExecutionRequest:
         """Return the request as JSON, for `from_json`.
 
         Raises:
-            FormatError: it holds a value that JSON cannot hold.
+            FormatError: the request contains a value that JSON cannot express.
         """
         sent = _Sent.model_construct(
             version=VERSION,
@@ -126,7 +127,8 @@ class ExecutionRequest:
             raise FormatError(KIND, f"{where}: {problem}; {_WRITE_AGAIN}") from error
         except FormatError:
             raise
-        except EvenniaAIError as error:  # a value that its own class refuses
+        # A class among the inputs refuses a value with its own error: report it as a format error.
+        except EvenniaAIError as error:
             raise FormatError(KIND, f"{where}: {error}; {_WRITE_AGAIN}") from error
         meta_prompt = sent.metadata.kb_meta_prompt
         if meta_prompt and not _has_place(sent.inputs):
@@ -174,7 +176,10 @@ def kb_meta_prompt_of(inputs: Inputs) -> str:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class _Metadata:
-    """The fields next to the inputs. A sender without knowledge bases leaves their field out."""
+    """The fields of a request besides its inputs.
+
+    A sender without knowledge bases leaves `kb_meta_prompt` out.
+    """
 
     npc_ref: str
     conversation: int
@@ -183,13 +188,13 @@ class _Metadata:
 
 
 class _Versioned(BaseModel):
-    """The version of a request. It is read first: another version may have other keys."""
+    """The version of a request, read before everything else: other versions may have other keys."""
 
     version: Any = None
 
 
 class _Sent(BaseModel):
-    """A request in the form that is sent.
+    """A request in the form in which it is sent as JSON.
 
     The dataclasses inside share this configuration: pydantic converts nothing and refuses unknown
     keys.
@@ -220,7 +225,10 @@ def _has_place(inputs: Inputs) -> bool:
 
 
 def _with_kb_meta_prompt(inputs: Inputs, text: str) -> Inputs:
-    """Return the inputs with this text in the block about knowledge bases, if they have it."""
+    """Return the inputs with this text in the block about knowledge bases.
+
+    Inputs without such a block are returned unchanged.
+    """
     if not _has_place(inputs):
         return inputs
     blocks = tuple(

@@ -38,12 +38,12 @@ class ComposeRules:
     budget: BudgetRules
     layout: Layout = "cache"
     blocks: BlocksMode = "latest"
-    """Which facts stay in the history."""
+    """The mode of facts: which of them stay in the history."""
 
     counter: TokenCounter = ESTIMATE
-    """Counts tokens."""
+    """The counter for the tokens of texts."""
     assembly: AssemblyRules = PLAIN
-    """How texts become messages: this engine's way, or SillyTavern's."""
+    """The rules by which texts become messages: this engine's own, or SillyTavern's."""
 
     lore: ActivationRules = field(default_factory=ActivationRules)
     memory: RecallRules = field(default_factory=RecallRules)
@@ -65,35 +65,35 @@ class Inputs:
     notes: Notes = NO_NOTES
     books: tuple[Lorebook, ...] = ()
     blocks: tuple[DynamicBlock, ...] = ()
-    """The facts of the moment."""
+    """The blocks with facts of the moment."""
     values: Mapping[str, str] = field(default_factory=dict)
     """The values that templates may name."""
 
     cut: int = 0
-    """The absolute index at which the prompt before cut the history."""
+    """The absolute index at which the previous prompt cut the history."""
     anchors: Anchors = field(default_factory=dict)
-    """The places of anchored notes in the prompt before."""
+    """The places of anchored notes in the previous prompt."""
     lore_state: LoreState = NO_STATE
-    """What the turn before left of lore: its timers and active entries."""
+    """The timers and active entries of lore after the previous turn."""
 
     now: str = ""
     """The time of the game, in ISO 8601 with the offset of its zone; "" if there is no clock."""
 
     clock: Clock = START
-    """The turn and message numbers that lore timers count."""
+    """The current turn, message count and game time, which the timers of lore use."""
     facts: Facts = field(default_factory=dict)
     """The facts that conditions of lore entries read."""
 
     sources: Mapping[SourceName, str] = field(default_factory=dict)
-    """Texts besides the conversation in which entries of lore may look for their keys."""
+    """Texts besides the conversation that lore entries may search for their keys, by name."""
 
     memories: tuple[Memory, ...] = ()
     """The memories that the NPC may be reminded of."""
     moment: Moment = NOW
-    """When the turn happens and with whom the NPC speaks."""
+    """The time of the turn and the people with whom the NPC speaks, for recalling memories."""
 
     near: tuple[tuple[int, float], ...] = ()
-    """Ids of memories with the similarity of their meaning to the event, as far as it is known."""
+    """Memories by id, each with its similarity in meaning to the event where that is known."""
 
     guidance: str = ""
-    """Text for an NPC about the client that opened the conversation; "" for none."""
+    """Text that tells the NPC about the client that opened the conversation; "" for none."""

@@ -1,15 +1,18 @@
-"""A lorebook: its entries, its settings, names of entries, and the limits of its grants.
+"""A lorebook: its entries, its settings, the names of its entries, and its grants.
 
-Names: people call an entry by its id or its name; verdicts use its label (`book#uid`). Two entries
-may have the same label, because a book's name may have a `#`, and a card's book may have the name
-of a book of the game. So timers use an identity. It is the label unless that is ambiguous.
+Names: people refer to an entry by its id or its name; verdicts use its label (`book#uid`). Two
+entries may have the same label, because the name of a book may contain a `#`, and the book of a
+card may have the name of a book of the game. So timers refer to an entry by its identity. The
+identity equals the label unless the label is ambiguous.
 
-Mode: it is in `extensions.evennia_ai` of V3 books and world files. That member is our own, so a
-mistake in it is an error.
+Mode: the mode of a book is stored in `extensions.evennia_ai` of V3 books and world files. Only this
+package defines that member, so a mistake in it is an error.
 
-Grants: an entry whose book lacks the grant for its place or role is contained. With a depth, or
-next to a message, it keeps its place. With any other place it is at the top of the history. So is
-an entry inside another text (the author's note, an outlet) if it may not have that text's role.
+Grants: a builder grants a book the right to use special places and roles. An entry that asks for a
+place or a role without the grant is contained. A contained entry with a depth, or next to a
+message, keeps its place. A contained entry with any other place moves to the top of the history.
+An entry inside another text (the author's note, an outlet) also moves there if its book lacks the
+grant for that text's role.
 """
 
 import json
@@ -27,11 +30,12 @@ from evennia_ai.engine.lorebook.entry import IN_HISTORY, LoreEntry, Mention, Pos
 from evennia_ai.engine.prompt.components import ALL_GRANTS, Grant, Grants
 from evennia_ai.engine.prompt.memo import KeptMemo, Memo, Slot
 
-# floating: each prompt has the entries that are active in it. frozen: an active entry becomes one
-# message at the end of the history and stays there.
+# In a "floating" book, each prompt contains only the entries that are active in that turn. In a
+# "frozen" book, an active entry becomes a message at the end of the history and stays there.
 BookMode = Literal["floating", "frozen"]
 BOOK_MODES: Final[tuple[BookMode, ...]] = get_args(BookMode)
-# What a book may be attached to, narrow before wide; the narrow ones are read first.
+# The kinds of things that a book may be attached to. Books with a narrow attachment (a low rank)
+# are read before books with a wide one.
 ATTACH_RANK: Final[Mapping[str, int]] = MappingProxyType(
     {
         "chat": 0,
@@ -49,51 +53,58 @@ ATTACH_RANK: Final[Mapping[str, int]] = MappingProxyType(
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
 class Lorebook:
-    """A lorebook with its entries in the order of its file; None leaves a setting to the rules.
+    """A lorebook with its entries in file order. A setting of None leaves the choice to the rules.
 
-    The mode "frozen" is for entries that keys activate and that would be in the dynamic message.
-    Constant entries, and those with a depth, at a note or in an outlet, are as in a floating book.
+    The mode "frozen" only affects entries that are activated by keys and would be placed in the
+    dynamic message. Constant entries, and entries with a depth, at a note or in an outlet, behave
+    as in a floating book.
     """
 
     label: str
     entries: tuple[LoreEntry, ...] = ()
     scan_depth: int | None = None
-    """Wins over the rules."""
+    """How many messages are searched for keys. Replaces the scan depth of the rules."""
     token_budget: int | None = None
-    """Wins over the rules."""
+    """The token limit of the book's active entries. Replaces the lore budget of the rules."""
     recursive: bool | None = None
-    """True if texts of its entries activate others; wins over the rules."""
+    """True if texts of its entries activate other entries. Replaces the setting of the rules."""
     attach: str = "global"
-    """One of `ATTACH_RANK`."""
+    """The kind of thing that the book is attached to, a key of `ATTACH_RANK`."""
     mode: BookMode = "floating"
     revision: int = 0
-    """The store's revision of the book."""
+    """The number of the book's revision in the store."""
     grants: Grants = ALL_GRANTS
-    """What builders allow the book to do."""
+    """The rights that builders gave the book."""
     notices: tuple[str, ...] = ()
-    """Notices for the person who imports it."""
+    """Notices for the person who imports the book."""
     told: str = ""
-    """A sentence for the trace: why this book is in force, for example in place of a copy."""
+    """A sentence for the trace on why this book is in force, such as that it replaces a copy."""
     memo: KeptMemo = field(default_factory=Memo, repr=False)
-    """Results that depend on this book with its label and settings."""
+    """Cached results that depend on the entries, the label or the settings of this book."""
     of_entries: KeptMemo = field(default_factory=Memo, repr=False)
-    """Results that depend only on its entries; books of one text share them."""
+    """Cached results that depend only on the entries. Books made from the same text share them."""
 
 
 def names_of(books: Iterable[Lorebook]) -> dict[str, str]:
-    """Return the names of entries that have one, by their origin in verdicts."""
+    """Return the name of each named entry of the books, by the origin that verdicts use."""
     return {entry.origin: entry.name for book in books for entry in book.entries if entry.name}
 
 
 def entries_called(book: Lorebook, wanted: str) -> list[LoreEntry]:
-    """Return the entry with this id, else those with this name in any case, in the book's order."""
+    """Return the entry with this id, or all entries with this name if no entry has the id.
+
+    Names are compared without case. The entries are in the order of the book.
+    """
     by_uid = [entry for entry in book.entries if entry.uid == wanted]
     folded = wanted.casefold()
     return by_uid or [entry for entry in book.entries if entry.name.casefold() == folded]
 
 
 def decorators_of(books: Iterable[Lorebook]) -> dict[str, tuple[Decorator, ...]]:
-    """Return the decorators in force of each entry, after fallbacks, by its label."""
+    """Return the decorators in force of each entry, by the entry's label.
+
+    An unusable decorator is replaced by its first usable fallback.
+    """
     return {
         f"{book.label}#{entry.uid}": entry.decorators for book in books for entry in book.entries
     }
@@ -104,7 +115,7 @@ _NAME: Final = re.compile(r"(?:[^\\#]|\\.)*", re.DOTALL)
 
 
 def identity_prefix(label: str, *, attach: str) -> str:
-    """Return the part of an identity that stands for the book."""
+    """Return the part of an entry's identity that identifies its book."""
     name = label.replace("\\", "\\\\").replace("#", "\\#")
     return _OF_A_CARD + name if attach == "character" else name
 
@@ -157,7 +168,7 @@ _MAX_ID: Final = 10**15
 
 
 def mode_in(book: Mapping[str, Any], *, where: str) -> BookMode:
-    """Return the mode in the data of a book; floating if it has none.
+    """Return the mode in the JSON data of a book; "floating" if the data has no mode.
 
     Raises:
         FormatError: Our extension data has an unknown member or a wrong value.
@@ -186,23 +197,26 @@ def mode_in(book: Mapping[str, Any], *, where: str) -> BookMode:
 
 
 def saying_mode(book: Mapping[str, Any], mode: BookMode) -> dict[str, Any]:
-    """Return the data of a book with this mode in it; a floating book has no member for it."""
+    """Return a copy of a book's JSON data with this mode. "floating" removes the member."""
     return _saying(book, _MODE, None if mode == "floating" else mode)
 
 
 def last_id_in(book: Mapping[str, Any]) -> int:
-    """Return the highest id that an entry of the book ever had; -1 if its data has none."""
+    """Return the highest id that an entry of the book ever had; -1 if the data does not say."""
     last = _object(_object(book.get("extensions")).get(_OWN)).get(_LAST_ID, -1)
     return last if type(last) is int else -1
 
 
 def saying_last_id(book: Mapping[str, Any], last: int) -> dict[str, Any]:
-    """Return the data of a book with the highest id that an entry ever had; unchanged for -1."""
+    """Return a copy of a book's data with `last` as the highest entry id; unchanged for -1."""
     return _saying(book, _LAST_ID, last) if last >= 0 else dict(book)
 
 
 def _saying(book: Mapping[str, Any], member: str, value: object) -> dict[str, Any]:
-    """Return the data of a book with this member of our extension; None removes it."""
+    """Return a copy of a book's data with this member of `extensions.evennia_ai`.
+
+    A value of None removes the member.
+    """
     extensions = dict(_object(book.get("extensions")))
     own = {name: told for name, told in _object(extensions.get(_OWN)).items() if name != member}
     if value is not None:
@@ -224,10 +238,11 @@ def _object(value: Any) -> Mapping[str, Any]:
 
 @dataclass(frozen=True, slots=True)
 class Unmatched:
-    """Entries of one book that are silent for the same reason.
+    """Entries of one book that are not active for the same reason.
 
-    `uids` is a short form: ranges of numbers, then other uids as a JSON list, for example
-    `0-41,43;["gate"]`. It may have entries with a verdict of their own, which then counts.
+    `uids` is a compact list: ranges of numbers, then other uids as a JSON list, for example
+    `0-41,43;["gate"]`. An entry in the list may also have a verdict of its own; then that verdict
+    counts.
     """
 
     book: str
@@ -240,7 +255,7 @@ class Unmatched:
 
 
 def packed(uids: Iterable[str]) -> str:
-    """Render many uids as one short text."""
+    """Render many uids as one compact text, such as `0-41,43;["gate"]`."""
     named: list[str] = []
     ranges: list[list[int]] = []
     for uid in uids:
@@ -266,9 +281,12 @@ def unpacked(text: str) -> Iterator[str]:
 
 
 def as_javascript_walks(names: Iterable[str], *, below: int) -> list[str]:
-    """Sort names as JavaScript walks an object: whole numbers below `below` first, by size."""
+    """Sort names in JavaScript's order of object keys, without duplicates.
+
+    Names that are whole numbers less than `below` come first, by size. The others keep their order.
+    """
     given = list(dict.fromkeys(names))
-    if given == [*map(str, range(min(len(given), below)))]:  # as most programs write them
+    if given == [*map(str, range(min(len(given), below)))]:  # already in order, as in most files
         return given
     numbers = {name: plain_number(name, digits=10) for name in given}
     indexes = {name: number for name, number in numbers.items() if number is not None}
@@ -277,24 +295,27 @@ def as_javascript_walks(names: Iterable[str], *, below: int) -> list[str]:
 
 
 def plain_number(text: str, *, digits: int) -> int | None:
-    """Return the number in a text without leading zeros, of at most `digits` digits; else None."""
+    """Return the number that a text consists of; None if the text is anything else.
+
+    A number with leading zeros or more than `digits` digits also gives None.
+    """
     is_number = text.isascii() and text.isdecimal() and len(text) <= digits
     return int(text) if is_number and (text == "0" or text[0] != "0") else None
 
 
-# Positions inside another text: the whole text has one role.
+# An entry at one of these positions becomes part of another text and takes that text's role.
 _INSIDE: Final[tuple[Position, ...]] = ("note_top", "note_bottom", "outlet")
 
 
 def is_moved(position: Position, grants: Grants) -> bool:
-    """True if an entry with this position is placed at the top of the history instead."""
+    """True if an entry moves from this position to the top of the history for lack of a grant."""
     if position in IN_HISTORY:
         return False
     return "positions" not in grants or (position in _INSIDE and "roles" not in grants)
 
 
 def missing(entry: LoreEntry, grants: Grants) -> tuple[Grant, ...]:
-    """Return the grants that an entry needs for its place and role and does not have."""
+    """Return the grants that an entry needs for its place and role and that its book lacks."""
     wanted: list[Grant] = []
     if entry.position not in IN_HISTORY:
         wanted.append("positions")
@@ -315,5 +336,5 @@ def containment_in_words(missing: tuple[Grant, ...], position: Position) -> str:
 
 
 def mention_in_words(mention: Mention) -> str:
-    """Render the place of a mention for authors."""
+    """Render for authors where a mention places an entry: before or after which message."""
     return f"right {mention.side} the {mention.message} message with its key"

@@ -1,21 +1,21 @@
 """Conditions of entries: tests of facts of the game.
 
 A condition names a fact, a test and values. It is data, never code. A condition on an unknown fact
-is not met, and the verdict says so. The filters by NPC, tag, zone, kind of event and kind of
-speaker are conditions on facts.
+is not met, and the verdict on the entry says so. An entry's filters by NPC, tag, zone, kind of
+event and kind of speaker are conditions, too.
 """
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Final, Literal, get_args
 
-# One fact: a text, a number, a flag, or several texts (tags, zones).
+# The value of one fact. A fact with several texts, such as tags or zones, is a tuple.
 Fact = str | int | float | bool | tuple[str, ...]
 Facts = Mapping[str, Fact]
 Test = Literal["is_any", "is_none", "at_least", "at_most", "has_any", "has_none"]
 TESTS: Final[tuple[Test, ...]] = get_args(Test)
 
-# Facts that the game and the scenarios give; a game may add others.
+# The names of the facts that the game and scenarios provide. A game may add others.
 CHARACTER_NAME: Final = "character.name"
 CHARACTER_TAGS: Final = "character.tags"
 NPC_KEY: Final = "npc.key"
@@ -23,11 +23,12 @@ NPC_TAGS: Final = "npc.tags"
 ZONES: Final = "room.zones"
 EVENT_KIND: Final = "event.kind"
 SPEAKER_KIND: Final = "speaker.kind"
-# The kind of generation, as in SillyTavern's `triggers`; a turn is always normal.
+# The kind of generation that SillyTavern's `triggers` filter by. Here every turn is "normal".
 GENERATION_KIND: Final = "generation.kind"
 NORMAL: Final = "normal"
 
-# By filter: its fact, the test for its values, and the test for values with a "!".
+# For each filter: the fact that it tests, the test for plain values, and the test for values that
+# begin with "!" (for example "!guard": not this value).
 FILTERS: Final[Mapping[str, tuple[str, Test, Test]]] = {
     "npcs": (NPC_KEY, "is_any", "is_none"),
     "tags": (NPC_TAGS, "has_any", "has_none"),
@@ -50,9 +51,9 @@ _WORDS: Final[Mapping[Test, str]] = {
 class Condition:
     """A test of one fact against `values`.
 
-    `is_any` and `is_none` compare the whole fact with each value. `has_any` and `has_none` look
-    among the texts of a fact with several. `at_least` and `at_most` compare numbers. Case does not
-    matter. If `kept_unknown`, an unknown fact passes.
+    `is_any` and `is_none` compare the whole fact with each value. `has_any` and `has_none` compare
+    each text of a fact that has several. `at_least` and `at_most` compare numbers. Case does not
+    matter. If `kept_unknown`, the condition is met when the fact is unknown.
     """
 
     fact: str
@@ -105,7 +106,7 @@ def _is_number(value: object) -> bool:
 
 
 def _plain(value: object) -> object:
-    """Return a value to compare: texts without case; flags never equal numbers."""
+    """Return a value for comparison: texts ignore case, and a flag never equals a number."""
     if isinstance(value, bool):
         return ("flag", value)
     return value.casefold() if isinstance(value, str) else value

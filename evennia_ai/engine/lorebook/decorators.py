@@ -1,11 +1,13 @@
-"""The `@@` lines at the head of an entry's content: parsed, chosen, cut off.
+"""Decorators: the `@@` lines at the head of an entry's content, and how they are parsed and edited.
 
-Standard: Card V3, "Decorators". A decorator that is unknown, not supported, has a value it cannot
-have or is overruled by another one counts as absent, and the first usable `@@@` line under it takes
-its place. Only the head block counts; player text never comes here.
+Standard: Card V3, "Decorators". A decorator is ignored if it is unknown, is not supported, has an
+invalid value, or is overruled by another decorator. Then the first usable `@@@` line under it, its
+fallback, takes its place. Only lines at the head of the content are decorators. Texts of players
+are never parsed for decorators.
 
-Decorators win over fields, so who changes a field must change the line that overrules it; every
-other line, known or not, stays as it is written. Heads of hundreds of such lines are left alone.
+A decorator overrules the field of the entry with the same meaning. So an edit of a field must also
+edit the decorator that overrules it. All other decorator lines, known or not, stay as written. An
+edit tries at most `MAX_TRIES` lines of a head.
 """
 
 import re
@@ -17,7 +19,7 @@ from typing import Final
 from evennia_ai.engine.foreign.documents import limit_notices, one_line
 from evennia_ai.engine.text.normal_form import BLANK_CHARACTERS, LINE_END_CHARACTERS
 
-# Name and values of one decorator that counts.
+# The name and the values of one decorator in force.
 Decorator = tuple[str, tuple[str, ...]]
 
 _LINE: Final = re.compile(rf"[^{LINE_END_CHARACTERS}]*(?:\r\n|[{LINE_END_CHARACTERS}]|\Z)")
@@ -25,7 +27,7 @@ _DECORATOR: Final = re.compile(r"@@(@?)(?:([A-Za-z_]+)(?:[ \t]+(.*))?)?")
 _WHOLE: Final = re.compile(r"-?[0-9]+")
 _LARGEST: Final = 10**18
 
-# Values of one line of keys; what is over it makes the line count for nothing.
+# The most values on one line of keys. A line with more values is ignored.
 MAX_KEYS: Final = 1000
 POSITIONS: Final = ("before_desc", "after_desc", "personality", "scenario")
 ROLES: Final = ("assistant", "system", "user")
@@ -44,42 +46,42 @@ FLAGS: Final = frozenset(
 
 @dataclass(frozen=True, slots=True)
 class Decorated:
-    """Content taken apart: the decorators that count, in their order, and the text after them."""
+    """Parsed content: the decorators in force, in their order, and the text after them."""
 
     decorators: tuple[Decorator, ...]
     text: str
     notices: tuple[str, ...] = ()
 
     def value(self, name: str) -> str | None:
-        """The value of a decorator that counts, None where it does not."""
+        """Return the first value of a decorator; None if the decorator is not in force."""
         return next((values[0] for known, values in self.decorators if known == name), None)
 
     def lists(self, name: str) -> list[tuple[str, ...]]:
-        """The values of each line of this name that counts."""
+        """Return the values of each decorator of this name that is in force."""
         return [values for known, values in self.decorators if known == name]
 
     def has(self, name: str) -> bool:
-        """Whether a decorator of this name counts."""
+        """True if a decorator of this name is in force."""
         return any(known == name for known, _ in self.decorators)
 
 
 @dataclass(frozen=True, slots=True)
 class _Line:
-    """One `@@` line as written; `problem` says why it cannot count, "" where it can."""
+    """One `@@` line as written. `problem` says why it is not usable, "" if it is usable."""
 
     name: str
     values: tuple[str, ...]
     problem: str
 
 
-# Names that cannot count where a book is read, each with the reason.
+# Decorators that are ignored because this game cannot provide what they need, with the reason.
 Absent = Mapping[str, str]
 NO_ICONS: Final[Absent] = {"is_user_icon": "needs the icon of the user, which is not known here"}
 _NONE_ABSENT: Final[Absent] = {}
 
 
 def read_decorators(content: str, *, absent: Absent = _NONE_ABSENT) -> Decorated:
-    """`content` taken apart. Never raises: what cannot be read is a notice."""
+    """Parse `content`. Never raises: a decorator that cannot be used becomes a notice."""
     if not has_decorators(content):
         return Decorated((), content)
     lines, text = head_lines(content)
@@ -99,24 +101,24 @@ def _without(line: _Line, absent: Absent) -> _Line:
 
 
 def whole_number(text: str) -> int:
-    """The number a checked value stands for; one of more digits than any count has is cut."""
+    """Return the number in a value that was checked before, limited to plus or minus `_LARGEST`."""
     if len(text) > 18:
         return -_LARGEST if text.startswith("-") else _LARGEST
     return int(text)
 
 
 def has_decorators(content: str) -> bool:
-    """True if the content begins with a line of `@@`, after blanks and unseen characters."""
+    """True if the content begins with a `@@` line, ignoring blank and invisible characters."""
     return content.lstrip(BLANK_CHARACTERS).startswith("@@")
 
 
 def head_lines(content: str) -> tuple[list[str], str]:
-    """The lines of the head as they are written, blank ones too, and what comes after them."""
+    """Split content into the lines of its head, blank lines included, and the text after them."""
     lines: list[str] = []
     at = 0
     while at < len(content):
         found = _LINE.match(content, at)
-        assert found is not None  # the pattern matches the empty line too
+        assert found is not None  # the pattern matches at every position, even an empty line
         line = found[0].strip(BLANK_CHARACTERS)
         if line and not line.startswith("@@"):
             break
@@ -126,7 +128,10 @@ def head_lines(content: str) -> tuple[list[str], str]:
 
 
 def _chains(lines: Iterable[str]) -> Iterator[list[_Line]]:
-    """Each decorator with its fallbacks, first to last; a fallback of nothing stands alone."""
+    """Yield each decorator line followed by its fallbacks.
+
+    A `@@@` line without a decorator above it is yielded as a chain of one unusable line.
+    """
     chain: list[_Line] = []
     for text in lines:
         is_fallback = text.startswith("@@@")
@@ -172,7 +177,10 @@ def _problem(name: str, values: tuple[str, ...]) -> str:
 def _chosen(
     chains: Iterable[list[_Line]], *, overruled: frozenset[str]
 ) -> tuple[list[_Line], list[str]]:
-    """The lines that count: the first usable one of each chain, the first of each name."""
+    """Return the lines in force, and notices about the others.
+
+    Each chain gives its first usable line. If several lines have the same name, the first counts.
+    """
     chosen: list[_Line] = []
     notices: list[str] = []
     taken: set[str] = set()
@@ -233,7 +241,7 @@ def _anything(values: tuple[str, ...]) -> bool:
     return True
 
 
-# What this room does: name -> check of the values, and the words for what is wanted.
+# The supported decorators: for each name a check of its values, and a description of valid values.
 _WANTED: Final[Mapping[str, tuple[ValueCheck, str]]] = {
     "activate": (_anything, ""),
     "activate_only_after": (_whole_from(0), "a whole number, 0 or more"),
@@ -253,14 +261,14 @@ _WANTED: Final[Mapping[str, tuple[ValueCheck, str]]] = {
     "scan_depth": (_whole_from(0), "a whole number, 0 or more"),
 }
 _OTHER_KIND = "is for prompts that are one text, not messages"
-# Decorators of the standard that are not done here, and why.
+# Decorators of the standard that this package does not support, each with the reason.
 _UNSUPPORTED: Final[Mapping[str, str]] = {
     "disable_ui_prompt": "is never honoured: a card cannot switch off the game's own prompts",
     "instruct_depth": _OTHER_KIND,
     "instruct_scan_depth": _OTHER_KIND,
     "reverse_instruct_depth": _OTHER_KIND,
 }
-# Which others, where they count, make a decorator count for nothing.
+# For each decorator, the decorators that overrule it: if one of them is in force, it is ignored.
 _OVERRULED_BY: Final[Mapping[str, tuple[str, ...]]] = {
     "depth": ("position",),
     "reverse_depth": ("position", "depth"),
@@ -272,7 +280,7 @@ MAX_TRIES: Final = 20
 
 
 def with_value(content: str, name: str, value: str) -> str:
-    """`content` where the decorator of this name that counts has another value."""
+    """Return `content` with another value for the decorator of this name that is in force."""
     lines, rest = head_lines(content)
     for at in islice(_candidates(lines, content, name), MAX_TRIES):
         written = lines[at]
@@ -285,9 +293,9 @@ def with_value(content: str, name: str, value: str) -> str:
 
 
 def without(content: str, names: Sequence[str]) -> str:
-    """`content` where no decorator of these names counts any more.
+    """Return `content` without the lines that put decorators of these names in force.
 
-    A decorator goes with the fallbacks under it, a fallback goes alone.
+    Removing a decorator also removes the fallbacks under it. A fallback is removed by itself.
     """
     for name in names:
         for _ in range(MAX_TRIES):
@@ -299,7 +307,7 @@ def without(content: str, names: Sequence[str]) -> str:
 
 
 def _one_less(content: str, name: str) -> str:
-    """`content` without the lines that say what the decorator of this name says that counts."""
+    """Return `content` without the lines that say the same as the decorator in force."""
     lines, rest = head_lines(content)
     gone = set[int]()
     for at in _candidates(lines, content, name):
@@ -308,7 +316,7 @@ def _one_less(content: str, name: str) -> str:
 
 
 def _candidates(lines: Sequence[str], content: str, name: str) -> Iterator[int]:
-    """Where the line may stand that says the decorator of this name that counts."""
+    """Return the indexes of lines that may have put the decorator of this name in force."""
     counting = [found for found in read_decorators(content).decorators if found[0] == name][:1]
     alone = ("@@" + line.strip(BLANK_CHARACTERS).lstrip("@") for line in lines)
     return (at for at, line in enumerate(alone) if name in line and _says(line, counting))
@@ -319,7 +327,7 @@ def _says(line: str, counting: Sequence[object]) -> bool:
 
 
 def _end(lines: Sequence[str], at: int) -> int:
-    """Where what goes with the line at `at` ends."""
+    """Return the index after the line at `at` and the fallbacks that belong to it."""
     end = at + 1
     if lines[at].lstrip(BLANK_CHARACTERS).startswith("@@@"):
         return end

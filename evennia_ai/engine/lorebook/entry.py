@@ -1,8 +1,8 @@
 """One entry of a lorebook, as the value that activation reads.
 
-Its decorators are already applied. An entry that asks for something impossible has the reason in
-`refused`: it is never active, and its verdict says why. To add a field to entries, start with the
-table in `formats.lorebooks.entry_fields`.
+The decorators of the entry are already applied. If the entry asks for something impossible,
+`refused` has the reason: the entry is never active, and its verdict says why. To add a field to
+entries, start with the table in `formats.lorebooks.entry_fields`.
 """
 
 from dataclasses import dataclass
@@ -28,20 +28,22 @@ Position = Literal[
     "at_mention",
 ]
 AT_MENTION: Final = "at_mention"
-# The positions inside the history; the kept history clamps their depth.
+# The positions inside the history. If their depth is greater than the kept part of the history,
+# the entry is placed at the top of that part.
 IN_HISTORY: Final[tuple[Position, ...]] = ("depth", AT_MENTION)
-# The most characters of a key; a longer one is refused.
+# The most characters of a key. Longer keys are refused.
 MAX_KEY: Final = 1000
 Side = Literal["before", "after"]
 SIDES: Final[tuple[Side, ...]] = get_args(Side)
-# Which message counts if several have a key.
+# Which message an entry is placed next to if several messages contain one of its keys.
 Mentioning = Literal["newest", "oldest"]
 MENTIONINGS: Final[tuple[Mentioning, ...]] = get_args(Mentioning)
-# How secondary keys decide once a key was found (SillyTavern's numbers 0 to 3, in this order).
+# Which secondary keys must be found, once a primary key was found. The order is that of
+# SillyTavern's numbers 0 to 3.
 Logic = Literal["any", "not_all", "not_any", "all"]
-# Which keys are regular expressions: none, those written as /pattern/flags, or all.
+# Which keys are regular expressions: none of them, those written as /pattern/flags, or all.
 Patterns = Literal["none", "by_form", "all"]
-# Texts other than the conversation that are scanned for entries that ask for them.
+# The names of texts besides the conversation in which an entry may ask to search for its keys.
 SourceName = Literal[
     "persona",
     "char_description",
@@ -55,10 +57,10 @@ SourceName = Literal[
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Gates:
-    """Conditions of an entry other than its keys (Card V3 decorators); None is no condition.
+    """Conditions of an entry that come from Card V3 decorators. None stands for no condition.
 
-    Each line of `additional` must have one key in the scanned text; no key of `excluded` may be
-    there. An entry that was active before is active in any case with `kept_after_match`, and never
+    The scanned text must contain at least one key of each line of `additional`, and no key of
+    `excluded`. Once an entry was active, it is always active with `kept_after_match`, and never
     again with `never_after_match`.
     """
 
@@ -76,10 +78,11 @@ class Gates:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Recursion:
-    """The part of an entry in recursion.
+    """The settings of an entry for recursion, in which texts of entries activate other entries.
 
-    If `excluded`, texts of other entries do not activate it. If `prevented`, its own text activates
-    no other entry. With a `delay_level` above 0 it is silent until recursion reaches that level.
+    If `excluded`, texts of other entries do not activate the entry. If `prevented`, its own text
+    activates no other entry. With a `delay_level` above 0, the entry stays inactive until recursion
+    reaches that level.
     """
 
     excluded: bool = False
@@ -91,9 +94,9 @@ class Recursion:
 class Timing:
     """The timers of an entry, 0 for none.
 
-    `sticky`: for how long an active entry stays active, from the count in which it was activated.
-    `cooldown`: for how long it is silent after that. `delay`: before which count it is silent. All
-    count on `clock`; None means the clock of the rules.
+    `sticky`: how long an entry stays active after it was activated. `cooldown`: how long it is
+    inactive after that. `delay`: the time on the clock before which it is inactive. All three are
+    measured on `clock`; None means the clock of the rules.
     """
 
     sticky: int = 0
@@ -106,9 +109,9 @@ class Timing:
 class Grouping:
     """The inclusion groups of an entry; at most one member of each is active.
 
-    `written` is the field that has the names. A `preferred` member wins without a roll. A `scored`
-    one loses to members with more found keys; None leaves that to the rules. A `cooldown` above 0
-    silences the whole group after this entry was active.
+    `written` is the field with the names of the groups, as the author wrote it. A `preferred` entry
+    wins without a roll. A `scored` entry loses to members with more found keys; None leaves scoring
+    to the rules. A `cooldown` above 0 keeps the whole group inactive after this entry was active.
     """
 
     names: tuple[str, ...] = ()
@@ -121,7 +124,7 @@ class Grouping:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Anchor:
-    """A place next to the component of this key."""
+    """A place next to a component of the prompt, given by the component's key."""
 
     component: str
     side: Side
@@ -129,7 +132,7 @@ class Anchor:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Mention:
-    """A place next to a message with a key: before or after it, the newest or the oldest one."""
+    """A place before or after the newest or the oldest message that contains a key of the entry."""
 
     side: Side = "before"
     message: Mentioning = "newest"
@@ -143,19 +146,19 @@ NO_GROUPS: Final = Grouping()
 
 @typed_frozen_thing
 class LoreEntry:
-    """One entry of a book; None for a flag or a depth means that the book or the rules decide."""
+    """One entry of a lorebook. None for a flag or a depth means that the book or rules decide."""
 
     uid: str
     index: int
-    """Its position in the book."""
+    """The position of the entry in its book."""
     origin: str
-    """Its name in verdicts."""
+    """The name of the entry in verdicts."""
     name: str = ""
     keys: tuple[str, ...] = ()
-    """The keys as written: with macros, blanks and repetitions."""
+    """The keys as the author wrote them, with macros, blanks and repetitions."""
     secondary_keys: tuple[str, ...] = ()
     selective: bool = True
-    """True if the secondary keys count, as `logic` says."""
+    """True if the secondary keys must meet `logic`; False if they are ignored."""
     logic: Logic = "any"
     patterns: Patterns = "none"
     enabled: bool = True
@@ -163,47 +166,49 @@ class LoreEntry:
     template: Template
     position: Position = "after"
     depth: int | None = None
-    """Messages from the newest, or the oldest; None unless the position is "depth"."""
+    """The number of messages from the newest, or the oldest; None without the position "depth"."""
     asked_depth: int | None = None
-    """The depth as written, if it is deeper than any history."""
+    """The depth as the author wrote it, if that is greater than any history is long."""
     from_oldest: bool = False
     outlet: str = ""
-    """The name of the position "outlet"."""
+    """The name of the outlet, if the position is "outlet"."""
     anchor: Anchor | None = None
-    """The component that it is next to; also for "before" and "after" the description only."""
+    """The component that the entry is placed next to.
+
+    It is also set for the positions "before" and "after" if they mean only the description."""
     mention: Mention | None = None
-    """The message that it is next to, with the position "at_mention"."""
+    """The message that the entry is placed next to, if the position is "at_mention"."""
     role: Role = "system"
     order: float = 100
-    """Its order among texts of the same place."""
+    """The order of the entry among texts at the same place."""
     priority: float = 100
-    """Entries with a high priority are offered room in the budget first."""
+    """The rank of the entry in the budget: a high priority is offered room first."""
     first_to_go: bool = False
-    """True if it is left out before entries of any priority (`@@ignore_on_max_context`)."""
+    """True if a full budget drops this entry before all others (`@@ignore_on_max_context`)."""
     ignore_budget: bool = False
     case_sensitive: bool | None = None
     match_whole_words: bool | None = None
     scan_depth: int | None = None
     sources: frozenset[SourceName] = frozenset()
     hears_movement: bool = False
-    """True if its keys are also searched in messages about somebody who comes or goes."""
+    """True if keys are also searched in messages about a character who arrives or leaves."""
     gates: Gates = NO_GATES
     recursion: Recursion = NO_RECURSION
     timing: Timing = NO_TIMING
     grouping: Grouping = NO_GROUPS
     chance: float = 100
-    """In percent."""
+    """The probability in percent that the entry becomes active once its conditions hold."""
     conditions: tuple[Condition, ...] = ()
     decorators: tuple[Decorator, ...] = ()
     refused: str | None = None
-    """Why it can never be active, if it asks for something impossible."""
+    """The reason why the entry can never be active, if it asks for something impossible."""
 
     @property
     def is_usable(self) -> bool:
-        """True if nothing in the entry itself forbids that it is ever active."""
+        """True if the entry can become active: no field of it rules that out."""
         return self.enabled and self.refused is None
 
     @property
     def key_lists(self) -> tuple[tuple[str, ...], ...]:
-        """All its lists of keys, those of its decorators too."""
+        """All lists of keys of the entry, including those from its decorators."""
         return (self.keys, self.secondary_keys, *self.gates.additional, self.gates.excluded)

@@ -1,4 +1,4 @@
-"""The rules of activation: settings of builders, and the flags of a preset.
+"""The rules of lore activation: the settings of a builder, and the flags of a preset.
 
 Both presets run the same code. `ActivationRules` are the settings of a builder. `PresetFlags` has
 one flag for each point in which our own preset (`evennia_ai`) differs from SillyTavern 1.12
@@ -17,7 +17,8 @@ from evennia_ai.engine.foreign.fields import Must, check_settings
 Preset = Literal["evennia_ai", "sillytavern"]
 Overflow = Literal["skip", "stop"]
 Strategy = Literal["evenly", "character_first", "global_first"]
-# The clock of durations: the NPC's own turns, messages that it perceived, seconds of game time.
+# What the timers of entries count: the NPC's own turns, messages that the NPC perceived, or seconds
+# of game time.
 ClockName = Literal["turns", "messages", "seconds"]
 CLOCKS: Final[tuple[ClockName, ...]] = get_args(ClockName)
 WHERE: Final = "settings.lore"
@@ -25,60 +26,66 @@ WHERE: Final = "settings.lore"
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class PresetFlags:
-    """The points in which the presets differ; each default is that of our own preset."""
+    """The points in which the presets differ. The defaults are those of the preset `evennia_ai`."""
 
     high_order_first: bool = False
-    """Entries of a high order are activated first."""
+    """Entries with a high order are processed first."""
     ties_narrow_first: bool = True
-    """Among equals the narrower attachment goes first."""
+    """Among entries of equal order, those of a book with a narrower attachment come first."""
     ties_reversed: bool = False
-    """Equals come out in reverse."""
+    """Entries of equal order are placed in reverse."""
     ascii_words: bool = False
-    """ASCII letters, digits and `_` bound a word; a key of several words is found anywhere."""
+    """Only ASCII letters, digits and `_` count as word characters, and a key of several words is
+    also found inside longer words."""
     one_text: bool = False
-    """A pattern may reach over messages."""
+    """The scanned messages are one text, so a regular expression may match across messages."""
     patterns_by_form: bool = False
-    """Every key of the form /pattern/ is one."""
+    """Every key of the form /pattern/flags is a regular expression."""
     blank_keys_match: bool = False
-    """A key of blanks matches anything."""
+    """A key that consists of blanks matches any text."""
     depth_0_is_blind: bool = False
-    """An entry of scan depth 0 does not see recursed text either."""
+    """An entry with scan depth 0 does not see texts of active entries either."""
     widening_is_fresh: bool = False
-    """A scan that was widened for minimum activations does not see recursed text."""
+    """A scan that was widened for minimum activations does not see texts of active entries."""
     first_pass_counts: bool = False
-    """The first pass is one of the steps of the limit."""
+    """The first pass counts as a step against `max_recursion_steps`."""
     levels_are_walked: bool = False
-    """Delay levels are reached even when nothing recursed."""
+    """Delay levels are reached even if there was no recursion pass before."""
     losers_compete: bool = False
-    """Who lost in one group competes in its further groups all the same."""
+    """An entry that lost in one inclusion group still competes in its other groups."""
     rest_ends_a_stay: bool = False
-    """A sticky member of a group whose cooldown runs as well is put out."""
+    """A sticky member of a group loses its place there if its cooldown runs, too."""
     scores_as_written: bool = False
-    """Blanks and macros of keys stand for themselves in a score."""
+    """A score compares keys as they are written, with their blanks and unexpanded macros."""
     served_by_whole_text: bool = False
-    """Only an entry whose whole group text is its name serves a group in a later pass."""
+    """An active entry closes a group for later passes only if its whole group field is the name of
+    that group."""
     chance_is_inclusive: bool = False
-    """A chance of 50 passes on a roll of exactly 50."""
+    """An entry with a chance of 50 becomes active on a roll of exactly 50."""
     tiers: bool = True
-    """Constants have room first, then priority counts; else processing order, sticky first."""
+    """Constant entries are offered room in the budget first, then entries by priority. If False,
+    entries are offered room in processing order, sticky entries first."""
     budget_is_open: bool = False
-    """The sum must stay below the budget, which is 1 token at least."""
+    """The tokens of the entries must stay below the budget, and a budget has at least 1 token."""
     counts_what_recursed: bool = False
-    """In a later pass only texts passed on are spent; what had no room is passed on too."""
+    """In a later pass, only texts that recursion searches count as spent. Recursion also searches
+    texts that had no room in the budget."""
     activate_in_any_case: bool = True
-    """`@@activate` and a kept entry go past filters, gates, timers, recursion (Card V3)."""
+    """`@@activate` and `@@keep_activate_after_match` activate an entry regardless of its filters,
+    gates, timers and recursion settings (Card V3)."""
     empty_is_active: bool = False
-    """An entry without text counts as active, though it adds nothing."""
+    """An entry without text counts as active, although it adds nothing to the prompt."""
     widens_beyond: bool = False
-    """The widened scan goes one message beyond its limit."""
+    """A widened scan may reach one message beyond its limit."""
     blank_notes_stay: bool = False
-    """Around an empty author's note lore keeps a blank line."""
+    """If the author's note is empty, a blank line stays in its place among its entries."""
     rewinds: bool = False
-    """A timer is taken back when the clock stands where it stood."""
+    """A timer is undone if the clock has not moved since the timer started."""
 
 
 EVENNIA_AI: Final = PresetFlags()
-# In each of these points SillyTavern does the opposite: that is why there is a flag.
+# A flag exists only where SillyTavern does the opposite of the preset `evennia_ai`. So its preset
+# is the negation of every default.
 SILLYTAVERN: Final = PresetFlags(**{flag.name: not flag.default for flag in fields(PresetFlags)})
 PRESET_FLAGS: Final[Mapping[Preset, PresetFlags]] = MappingProxyType(
     {"evennia_ai": EVENNIA_AI, "sillytavern": SILLYTAVERN}
@@ -95,52 +102,53 @@ class ActivationRules:
 
     rules: Preset = "evennia_ai"
     scan_depth: _Whole = 4
-    """Messages from the newest, the pending event among them."""
+    """How many of the newest messages are searched for keys, including the pending event."""
     recursive: bool = True
     max_recursion_steps: _Whole = 3
-    """Passes after the first; `sillytavern` counts the first too. 0: no limit."""
+    """The most passes after the first one; the preset `sillytavern` also counts the first pass.
+    0 means no limit."""
     case_sensitive: bool = False
     match_whole_words: bool = True
     include_names: bool = True
     budget_percent: _Percent = 25
-    """The budget of all lore, of the prompt's limit."""
+    """The budget of all lore, in percent of the prompt's token limit."""
     budget_tokens: Annotated[
         Annotated[int, Field(ge=0)] | None, Must("a whole number, 0 or more, or null")
     ] = None
-    """At most so many tokens of it."""
+    """The most tokens of the lore budget; None means no limit besides the percentage."""
     overflow: Overflow = "skip"
     min_activations: _Whole = 0
-    """The scan is widened until so many entries are active."""
+    """The scan is widened until this many entries are active."""
     min_activations_depth_max: _Whole = 0
-    """How far it is widened; 0: over the whole history."""
+    """The greatest depth of a widened scan; 0 means the whole history."""
     group_scoring: bool = False
     strategy: Strategy = "evenly"
     dice: Annotated[
         Annotated[float, Field(ge=0, lt=1)] | None, Must("a number in [0, 1), or null")
     ] = None
-    """A fixed number in [0, 1) for every roll."""
+    """A fixed number in [0, 1) that replaces every roll; None rolls normally."""
     dry_run: bool = False
-    """Timers are neither read nor written."""
+    """If True, timers are neither read nor written."""
     clock: ClockName = "turns"
-    """What timers count that name no clock."""
+    """The clock of timers that name no clock."""
     speaker_share_percent: _Percent = 100
-    """Of the budget, for what one of several speakers wakes."""
+    """The share of the budget for entries that one speaker activates, if several people speak."""
     speaker_matches: _Whole = 0
-    """Entries that one of several speakers may wake; 0: no limit."""
+    """The most entries that one speaker may activate, if several people speak; 0: no limit."""
     most_woken: _Whole = 2000
-    """Entries that are looked at in one turn; 0: no limit."""
+    """The most entries that are judged in one turn; 0: no limit."""
     greeting_index: int | None = 0
-    """The greeting the conversation began with; None: not known."""
+    """The index of the greeting that began the conversation; None if it is not known."""
     user_icon: str | None = None
-    """The name of the player's icon; None: not known."""
+    """The name of the player's icon; None if it is not known."""
 
     @property
     def flags(self) -> PresetFlags:
-        """The flags of the preset."""
+        """The flags of the chosen preset."""
         return PRESET_FLAGS[self.rules]
 
 
-# The settings of a preset; the scenario overrides them.
+# The settings that each preset changes. A scenario may override them.
 PRESETS: Final[Mapping[Preset, Mapping[str, Any]]] = MappingProxyType(
     {
         "evennia_ai": {},
@@ -157,7 +165,7 @@ PRESETS: Final[Mapping[Preset, Mapping[str, Any]]] = MappingProxyType(
 )
 
 
-# Rules that other settings of the scenario decide.
+# Rules that `settings.lore` cannot set, because other settings of the scenario decide them.
 _SAID_ELSEWHERE: Final = ("greeting_index", "user_icon")
 
 

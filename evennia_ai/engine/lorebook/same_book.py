@@ -1,8 +1,9 @@
 """Detection of copies of a book: SillyTavern keeps a card's book in the card and as a world file.
 
-There the world file that `extensions.world` of a card names is in force. The card has the copy with
-which it was last saved. Two books are also copies if their entries have the same keys and texts.
-Order, place and the rest may differ, because each format has its own defaults.
+In SillyTavern, the world file that `extensions.world` of a card names is in force. The book inside
+the card is a copy from the time when the card was last saved. Two books also count as copies if
+their entries have the same keys and texts. The order and place of entries and other fields may
+differ, because each format has its own defaults.
 """
 
 from collections.abc import Mapping, Sequence
@@ -45,7 +46,7 @@ def _compared(keys: Sequence[str]) -> tuple[str, ...]:
 
 
 def copy_of(own: Lorebook, attached: Sequence[Lorebook], *, world: str = "") -> Lorebook | None:
-    """Return the attached book that a card's own book is a copy of, or None.
+    """Return the attached book that the book inside a card is a copy of, or None.
 
     Args:
         own: The book in the card.
@@ -60,7 +61,7 @@ def copy_of(own: Lorebook, attached: Sequence[Lorebook], *, world: str = "") -> 
 
 
 def linked_world(extensions: Mapping[str, Any]) -> str:
-    """Return the name of the book that a card is linked with, as SillyTavern writes it, or ""."""
+    """Return the name of the book that a card is linked with (SillyTavern's `world`), or ""."""
     world = extensions.get("world")
     return " ".join(world.split()) if isinstance(world, str) else ""
 
@@ -70,7 +71,7 @@ def _folded(name: str) -> str:
 
 
 def told_of_copy(own: Lorebook, counting: Lorebook) -> str:
-    """Render for a trace or a notice that the card has a copy and which book is in force."""
+    """Say that a card contains a copy of a book, and which of the two is in force."""
     differs = "" if has_same_content(own, counting) else " with other entries"
     return (
         f"the card has this lorebook{differs} too ('{own.label}'): this one counts, attached to"
@@ -79,7 +80,7 @@ def told_of_copy(own: Lorebook, counting: Lorebook) -> str:
 
 
 def relabelled(book: Lorebook, taken: Sequence[str]) -> Lorebook:
-    """Return a card's own book under a label that is not taken; itself if its own is free."""
+    """Return the book of a card, with a new label if another book already has its label."""
     label, number = book.label, 1
     folded = {name.casefold() for name in taken}
     while label.casefold() in folded:
@@ -89,7 +90,10 @@ def relabelled(book: Lorebook, taken: Sequence[str]) -> Lorebook:
 
 
 def with_label(book: Lorebook, label: str) -> Lorebook:
-    """Return the book under another label; both share results that depend only on entries."""
+    """Return a copy of the book with another label.
+
+    The copy shares the cached results that depend only on the entries.
+    """
     if label == book.label:
         return book
     known = book.memo.setdefault(_RELABELLED, {})
@@ -102,9 +106,10 @@ def with_label(book: Lorebook, label: str) -> Lorebook:
 def with_own_book(
     own: Lorebook, attached: Sequence[Lorebook], *, world: str = ""
 ) -> tuple[Lorebook, ...]:
-    """Return the books of an NPC: first the one in its card, unless that is a copy of another.
+    """Return the books of an NPC: the book in its card first, unless it is a copy of another.
 
-    No two of them have the same label. A book that replaces the copy in the card says so in traces.
+    The card's book gets a label that no attached book has. If an attached book replaces the copy
+    in the card, its `told` says so in traces.
     """
     counting = copy_of(own, attached, world=world)
     if counting is None:

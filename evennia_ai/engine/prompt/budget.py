@@ -1,12 +1,12 @@
 """The budget: which fragments and which part of the history fit into a prompt.
 
-Fragments are admitted by `Tier` (required, reserved, flexible with constant lore, matched lore),
-inside a tier by priority. If one does not fit, it is skipped and the next one is tried. The history
-fills the rest from the newest message back. Dialogue examples give way before any history does,
-block by block from the last.
+Fragments are admitted in the order of their `Tier` (required, reserved, flexible with constant
+lore, matched lore), and by priority inside a tier. A fragment that does not fit is skipped and the
+next one is tried. The history fills the rest, from the newest message backwards. If room is short,
+blocks of dialogue examples are left out before any history message, the last block first.
 
-A full history is cut to a share of its room, and the cut is remembered. So the next prompts keep
-their prefix for a while, instead of losing a message at each turn.
+A full history is cut to a percentage of its room, and the next prompts reuse that cut. So they keep
+a common prefix for a while, instead of losing one message in each turn.
 """
 
 import re
@@ -28,22 +28,22 @@ from evennia_ai.engine.prompt.tokens import TokenCounter
 from evennia_ai.engine.prompt.trace import Called, Verdict
 
 HISTORY_KEY: Final = "conversation_history"
-# The texts for which examples make room, in words.
+# The names in verdicts for the texts that dialogue examples make room for.
 _FOR_HISTORY: Final = "the history"
 _FOR_THE_REST: Final = "everything else"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Reserve:
-    """The room that is kept for one component.
+    """The room in the budget that is reserved for one component.
 
-    For `conversation_history` it is the room that flexible fragments may not take.
+    A reserve for `conversation_history` is room that flexible fragments may not take.
     """
 
     min_tokens: int = 0
-    """The text keeps at least this many tokens."""
+    """The least tokens to which the text may be cut."""
     max_tokens: int | None = None
-    """The text is cut to at most this many tokens."""
+    """The most tokens of the text. A longer text is cut."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -51,18 +51,18 @@ class BudgetRules:
     """The limits of a prompt."""
 
     limit_tokens: int
-    """The context window of the model without the reserve for the reply."""
+    """The most tokens of the prompt: the model's context window minus the reserve for the reply."""
     keep_percent: int = 60
-    """The share of its room to which a full history is cut. 100 keeps everything that fits, so the
-    cut moves at every turn."""
+    """The percentage of its room to which a full history is cut. 100 keeps everything that fits, so
+    the cut moves in every turn."""
     pin_examples: bool = False
-    """Dialogue examples go in before the history and give way to everything else."""
+    """If True, dialogue examples are admitted before the history, but after everything else."""
     reserves: Mapping[str, Reserve] = field(default_factory=dict)
     """The reserves by the keys of components."""
 
 
 class Fitted(NamedTuple):
-    """The texts and the part of the history that are kept."""
+    """The texts and the part of the history that fit into the prompt."""
 
     fragments: Sequence[Fragment]
     """The kept fragments, in no particular order."""
@@ -72,10 +72,10 @@ class Fitted(NamedTuple):
     framing_tokens: int
     history_tokens: int
     judged: Sequence[Verdict] | None
-    """A verdict for each fragment, or None if all fit."""
+    """A verdict on each fragment; None if all fragments fit."""
 
     def verdicts(self, history: History, *, called: Called) -> list[Verdict]:
-        """Return a verdict for each fragment and one for the history."""
+        """Return a verdict on each fragment and one on the history."""
         fragments = [p.fits() for p in self.fragments] if self.judged is None else [*self.judged]
         return [*fragments, _history_verdict(history, self.first, self.history_tokens, called)]
 
@@ -89,9 +89,9 @@ class _Admitted:
     opened: dict[str, SharedMessage]
     """The messages that admitted fragments share, by key."""
     opening: int
-    """The cost of these messages. The first fragment in a message pays for it."""
+    """The tokens of the shared messages themselves, added with the first fragment of each."""
     judged: list[Verdict] | None = None
-    """The verdicts, as soon as one fragment did not fit."""
+    """The verdicts on the fragments; None as long as all of them fit."""
 
 
 def fit(
@@ -109,9 +109,9 @@ def fit(
         fragments: The texts that want to be in the prompt.
         history: The messages that the prompt may show.
         rules: The limits.
-        counter: Counts tokens.
+        counter: The counter for tokens.
         fixed: The event and the tools' messages with their tokens. They are always kept.
-        cut: The absolute index at which the prompt before cut the history.
+        cut: The absolute index at which the previous prompt cut the history.
 
     Raises:
         BudgetError: the required texts do not fit.
@@ -147,7 +147,7 @@ def _shared_messages(fragments: Sequence[Fragment]) -> dict[str, SharedMessage]:
 
 
 def _cost_of_messages(shared_messages: Mapping[str, SharedMessage], counter: TokenCounter) -> int:
-    """Return the cost of shared messages without the fragments in them."""
+    """Return the tokens of shared messages without the fragments in them."""
     around = (shared for shared in shared_messages.values() if shared.head or shared.tail)
     texts = sum(counter.recall(shared.head) + counter.recall(shared.tail) for shared in around)
     return len(shared_messages) * counter.per_message + texts
@@ -177,7 +177,7 @@ def _admit(
 
 
 def _rank(fragment: Fragment, reserves: Mapping[str, Reserve]) -> tuple[int, float, int, str]:
-    """Return the place of a fragment in the order of admission."""
+    """Return the sort key of a fragment for the order of admission."""
     tier = fragment.claim.tier
     if fragment.claim.key in reserves and tier is not Tier.REQUIRED:
         tier = Tier.RESERVED
@@ -190,7 +190,7 @@ def _check_required(
     """Check that the required fragments fit.
 
     Raises:
-        BudgetError: they do not.
+        BudgetError: the required fragments do not fit.
     """
     required = [fragment for fragment in ranked if fragment.claim.tier is Tier.REQUIRED]
     framing = counter.per_prompt + _cost_of_messages(_shared_messages(required), counter)
@@ -200,7 +200,7 @@ def _check_required(
 
 
 def _opening_cost(fragment: Fragment, admitted: _Admitted, counter: TokenCounter) -> int:
-    """Return the cost of the message that a fragment is the first one in."""
+    """Return the tokens of a fragment's shared message; 0 unless it is the first one in it."""
     shared = fragment.claim.shared
     if shared is None or shared.key in admitted.opened:
         return 0
@@ -208,7 +208,7 @@ def _opening_cost(fragment: Fragment, admitted: _Admitted, counter: TokenCounter
 
 
 def _keep(fragment: Fragment, admitted: _Admitted, opening: int) -> None:
-    """Admit a fragment with the cost of opening its message."""
+    """Admit a fragment. `opening` are the tokens from `_opening_cost`."""
     admitted.kept.append(fragment)
     admitted.tokens += fragment.tokens + opening
     admitted.opening += opening
@@ -246,9 +246,10 @@ def _refuse(fragment: Fragment, room: int) -> Verdict:
 
 
 def _shorten(fragment: Fragment, reserve: Reserve, room: int, counter: TokenCounter) -> Fragment:
-    """Return the fragment cut at a word to its largest size or to the room.
+    """Return the fragment cut at a word to the most tokens of its reserve, or to the room.
 
-    It stays whole if the room is less than its least size: then it does not fit at all.
+    If the room is less than the least tokens of the reserve, the fragment stays whole. Then it does
+    not fit and is left out.
     """
     largest = reserve.max_tokens if reserve.max_tokens is not None else fragment.tokens
     target = min(largest, room)
@@ -266,7 +267,7 @@ def _shorten(fragment: Fragment, reserve: Reserve, room: int, counter: TokenCoun
 
 
 def _replace_text(fragment: Fragment, text: str, counter: TokenCounter) -> Fragment:
-    """Return the fragment with a shorter text, and a note about it."""
+    """Return the fragment with a shorter text, and a note for its verdict that says so."""
     note = f"cut to its share ({fragment.tokens} tokens whole)"
     return make_fragment(text, fragment.claim, counter=counter, note=note, cause=fragment.cause)
 
@@ -274,7 +275,7 @@ def _replace_text(fragment: Fragment, text: str, counter: TokenCounter) -> Fragm
 def _cut_history(
     history: History, room: int, floor: int, *, rules: BudgetRules, counter: TokenCounter
 ) -> tuple[int, int]:
-    """Return the index of the first kept message and the tokens of all kept ones."""
+    """Return the index of the first kept message and the tokens of all kept messages."""
     if not len(history):
         return history.stop, 0
     held = rules.reserves.get(HISTORY_KEY)
@@ -284,7 +285,8 @@ def _cut_history(
     if first == floor:
         return first, tokens
     if rules.keep_percent < 100:
-        # Cut more than needed now, so that the next turns need no cut and keep their prefix.
+        # Cut more than needed now, so that the next turns need no cut and can reuse the provider's
+        # cache.
         share = room * rules.keep_percent // 100
         first, tokens = history.fitting(share, counter=counter, floor=floor)
     whole = history.whole_pairs(first)
@@ -296,9 +298,12 @@ def _cut_history(
 def _admit_yielding(
     yielding: Sequence[Fragment], admitted: _Admitted, room: int, *, to: str, counter: TokenCounter
 ) -> None:
-    """Admit the blocks of dialogue examples that fit. `to` names the texts that left the room."""
+    """Admit as many blocks of dialogue examples as fit.
+
+    `to` names, for verdicts, the texts that examples make room for.
+    """
     steady = [*admitted.kept]
-    answers: list[tuple[Fragment, Verdict | None]] = []  # the verdict if blocks gave way
+    answers: list[tuple[Fragment, Verdict | None]] = []  # with a verdict if blocks are left out
     for fragment in sorted(yielding, key=lambda p: (-p.claim.priority, p.rank)):
         opening = _opening_cost(fragment, admitted, counter)
         kept = leading_blocks(fragment, room - opening, counter=counter)
@@ -326,7 +331,7 @@ def _verdict_on_yielding(
     to: str,
     counter: TokenCounter,
 ) -> Verdict:
-    """Return the verdict on a fragment of which only the part `kept` stays, or nothing."""
+    """Return the verdict on examples of which only the blocks in `kept` stay, or none."""
     stay = 0 if kept is None else kept.blocks
     needed = opening + block_tokens(fragment, stay + 1, counter=counter)
     short = f"{needed} tokens, {room} were left"
@@ -339,7 +344,7 @@ def _verdict_on_yielding(
 
 
 def _history_verdict(history: History, first: int, tokens: int, called: Called) -> Verdict:
-    """Return the verdict on the history as one range."""
+    """Return one verdict on the whole history: which messages are kept."""
     kept, whole = history.stop - first, history.stop
     if not whole:
         reason = "no messages"

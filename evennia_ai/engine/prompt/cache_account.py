@@ -1,13 +1,12 @@
-"""The cache account: where a provider may cache a prompt, and why it reuses no more of the last
-one.
+"""The cache account: where a provider may cache a prompt, and why a prefix of it broke.
 
-Caches are strict prefixes: the first message that differs loses everything after it. A prompt has
-at most four breakpoints, as many as providers take, and none after a message that moves in the next
-turn.
+Providers cache strict prefixes: nothing after the first message that differs can be reused. A
+prompt has at most four breakpoints, which is the limit of providers. No breakpoint is after a
+message that moves in the next turn.
 
-Every break has a reason from a closed list: a text that moves by its nature, a step that made room,
-an edit. A break without any of these is `undeclared`. That is a fault of the engine, or of the code
-that made the history.
+Each break has a reason from a closed list, such as a text that moves in every turn, a cut of the
+history, or an edit. A break without such a reason is `undeclared`: a fault of the engine, or of the
+code that made the history.
 """
 
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
@@ -40,7 +39,7 @@ Reason = Literal[
     "undeclared",
 ]
 REASONS: Final[tuple[Reason, ...]] = get_args(Reason)
-# The words for each reason. "It" is the text that broke the prefix.
+# The explanation of each reason for reports. "It" in the texts is the text that broke the prefix.
 MEANINGS: Final[Mapping[Reason, str]] = {
     "append": "the whole prompt before is a prefix",
     "dynamic": "the facts of that turn were for that turn alone",
@@ -62,33 +61,33 @@ MEANINGS: Final[Mapping[Reason, str]] = {
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Sent:
-    """A sent prompt, as far as the account of the next one needs it."""
+    """The part of a sent prompt that the account of the next prompt needs."""
 
     messages: Sequence[Message]
     cut: int = 0
     segment: int = 0
     controlled_from: int = 0
-    """The segment that a builder's control began last, as far as it is known."""
+    """The last segment that began because a builder took control, as far as it is known."""
     anchors: Anchors = field(default_factory=dict)
     settings: tuple[str | int, ...] = ()
-    """The settings that all prompts share until a builder changes them."""
+    """The settings of the prompt, which only change if a builder changes them."""
     values: Mapping[str, str] = field(default_factory=dict)
     dice: Dice | None = None
     tight: bool = False
-    """True if not everything fitted."""
+    """True if some texts did not fit into the prompt."""
     revisions: Mapping[str, str] = field(default_factory=dict)
-    """The revisions of sources without a part in a message (a card, a book), by origin."""
+    """The revisions of sources that are not the origin of a text, such as a card, by origin."""
 
 
 class Break(NamedTuple):
-    """The reason why a prefix ends, and the origin of the text that ended it."""
+    """The end of the common prefix of two prompts: its reason, and the origin of the text there."""
 
     reason: Reason
     origin: str | None
 
 
 class _Pair(NamedTuple):
-    """Two prompts that first differ in the message `at`."""
+    """Two prompts whose first differing message has the index `at`."""
 
     older: Sent
     newer: Sent
@@ -106,13 +105,13 @@ class _Pair(NamedTuple):
 
 
 def first_break(older: Sent, newer: Sent, *, at: int, components: ComponentSet) -> Break:
-    """Return why a prompt shares only its first messages with an older one.
+    """Return why a prompt shares only its first messages with an older prompt.
 
     Args:
         older: The older prompt.
         newer: The newer prompt.
-        at: The number of messages that they share.
-        components: The components of the newer prompt. Their templates say what a text depends on.
+        at: The number of messages that both prompts share.
+        components: The components of the newer prompt. Their templates show what a text depends on.
     """
     if at == len(older.messages):
         return Break("append", None)
@@ -129,7 +128,7 @@ def first_break(older: Sent, newer: Sent, *, at: int, components: ComponentSet) 
 
 
 def _is_trimmed(pair: _Pair) -> bool:
-    """True if the cut moved and the first difference is in the history."""
+    """True if the cut of the history moved and the first difference is in the history."""
     if pair.older.cut == pair.newer.cut:
         return False
     begins = next((i for i, m in enumerate(pair.older.messages) if m.block == "history"), None)
@@ -137,10 +136,10 @@ def _is_trimmed(pair: _Pair) -> bool:
 
 
 def _break_by_moving(pair: _Pair) -> Break | None:
-    """Return the break if the first difference is a text that moves or changes by its nature.
+    """Return the break if the first difference is a text that is expected to move or change.
 
-    These are the facts of one turn, anchored notes, texts injected by depth, and texts after the
-    history.
+    Such texts are the facts of one turn, anchored notes, texts injected by depth, and texts after
+    the history.
     """
     for message in (pair.old, pair.new):
         if message is None or message.stays or _kept_its_place(pair, message):
@@ -166,14 +165,17 @@ def _break_by_injection(pair: _Pair, message: Message) -> Break:
 
 
 def _kept_its_place(pair: _Pair, message: Message) -> bool:
-    """True if a message is an anchored note that kept its place: another text came before it."""
+    """True if a message is an anchored note that kept its place.
+
+    Then the note did not break the prefix: another text came before it.
+    """
     origins = message.origins
     is_anchored = any(origin in pair.newer.anchors for origin in origins)
     return is_anchored and next(_moved_anchors(pair, origins), None) is None
 
 
 def _moved_anchors(pair: _Pair, origins: Iterable[str]) -> Iterator[str]:
-    """Yield the origins of anchored notes that moved or left."""
+    """Yield the origins of the anchored notes that moved or are gone."""
     before, now = pair.older.anchors, pair.newer.anchors
     return (origin for origin in origins if before.get(origin) != now.get(origin))
 
@@ -182,23 +184,28 @@ _NOT_AHEAD: Final = frozenset({"history", "dynamic"})
 
 
 def _is_after_history(sent: Sent, origin: str) -> bool:
-    """True if a text is placed after the history. Without a history it cannot be known."""
+    """True if a text is placed after the history. Always False if the prompt has no history."""
     messages = sent.messages
     begins = next((at for at, one in enumerate(messages) if one.block in _NOT_AHEAD), len(messages))
-    # A message that was said has a record and no parts, so it is no text of a component.
+    # A message of the conversation has a record and no parts. Skip these, so that only texts of
+    # components are compared.
     behind = [one for one in messages[begins + 1 :] if one.joined or one.record is None]
     return any(origin in message.origins for message in behind)
 
 
 def _break_in_history(pair: _Pair) -> Break | None:
-    """Return the break if messages came between others. What was said never changes or goes."""
+    """Return the break if the first difference is in the history, or None.
+
+    Messages of the conversation never change. So another message must have been inserted, moved or
+    dropped.
+    """
     old, new = pair.old, pair.new
-    assert old is not None  # the older prompt has more messages than both share
+    assert old is not None  # otherwise the whole older prompt would be a prefix
     if old.block == "ordered" or (new is not None and new.block == "ordered"):
         return None
     if not pair.components.is_on("conversation_history"):
         return Break("revision", "component:conversation_history")
-    # An anchored note may have moved away although the message next to it is the same.
+    # An anchored note may have moved elsewhere, although both messages at this index are not notes.
     if moved := next(_moved_anchors(pair, [*pair.older.anchors, *pair.newer.anchors]), None):
         return Break("re_anchored", moved)
     origin = (new or old).parts[0].origin
@@ -210,7 +217,7 @@ def _break_in_history(pair: _Pair) -> Break | None:
 
 
 def _moved_ahead(pair: _Pair, old: Message) -> bool:
-    """True if a persistent text moved ahead, to the place of another text with the same words."""
+    """True if a persistent text moved forward, to where another text had the same content."""
     ahead = zip(pair.older.messages, pair.newer.messages, strict=False)
     shared = islice(ahead, pair.at)
     return bool(old.of) and any(now.of == old.of != was.of for was, now in shared)
@@ -223,7 +230,7 @@ def _is_same(one: Message, other: Message) -> bool:
 
 
 def _break_by_text(pair: _Pair, origin: str | None) -> Break:
-    """Return the break for a text before the history that changed or is gone."""
+    """Return the break for a text before the history that changed or was removed."""
     assert origin is not None
     before = part_of(pair.older.messages, origin)
     now = part_of(pair.newer.messages, origin)
@@ -242,7 +249,7 @@ def _break_by_text(pair: _Pair, origin: str | None) -> Break:
 
 
 def _setter(pair: _Pair, reader: CompiledComponent) -> str:
-    """Return the earlier text that sets a variable of this one, or this one if none is known."""
+    """Return the component that set a variable which `reader` reads; else `reader` itself."""
     uses = reader.template.uses if reader.template is not None else None
     setter = reader.origin
     for member in pair.components.compiled.members:
@@ -268,7 +275,7 @@ def _lore_reason(pair: _Pair, before: Part | None, now: Part | None) -> Reason:
 def _component_reason(
     pair: _Pair, compiled: CompiledComponent, before: Part | None, now: Part | None
 ) -> Reason:
-    """Return why a component has another text than in the prompt before."""
+    """Return why a component has another text than in the previous prompt."""
     if compiled.component.volatile:
         return "dynamic"
     if pair.older.tight or pair.newer.tight:
@@ -287,10 +294,10 @@ def _component_reason(
 
 
 def _first_origin(pair: _Pair) -> str | None:
-    """Return the origin of the first stretch that differs: one that went, came, or changed."""
+    """Return the origin of the first part that differs: it was removed, added, or changed."""
     old, new = pair.old, pair.new
     at_their_ids = [m for m in (old, new) if m is not None and m.block == "ordered"]
-    if len(at_their_ids) == 1:  # the head of one prompt is longer
+    if len(at_their_ids) == 1:  # only one prompt still has a message before the history
         return at_their_ids[0].parts[0].origin
     one, other = (message.stretches if message else [] for message in (old, new))
     for before, now in zip_longest(one, other):
@@ -299,21 +306,21 @@ def _first_origin(pair: _Pair) -> str | None:
         if before is not None and part_of(pair.newer.messages, before[0]) is None:
             return before[0]
         return (now or before)[0]
-    message = new or old  # their role or their name differs
+    message = new or old  # the parts are equal, so the role or the name differs
     return message.parts[0].origin if message is not None else None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class CacheAccount:
-    """The common start of two prompts of one conversation."""
+    """The account of the common prefix of two prompts of one conversation."""
 
     shared_messages: int
     shared_tokens: int
     broken_by: str | None
-    """The origin of the first text that differs, None if the older prompt is a prefix of the newer
+    """The origin of the first text that differs; None if the older prompt is a prefix of the newer
     one."""
     reason: Reason | None = None
-    """The reason, None if it is not known."""
+    """The reason why the prefix ends; None if it is not known."""
 
 
 def breakpoints(
@@ -324,10 +331,11 @@ def breakpoints(
 ) -> tuple[int, ...]:
     """Return the indexes of messages after which a provider may cache, in order.
 
-    There is one at the end of the head, which is everything before the history. There is one before
-    the first anchored note, for the day it moves. The last one is before the deepest floating
-    injection, because that moves with every turn. Without such an injection, the last ones are the
-    last history message and the newest persistent text right after it.
+    One breakpoint is at the end of the head, which is everything before the history. One is before
+    the first anchored note, so that the part before it stays cached when the note moves. The last
+    one is before the deepest floating injection, which moves in every turn. Without such an
+    injection, the last breakpoints are at the last history message and at the newest persistent
+    text right after it.
 
     Args:
         messages: The messages of the prompt.
@@ -357,9 +365,9 @@ def account(
     counter: TokenCounter,
     components: ComponentSet,
 ) -> CacheAccount:
-    """Return how much of the older prompt's start the newer one still has, and what ended it.
+    """Return how long the common prefix of two prompts is, and why it ends.
 
-    For bare messages the reason is not known.
+    If `older` is only a list of messages, the reason is not known.
     """
     sent = older if isinstance(older, Sent) else Sent(messages=older)
     shared = 0
@@ -392,7 +400,10 @@ def _last_staying(messages: Sequence[Message], at: int) -> int:
 
 
 def _end_of_head(messages: Sequence[Message], behind: Collection[str]) -> int:
-    """Return the index of the first message that would be after a history, if there were one."""
+    """Return the index of the first message that is in or after the history.
+
+    For a prompt without a history, it is the first message that would be after it.
+    """
     for index, message in enumerate(messages):
         if message.block != "ordered" or message.parts[0].origin in behind:
             return index

@@ -1,7 +1,7 @@
-"""Changes: the differences between a prompt and the one before it, item by item.
+"""Changes: the differences between a prompt and the previous prompt, item by item.
 
-Items are the origins in reports: components, lore entries, notes, memories, blocks. What was said
-in between is reported as numbers of messages. Everything is read from two reports.
+Items are the origins in reports: components, lore entries, notes, memories, blocks. Messages of the
+conversation are only reported by their numbers. Everything is computed from two reports.
 """
 
 from collections.abc import Iterator, Mapping
@@ -13,26 +13,27 @@ from evennia_ai.engine.text.differences import diff_texts
 
 How = Literal["came", "went", "changed"]
 MOST_LINES: Final = 40
-"""The most lines of one item's text or differences. The rest is only counted."""
+"""The most lines that are shown of one item's text or differences. Further lines are counted."""
 
-# `compare_messages` reports what was said, and framing follows from the rest.
+# Origins that are not compared as items: `compare_messages` reports the conversation, and the
+# framing only changes if other items change.
 _NO_ITEMS: Final = frozenset({"history", "event", "framing", "tool"})
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Change:
-    """One item that came, went or has another text."""
+    """One item that was added, was removed or has another text."""
 
     item: str
     how: How
     why: str
-    """The reason of the newer prompt's verdict, "" without one."""
+    """The reason in the newer prompt's verdict on the item; "" without a verdict."""
     lines: tuple[str, ...]
-    """The new text, or the differences sentence by sentence."""
+    """The text of an added item, or the differences sentence by sentence."""
 
 
 def compare_reports(older: Report, newer: Report) -> list[Change]:
-    """Return the items that came, changed and went, each in the order of its prompt."""
+    """Return the items that were added, changed or removed, each in the order of its prompt."""
     before, now = _texts(older), _texts(newer)
     kept, left = final_verdicts(newer)
     reasons = {one.item: one.cause or one.reason for one in (*kept, *left)}
@@ -49,7 +50,7 @@ def compare_reports(older: Report, newer: Report) -> list[Change]:
 
 
 def compare_messages(older: Report, newer: Report) -> tuple[list[str], list[str]]:
-    """Return the numbers of conversation messages that are new, and of those no longer shown."""
+    """Return the numbers of the conversation messages that are new, and of those now left out."""
     before, now = _said(older), _said(newer)
     came = [number for number in now if number not in before]
     return came, [number for number in before if number not in now]
@@ -60,7 +61,7 @@ def _change(item: str, how: How, reasons: Mapping[str, str], lines: tuple[str, .
 
 
 def _texts(report: Report) -> dict[str, str]:
-    """Return the text of each item that counted, "" if it is part of another item's text."""
+    """Return the text of each kept item; "" if it is part of another item's text."""
     fragments: dict[str, list[str]] = {}
     for message in report.messages:
         for part in message.parts:
@@ -75,7 +76,7 @@ def _texts(report: Report) -> dict[str, str]:
 
 
 def _said(report: Report) -> dict[str, None]:
-    """Return the numbers of messages that were said, with the event that is answered."""
+    """Return the numbers of the conversation's messages, including the event."""
     return {
         number_of(report, index): None
         for index, message in enumerate(report.messages)

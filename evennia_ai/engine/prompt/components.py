@@ -1,12 +1,12 @@
 """Components: texts of the prompt with their places, and the table of static components.
 
-A component's registry ID is its position. Static components have fixed IDs from the first migration
-on; a builder's components take free IDs between them. The engine's own pluggable components (card
-fields and the lore around them) take IDs that are multiples of 10.
+The registry ID of a component is its position. Static components have fixed IDs from the first
+migration on. A builder's components take free IDs between them. The engine's own pluggable
+components (card fields and the lore around them) have IDs that are multiples of 10.
 
-A grant says what text from outside may do. Without one, such text is placed only inside the
-history, in the role user; at its top if it has no depth. A builder gives each grant by its name.
-Nothing else ever gives one.
+A grant allows a text from outside, such as a card, a special place or role. Without a grant, such a
+text is placed only inside the history, in the role user, and at the top of the history if it has no
+depth. A grant is only ever given by a builder, by its name.
 """
 
 from collections.abc import Mapping
@@ -32,7 +32,8 @@ MAX_DEPTH: Final = 10**9
 MAX_CONTENT: Final = 200_000
 DEFAULT_ORDER: Final = 100
 CONTAINED_PRIORITY: Final = 50
-"""Lower than the 100 of a game's own texts, so that contained text cannot crowd them out."""
+"""The priority of contained texts. It is lower than the 100 of a game's own texts, so that
+contained texts cannot displace them."""
 
 _Key = Annotated[
     str,
@@ -44,22 +45,24 @@ Order = Annotated[int, Field(ge=-(10**9), le=10**9)]
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Scope:
-    """The range in which something applies: the game, a zone, a room, an NPC, ...
+    """The range in which a component, a lorebook or a knowledge base applies, such as a zone.
 
-    Factions and players have lorebooks but no components. Conversations only have knowledge bases.
+    A scope of the kind faction or player may have lorebooks, but no components. The scope of a
+    conversation only has knowledge bases.
     """
 
     kind: Literal["game", "zone", "room", "npc", "faction", "player", "conversation"] = "game"
     ref: str = ""
-    """The one that is meant: "" for the game, the tag of a zone or a faction, the database id of a
-    room, an NPC, a player's character or a conversation."""
+    """The identifier inside the kind: "" for the game, the tag of a zone or a faction, the database
+    id of a room, an NPC, a player's character or a conversation."""
 
     def __str__(self) -> str:
         return self.kind if self.kind == "game" else f"{self.kind}:{self.ref}"
 
 
 GAME: Final = Scope()
-# The scopes of components, from wide to narrow. The narrowest one with a key wins.
+# The scopes of components, from wide to narrow. If several scopes have a component of one key, the
+# narrowest scope wins.
 SCOPE_RANK: Final[Mapping[str, int]] = MappingProxyType({"game": 0, "zone": 1, "room": 2, "npc": 3})
 
 
@@ -68,7 +71,7 @@ class PromptComponent:
     """One text of the prompt with its place.
 
     Raises:
-        ComponentValueError: a field has a value that it cannot have. The error names the first one.
+        ComponentValueError: a field has an invalid value. The error names the first such field.
     """
 
     id: Annotated[int, Field(ge=0, le=MAX_ID)]
@@ -80,21 +83,23 @@ class PromptComponent:
     enabled: bool = True
     is_static: bool = False
     injection_depth: Annotated[int, Field(ge=0, le=MAX_DEPTH)] = 0
-    """N > 0: the text is in the history, with N messages after it. 0: a normal component, unless
-    `placement` is "history". Then it is after the newest message (Card V3, `@@depth 0`)."""
+    """N > 0: the text is placed in the history, with N messages after it. 0: the component has a
+    normal place, unless `placement` is "history". Then it is placed after the newest message (Card
+    V3, `@@depth 0`)."""
     injection_order: Order = DEFAULT_ORDER
-    """Breaks ties at one depth, low first."""
+    """The order among texts at one depth, low values first."""
     depth_counts: DepthCounts = "messages"
     placement: Placement = "ordered"
     volatile: bool = False
     """True if the text changes from request to request."""
     trust: Trust = "builder"
     priority: Order = 100
-    """Decides which texts survive a small budget: high ones. It does not change the order."""
+    """The rank of the text when the budget is short: high priorities are kept. It does not change
+    the place of the text."""
     required: bool = False
     scope: Scope = GAME
     revision: int = 0
-    """The store's revision number, 0 for a component that was never stored."""
+    """The revision number in the store; 0 for a component that was never stored."""
 
     def __post_init__(self) -> None:
         if not _are_allowed(_values(self)) and (wrong := find_wrong_field(self)):
@@ -103,12 +108,12 @@ class PromptComponent:
         if self.scope.kind not in SCOPE_RANK:
             wanted = f"of the kind {', '.join(SCOPE_RANK)}; only lorebooks have others"
             raise ComponentValueError("scope", str(self.scope), wanted)
-        if self.injection_depth > 0:  # depth implies the place
+        if self.injection_depth > 0:  # a depth always means a place in the history
             object.__setattr__(self, "placement", "history")
 
     @property
     def is_contained(self) -> bool:
-        """True if nobody vouches for its text: it may only be in the history, as a user's."""
+        """True if the text is not trusted, so it may only be in the history, in the role user."""
         if self.trust == "player":
             return True
         stands_there = self.placement == "history" and self.role == "user"
@@ -117,7 +122,7 @@ class PromptComponent:
     def changed(self, **fields: Any) -> "PromptComponent":
         """Return a copy with these fields replaced and checked.
 
-        `injection_depth=0` without a placement makes it a normal component again.
+        `injection_depth=0` without a placement gives the component a normal place again.
         """
         if fields.get("injection_depth") == 0 and "placement" not in fields:
             fields["placement"] = "ordered"
@@ -128,7 +133,7 @@ _values, _are_allowed = field_checker(PromptComponent)
 
 
 def depth_in_words(depth: int | None) -> str:
-    """Return a depth as the word that sets it, for every screen. None is "normal"."""
+    """Return a depth in the form in which a builder enters it. None is "normal"."""
     if depth is None:
         return "normal"
     return {0: "bottom", MAX_DEPTH: "top"}.get(depth, str(depth))
@@ -157,7 +162,8 @@ STATIC_COMPONENTS: Final[tuple[PromptComponent, ...]] = (
         "What the NPC knows of the people present.",
         volatile=True,
     ),
-    # These two repeat what players said, which must never become the system's words.
+    # These two components repeat what players said. Their role is user, so that the model never
+    # reads such words as instructions of the system.
     _static(
         2000,
         "semantic_memories",
@@ -192,11 +198,11 @@ STATIC_COMPONENTS: Final[tuple[PromptComponent, ...]] = (
     _static(TOOL_ID, "tool_result", "Tool result", "Results of tools in this turn.", role="tool"),
 )
 PLACES: Final = frozenset({HISTORY_ID, DYNAMIC_ID, EVENT_ID, TOOL_ID})
-"""The static components that are only places: other texts go there, and they cannot be moved."""
+"""The IDs of static components that only mark places for other texts. They cannot be moved."""
 
 STATIC_IDS: Final[Mapping[str, int]] = MappingProxyType({c.key: c.id for c in STATIC_COMPONENTS})
 
-# The engine's pluggable components in their order: card fields and the lore around them.
+# The IDs of the engine's pluggable components (card fields and the lore around them), by key.
 PLUGGABLE_IDS: Final[Mapping[str, int]] = MappingProxyType(
     {
         "card_system_prompt": 10,
@@ -220,7 +226,7 @@ Grants = frozenset[Grant]
 NO_GRANTS: Final[Grants] = frozenset()
 ALL_GRANTS: Final[Grants] = frozenset(get_args(Grant))
 
-# The effect of each grant, in the order for screens.
+# What each grant allows, in the order in which commands and pages show grants.
 ALLOWS: Final[dict[Grant, str]] = {
     "fields": (
         "its description, personality, scenario and examples stand before the history, and the NPC"
@@ -236,5 +242,5 @@ ALLOWS: Final[dict[Grant, str]] = {
 
 
 def in_order(grants: Grants) -> tuple[Grant, ...]:
-    """Return the grants in the order for screens."""
+    """Sort grants into the order in which commands and pages show them."""
     return tuple(grant for grant in ALLOWS if grant in grants)

@@ -1,9 +1,10 @@
 """Contexts: the components that take part in a kind of event.
 
 The built-in contexts are conversation, whisper and autonomous; `context_for` picks one. A context
-names components that are off, component IDs, overrides and a token budget. Layers go over it (game,
-NPC, moment) and may only restrict: switch components off, lower the budget, narrow the tools. The
-depth of a component means the same in every context.
+has the keys of disabled components, component IDs, overrides and a token budget. Layers of the
+game, the NPC and the moment are applied over it. A layer may only restrict the context: disable
+components, lower the budget, allow fewer tools. The depth of a component means the same in every
+context.
 """
 
 from collections.abc import Iterable, Mapping, Sequence
@@ -20,7 +21,7 @@ T = TypeVar("T")
 OVERRIDABLE: Final = frozenset(
     {"content", "role", "injection_depth", "injection_order", "priority", "required"}
 )
-# Fields that a layer may override: none that gives a text more weight.
+# Fields that a layer may override. Fields that could give a text more weight are not among them.
 _RESTRICTING: Final = frozenset({"content"})
 
 
@@ -31,19 +32,19 @@ class PromptContext:
     name: str
     description: str = ""
     events: frozenset[str] = frozenset()
-    """The kinds of event that it serves, empty for all."""
+    """The kinds of event that the context is for; empty for all kinds."""
     is_private: bool = False
-    """True if it only serves private conversations."""
+    """True if the context is only for private conversations."""
     off: frozenset[str] = frozenset()
     """The keys of components that are left out."""
     enabled_ids: frozenset[int] | None = None
-    """The IDs of the components that take part, None for every component."""
+    """The IDs of the components that take part; None for all components."""
     overrides: Mapping[str, Mapping[str, Any]] = field(default_factory=dict)
     reserves: Mapping[str, Reserve] = field(default_factory=dict)
     limit_tokens: int | None = None
-    """The budget, None for the one of the game."""
+    """The token limit of the prompt; None for the limit of the game."""
     tools: frozenset[str] | None = None
-    """The tools that are offered, None for every tool."""
+    """The tools that are offered to the model; None for all tools."""
 
     def __post_init__(self) -> None:
         for key, fields in self.overrides.items():
@@ -55,7 +56,7 @@ class PromptContext:
                 )
 
     def restricted(self, layer: "PromptContext") -> "PromptContext":
-        """Return this context with a layer over it.
+        """Return this context restricted by a layer.
 
         Raises:
             ContextError: the layer gives a component more weight, or reserves room for one.
@@ -83,17 +84,20 @@ class PromptContext:
         )
 
     def serves(self, event: str, *, private: bool) -> bool:
-        """True if it is for events of this kind, in private or not."""
+        """True if the context is for events of this kind.
+
+        A context for private conversations only is never used if `private` is False.
+        """
         return (private or not self.is_private) and (not self.events or event in self.events)
 
     def applied(self, components: Iterable[PromptComponent]) -> tuple[PromptComponent, ...]:
-        """Return the components as this context wants them. Those left out are disabled."""
+        """Return the components with overrides applied. Components left out are disabled."""
         return tuple(self._applied(component) for component in components)
 
     def budget(self, limit_tokens: int) -> BudgetRules:
-        """Return the budget for at most `limit_tokens`. The context may ask for fewer."""
+        """Return the budget with at most `limit_tokens`, or fewer if the context says so."""
         lower = _lower(self.limit_tokens, limit_tokens)
-        assert lower is not None  # one of the two is a number
+        assert lower is not None  # `limit_tokens` is always a number
         return BudgetRules(limit_tokens=lower, reserves=self.reserves)
 
     def _applied(self, component: PromptComponent) -> PromptComponent:
@@ -119,16 +123,16 @@ CONVERSATION: Final = PromptContext(
     description="Somebody speaks or does something before everybody.",
 )
 BUILT_IN: Final = (AUTONOMOUS, WHISPER, CONVERSATION)
-"""In the order in which they are tried. The last one serves every event."""
+"""The built-in contexts in the order in which they are tried. The last one fits every event."""
 
 
 def context_for(
     event: str, contexts: Sequence[PromptContext] = BUILT_IN, *, private: bool = False
 ) -> PromptContext:
-    """Return the first context that serves this kind of event.
+    """Return the first context that is for this kind of event.
 
     Raises:
-        ContextError: none does.
+        ContextError: no context is for it.
     """
     for context in contexts:
         if context.serves(event, private=private):
@@ -151,6 +155,6 @@ def _lower(first: int | None, second: int | None) -> int | None:
 def _overlaid(
     base: Mapping[str, Mapping[str, Any]], layer: Mapping[str, Mapping[str, Any]]
 ) -> Mapping[str, Mapping[str, Any]]:
-    """Return the base's overrides, with the layer's texts over them."""
+    """Return the overrides of a context, with the texts of a layer replacing theirs."""
     keys = dict.fromkeys((*base, *layer))
     return {key: {**base.get(key, {}), **layer.get(key, {})} for key in keys}

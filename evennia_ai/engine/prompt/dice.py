@@ -1,4 +1,4 @@
-"""Dice without a random source: every roll is a function of a seed and of its purpose."""
+"""Dice without a random source: each roll is computed from a seed and the purpose of the roll."""
 
 from dataclasses import dataclass
 from hashlib import blake2b, shake_128
@@ -6,7 +6,7 @@ from hashlib import blake2b, shake_128
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Dice:
-    """The dice of one turn. A preview with the turn's seed has exactly the turn's rolls."""
+    """The dice of one turn. A preview with the seed of a turn gives the same rolls as the turn."""
 
     turn: str
     """The seed of rolls that may differ from turn to turn."""
@@ -18,7 +18,7 @@ class Dice:
         return fraction(self.turn, *what)
 
     def rolls(self, count: int, *what: object) -> list[float]:
-        """Return `count` numbers in [0, 1) for this turn and this purpose. All cost one hash."""
+        """Return `count` numbers in [0, 1) for this turn and this purpose, from a single hash."""
         return fractions(count, self.turn, *what)
 
     def pick(self, *what: object) -> float:
@@ -27,13 +27,13 @@ class Dice:
 
 
 def fraction(*what: object) -> float:
-    """Return a number in [0, 1), evenly spread, that depends only on `what`."""
+    """Return a uniformly distributed number in [0, 1) that depends only on `what`."""
     digest = blake2b(_hashed(what), digest_size=_BYTES).digest()
     return int.from_bytes(digest, "big") / _RANGE
 
 
 def fractions(count: int, *what: object) -> list[float]:
-    """Return `count` numbers in [0, 1), evenly spread, that depend only on `what`."""
+    """Return `count` uniformly distributed numbers in [0, 1) that depend only on `what`."""
     drawn = shake_128(_hashed(what)).digest(_BYTES * count)
     starts = range(0, len(drawn), _BYTES)
     return [int.from_bytes(drawn[at : at + _BYTES], "big") / _RANGE for at in starts]
@@ -42,7 +42,7 @@ def fractions(count: int, *what: object) -> list[float]:
 def seed_of(text: str) -> str:
     """Return a short hash of a text, as the purpose of its rolls.
 
-    A text may hold thousands of dice. Each of them hashes this and not the whole text.
+    A text may have thousands of dice. Each roll then hashes this short value instead of the text.
     """
     return blake2b(text.encode("utf-8", "surrogatepass"), digest_size=16).hexdigest()
 

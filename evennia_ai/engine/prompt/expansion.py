@@ -1,12 +1,12 @@
 """Expansion: components become fragments, or verdicts that say why they give no text.
 
-A turn renders and counts only what changed: a component that is asked again with the same values
-gives the same fragment object, with its message, its tokens and its verdict.
+A turn renders and counts only components that changed. A component that is expanded again with the
+same values returns the same fragment object, with its message, its tokens and its verdict.
 
-Variables go from one component to the next in the order of the list (ID, then key). They also go
-through components that are placed in the history and through those that give no text. The effect of
-a component on variables is kept with its fragment. As long as everything that it reads is the same,
-neither is made again. The work of macros goes the same way: all texts of a turn share one limit
+Variables are passed from one component to the next in the order of the list (ID, then key),
+including components that are placed in the history or give no text. The effect of a component on
+variables is cached with its fragment. Both are reused as long as everything that the component
+reads is unchanged. The used work is passed on in the same way: all texts of a turn share one limit
 (`evennia_ai.engine.prompt.templates.work`).
 """
 
@@ -56,17 +56,17 @@ from evennia_ai.engine.prompt.templates.work import COUNTED_A_UNIT
 from evennia_ai.engine.prompt.tokens import TokenCounter
 from evennia_ai.engine.prompt.trace import Verdict, not_expanded
 
-# The budget leaves out blocks of these components before any history message.
+# If the budget is short, blocks of these components are left out before any history message.
 _YIELDING = frozenset({"dialogue_examples"})
 
 
 DISABLED: Final = "disabled"
-"""The reason in the verdict on a component that its author switched off."""
+"""The reason in the verdict on a component that its author disabled."""
 _ERROR: Final = "template error: "
 
 
 class CompiledComponent:
-    """A component with its template compiled."""
+    """A component with its compiled template."""
 
     __slots__ = ("_claims", "_disabled", "_problem", "_stays", "component", "origin", "template")
 
@@ -82,9 +82,9 @@ class CompiledComponent:
 
         Args:
             component: The component.
-            origin: Its name in the trace, `component:<key>` by default.
-            stays: The kind of persistent text that it is, "" if it does not persist.
-            disabled: The reason in its verdict if it is switched off.
+            origin: The name of the text in the trace, `component:<key>` by default.
+            stays: The kind of persistent text that the component is; "" if it does not persist.
+            disabled: The reason in the verdict if the component is disabled.
         """
         self.component = component
         self._disabled = disabled
@@ -100,22 +100,22 @@ class CompiledComponent:
 
     @property
     def has_macros(self) -> bool:
-        """True if its text has anything to fill in."""
+        """True if the text has anything to expand."""
         return self.component.enabled and self.template is not None and self.template.reads
 
     @property
     def has_variables(self) -> bool:
-        """True if its text reads or sets variables."""
+        """True if the text reads or sets variables."""
         return self.has_macros and self.template is not None and self.template.uses.has_variables
 
     def reads_any_of(self, changed: ChangedVariables) -> bool:
-        """True if its text may read a variable that changed."""
+        """True if the text may read a variable that changed."""
         uses = self.template.uses if self.template else Uses()
         contained = self.component.is_contained
         return changed.concerns(uses.reads, reads_any=uses.computes_names, contained=contained)
 
     def claim(self, layout: Layout) -> Claim:
-        """Return the place, role and survival that its text asks for in this layout."""
+        """Return the place, the role and the budget rank that the text asks for in this layout."""
         known = self._claims.get(layout)
         if known is not None:
             return known
@@ -138,16 +138,16 @@ class CompiledComponent:
         return made
 
     def _moves_behind_history(self, layout: Layout) -> bool:
-        """True if the component leaves its ID for the dynamic message, to keep the prefix."""
+        """True if the text moves to the dynamic message, to keep the cached prefix unchanged."""
         one = self.component
         is_volatile = one.volatile and one.placement == "ordered"
         return is_volatile and layout == "cache" and one.id < HISTORY_ID
 
     def rolls_before_history(self, layout: Layout) -> bool:
-        """True if its dice fall again in each turn and it is placed before the history.
+        """True if the text is placed before the history and rolls its dice again in each turn.
 
-        Texts that depend on what is said are never placed there, but dice may be: they only cost
-        the cache (`evennia_ai.engine.prompt.prefix_rules`).
+        Texts that depend on what is said are never placed there. Dice are allowed, because they
+        only break the provider's cache (`evennia_ai.engine.prompt.prefix_rules`).
         """
         one = self.component
         is_before = one.placement == "ordered" and one.id < HISTORY_ID
@@ -155,7 +155,7 @@ class CompiledComponent:
         return one.enabled and is_before and rolls and not self._moves_behind_history(layout)
 
     def expand_into(self, filling: Filling, store: MacroStore) -> Fragment | Verdict:
-        """Expand the text and store its variables and its work.
+        """Expand the text and add its variables and its work to the store.
 
         Returns:
             The fragment, or the verdict that says why there is none.
@@ -172,8 +172,8 @@ class CompiledComponent:
             state: The variables that earlier texts set, and the work that they did.
 
         Returns:
-            The fragment, or the verdict that says why there is none; and what the text set and
-            spent.
+            The fragment, or the verdict that says why there is none; and the variables that the
+            text set with the work that it used.
         """
         template, contained = self.template, self.component.is_contained
         if not self.component.enabled:
@@ -193,8 +193,8 @@ class CompiledComponent:
                 filling.dice,
                 meter=meter,
                 variables=variables,
-                # Any text may read a variable of the game's own texts, so what goes into it must
-                # be fit for a message of role system.
+                # Any text, also one of role system, may read variables of the game's own texts. So
+                # store values in the form for a system message.
                 kept=values if contained else filling.values_for("system"),
             )
             meter.pay(len(text) // COUNTED_A_UNIT)
@@ -233,7 +233,7 @@ _NOT_FILLED_IN: Final = not_expanded("", "not filled in yet")
 
 
 class _Walk(NamedTuple):
-    """The fragments and effects of the members with macros, by index, from one pass over them."""
+    """The result of one pass over the members with macros: fragments and effects by index."""
 
     before: MacroState
     """The state before the first member."""
@@ -242,11 +242,11 @@ class _Walk(NamedTuple):
     left: MacroState
     """The state after the last member."""
     ran_out: bool
-    """True if a text ended because no work was left."""
+    """True if a text could not be expanded because no work was left."""
 
 
 class _Last(NamedTuple):
-    """The result of the last call and the values it was made for. Nothing in it ever changes."""
+    """The immutable result of the last expansion, with the inputs that it was made for."""
 
     counter: TokenCounter
     layout: Layout
@@ -265,7 +265,7 @@ class Expanded(NamedTuple):
 
 
 class CompiledComponents:
-    """Compiled components that keep what they gave last."""
+    """A list of compiled components that caches the result of its last expansion."""
 
     __slots__ = (
         "_filled_in",
@@ -282,16 +282,16 @@ class CompiledComponents:
         self._readers = _readers(self.members)
         self._rollers = [i for i, m in enumerate(self.members) if m.template and m.template.rolls]
         self.names = tuple(self._readers)
-        """The values that some member's text names."""
+        """The names of the values that texts of the members use."""
         self.names_moment = not OF_THE_MOMENT.isdisjoint(self._readers)
-        """True if some member's text names what was said last, or the time."""
+        """True if the text of some member uses the last messages or the time."""
         self._filled_in = [i for i, member in enumerate(self.members) if member.has_macros]
         self._last: _Last | None = None
 
     def expand(self, filling: Filling) -> Expanded:
         """Expand each member with these values.
 
-        Only members that name a changed value, read a changed variable or roll dice are rendered
+        Only members that use a changed value, read a changed variable or roll dice are rendered
         again.
         """
         last, values = self._last, filling.all_values
@@ -312,18 +312,18 @@ class CompiledComponents:
         return Expanded(made, walk.left)
 
     def _expand_outdated(self, last: _Walk, outdated: set[int], filling: Filling) -> _Walk:
-        """Return a new pass, in which only members that may give another text are expanded."""
+        """Return a new pass in which only members whose text may have changed are expanded."""
         if not outdated and last.before == filling.state:
             return last
         again = None if last.ran_out else self._expand_in_order(filling, last, outdated)
-        # When work runs out, the first texts still get it. Only a pass over all members shows
-        # which ones these are.
+        # If the work runs out, the first texts of the order get it. Only a pass over all members
+        # shows which texts these are, so a partial pass cannot be used.
         return self._expand_in_order(filling) if again is None or again.ran_out else again
 
     def _expand_in_order(
         self, filling: Filling, last: _Walk | None = None, outdated: Collection[int] = ()
     ) -> _Walk:
-        """Expand the members with macros one after the other.
+        """Expand the members with macros in their order.
 
         With a `last` pass, only outdated members and readers of changed variables are expanded.
         """
@@ -354,11 +354,11 @@ class CompiledComponents:
         return tuple(component.key for component in members if component.enabled)
 
     def reads(self, name: str) -> bool:
-        """True if some member's text names a value."""
+        """True if the text of some member uses this value."""
         return name in self._readers
 
     def _outdated(self, last: _Last, seen: list[str | None], dice: Dice) -> set[int]:
-        """Return the indexes of members that name a changed value or roll dice."""
+        """Return the indexes of the members that use a changed value or roll dice."""
         outdated = set(self._rollers) if self._rollers and last.dice != dice else set()
         if last.seen != seen:
             for name, old, new in zip(self.names, last.seen, seen, strict=True):
@@ -368,7 +368,7 @@ class CompiledComponents:
 
 
 def _readers(members: Iterable[CompiledComponent]) -> dict[str, list[int]]:
-    """Return the indexes of the members that name each value."""
+    """Return for each value the indexes of the members that use it."""
     readers: dict[str, list[int]] = {}
     for index, component in enumerate(members):
         for name in component.template.names if component.template else ():
@@ -377,7 +377,7 @@ def _readers(members: Iterable[CompiledComponent]) -> dict[str, list[int]]:
 
 
 class ComponentDependences(NamedTuple):
-    """The components that depend on what is said, by index, and what notes after them inherit."""
+    """The components that depend on what is said, by index, and the sources for later texts."""
 
     members: Mapping[int, Dependence]
     said: SpeechSources
@@ -391,7 +391,7 @@ def component_dependences(
 ) -> ComponentDependences:
     """Return the components that depend on what is said.
 
-    A component that depends on what is said passes this on to each variable that it sets.
+    Each variable that such a component sets depends on what is said, too.
 
     Args:
         members: The components in the order of the prompt.
@@ -408,7 +408,8 @@ def component_dependences(
             continue
         found[index] = why
         uses = member.template.uses
-        # Contained texts pass variables only to other contained texts, inside the history.
+        # Contained texts pass variables only to other contained texts. Those are inside the
+        # history, where a text may depend on what is said.
         if not member.component.is_contained and (uses.sets or uses.computes_names):
             inherited = Dependence(f"component {member.component.key} {why.reason}", why.repeats)
             own = SpeechSources(
@@ -419,7 +420,7 @@ def component_dependences(
     return ComponentDependences(found, said, of_fields)
 
 
-# Places of lore. Several entries share the message of each.
+# The components that are places for lore. All entries at such a place share one message.
 _LORE_PLACES = ("world_info_before", "world_info_after")
 
 
@@ -431,7 +432,7 @@ _BESIDE: Final[Mapping[Side, str]] = {"before": "!", "after": "~"}
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class _Listed:
-    """The written form of a set of components, with the keys that its context switches off."""
+    """The serialised form of a `ComponentSet`, with the keys that its context disables."""
 
     listed: tuple[PromptComponent, ...] = ()
     context: str = ""
@@ -441,7 +442,7 @@ class _Listed:
 class ComponentSet:
     """The compiled components of one NPC in one context.
 
-    It is made once for each registry snapshot, NPC and context, and all turns share it.
+    The set is made once for each registry snapshot, NPC and context. All turns share it.
     """
 
     __slots__ = (
@@ -469,7 +470,7 @@ class ComponentSet:
         Args:
             components: The components, in any order.
             context: The name of the context.
-            off: The keys of components that the context switches off.
+            off: The keys of components that the context disables.
         """
         self.context, self.off = context, off
         listed = sorted(components, key=lambda c: (c.id, c.key))
@@ -486,12 +487,12 @@ class ComponentSet:
             {m.component.key: (m.component, m.template) for m in self.compiled.members}
         )
         self.names_moment = self.compiled.names_moment or self.fields.names_moment
-        """True if some text, or a field that it may name, names what was said last or the time."""
+        """True if some text, or a card field in it, uses the last messages or the time."""
         self._next_to: dict[tuple[str, Side], SharedMessage | None] = {}
         self._dependences: tuple[SpeechSources, ComponentDependences] | None = None
 
     def dependences(self, lore: SpeechSources) -> ComponentDependences:
-        """Return the components that depend on what is said, given the sources in their books."""
+        """Return the components that depend on what is said, given the sources from lorebooks."""
         known = self._dependences
         if known is None or known[0] != lore:
             found = component_dependences(self.compiled.members, self.fields, lore)
@@ -511,8 +512,8 @@ class ComponentSet:
     def next_to(self, key: str, *, side: Side) -> SharedMessage | None:
         """Return the message right before or after the component `key`, for lore and notes.
 
-        None if there is no such component, or if it is placed in the history. The places of a card
-        exist even without a component.
+        Returns None if there is no such component, or if it is placed in the history. The places of
+        card fields exist even without a component.
         """
         if (key, side) not in self._next_to:
             self._next_to[key, side] = self._beside(key, side)
@@ -523,7 +524,7 @@ class ComponentSet:
         return self.compiled.keys_reading(name)
 
     def needs(self, key: str, name: str) -> bool:
-        """True if the component `key` gives no text without this value."""
+        """True if the component `key` gives no text without the value `name`."""
         return self.compiled.reads(name) and key in self.compiled.keys_reading(name)
 
     def _beside(self, key: str, side: Side) -> SharedMessage | None:
@@ -533,7 +534,7 @@ class ComponentSet:
         if component is not None and component.placement == "history":
             return None
         return SharedMessage(
-            key=f"{_BESIDE[side]}{key}",  # sorts before or after the component at the same ID
+            key=f"{_BESIDE[side]}{key}",  # the prefix sorts it before or after the component
             id=component.id if component else PLUGGABLE_IDS[key],
             role=component.role if component else "system",
             block="ordered",
@@ -542,24 +543,24 @@ class ComponentSet:
         )
 
     def find(self, key: str) -> CompiledComponent | None:
-        """Return the component of this key, None if there is none."""
+        """Return the component with this key; None if there is none."""
         return next((one for one in self.compiled.members if one.component.key == key), None)
 
     def place_of(self, key: str) -> CompiledComponent:
-        """Return the component of this static key, in its default form if there is none."""
+        """Return the component with this static key, or its default if the set lacks it."""
         return self.find(key) or _static(key)
 
     def why_off(self, key: str) -> str:
-        """Return the reason in the verdict on a component of this key that is switched off."""
+        """Return the reason for verdicts why the component with this key is disabled."""
         return f"off in the context {self.context}" if key in self.off else DISABLED
 
     def is_on(self, key: str) -> bool:
-        """True unless the component `key` is switched off. A missing component counts as on."""
+        """True unless the component `key` is disabled. A missing component counts as enabled."""
         return key not in self._off
 
 
 def _lore_message(key: str, components: Iterable[PromptComponent]) -> SharedMessage:
-    """Return the message of a place of lore: at its component, if a builder made one."""
+    """Return the shared message for a place of lore, at a builder's component if there is one."""
     placed = next((c for c in components if c.key == key), None)
     if placed is None:
         return SharedMessage(

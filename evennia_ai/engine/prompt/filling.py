@@ -1,12 +1,13 @@
-"""Filling: the values that templates may name, in the form that each text may see.
+"""Filling: the values that templates may name, in the form that is safe for each text.
 
-A value can depend on the text that names it, because values hold words of players and of cards:
+Values can contain words of players and of cards. So the form of a value depends on the text in
+which it is used:
 
-- What somebody said last is data. A text of role user shows it as it is. Any other text shows it in
-  quotes, short and on one line, so that nobody speaks as the system or as the character.
+- The last messages are data. A text of role user shows them unchanged. Any other text shows them in
+  quotes, short and on one line, so that nobody can speak as the system or as the character.
 - In a message of role system, names are short and without punctuation.
-- A card's field without a grant has a value only in contained texts. These are placed in the
-  history as a user's, where the field itself may be.
+- A card field without a grant has a value only in contained texts. These are placed in the history
+  in the role user, where the field itself is allowed, too.
 """
 
 from collections.abc import Collection, Mapping
@@ -38,13 +39,13 @@ from evennia_ai.engine.prompt.tokens import TokenCounter
 
 
 class _Field(NamedTuple):
-    """A field of a card, and whether it may be placed only in the history, as a user's."""
+    """A card field. If `contained`, it may only be placed in the history, in the role user."""
 
     template: Template
     contained: bool
 
 
-# The values and dice that fields were rendered with last, and their texts.
+# The last rendering of the fields: the values and dice it was made with, and the texts.
 _Known = tuple[list[tuple[str, str]], Dice | None, dict[str, str]]
 
 
@@ -54,8 +55,8 @@ _NO_FIELDS: Final = dict.fromkeys(FIELDS, "")
 class Fields:
     """The fields of a card and a persona, as values of templates.
 
-    A disabled component still has its field: presets place it elsewhere. A field without a text has
-    the value "".
+    The field of a disabled component still has a value, because presets may place it elsewhere. A
+    field without a text has the value "".
     """
 
     __slots__ = ("_fields", "_known", "_names", "_rolls", "names_moment")
@@ -70,7 +71,7 @@ class Fields:
         templates = [field.template for field in self._fields.values()]
         self._names = sorted({name for template in templates for name in template.names})
         self.names_moment = not OF_THE_MOMENT.isdisjoint(self._names)
-        """True if a field names what was said last, or the time."""
+        """True if a field uses the last messages or the time."""
         self._rolls = any(template.rolls for template in templates)
         self._known: dict[tuple[bool, Role], _Known] = {}
 
@@ -87,7 +88,7 @@ class Fields:
     def texts(
         self, values: Mapping[str, str], dice: Dice, *, contained: bool, role: Role
     ) -> dict[str, str]:
-        """Return the fields rendered with these values. `contained` texts may have every field."""
+        """Render the fields with these values. Contained texts may use fields without a grant."""
         if not self._fields:
             return _NO_FIELDS
         named = [(name, values.get(name, "")) for name in self._names]
@@ -99,8 +100,8 @@ class Fields:
         texts = {name: "" for name in FIELDS if name not in self._fields}
         for name, held in self._fields.items():
             if contained or not held.contained:
-                # A field that cannot be rendered has no value, so texts keep its name as written.
-                # The component that holds the field reports the error.
+                # A field that cannot be rendered gets no value, so its name stays as written in
+                # other texts. The component of the field reports the error.
                 with suppress(TemplateError):
                     texts[name] = held.template.render(values, dice, meter=meter)
         self._known[contained, role] = named, thrown, texts
@@ -115,17 +116,17 @@ class Filling:
     counter: TokenCounter
     layout: Layout
     values: Mapping[str, str]
-    """The values that templates may name, without the fields of the card."""
+    """The values that templates may name, except the fields of the card."""
     fields: Fields | None = None
     state: MacroState = EMPTY_STATE
-    """The variables that earlier texts set, and the work that they did."""
+    """The variables that earlier texts set, and the work that they used."""
     _by_role: dict[tuple[Role, bool], Mapping[str, str]] = field(
         default_factory=dict, init=False, compare=False
     )
-    """The values that texts of a role may see, as soon as one asks for them."""
+    """The cached values for each role, computed when the first text asks for them."""
 
     def with_values(self, more: Mapping[str, str]) -> "Filling":
-        """Return this filling with more values."""
+        """Return a copy of this filling with more values."""
         return replace(self, values={**self.values, **more})
 
     def values_for(self, role: Role, *, contained: bool = False) -> Mapping[str, str]:
@@ -133,8 +134,8 @@ class Filling:
 
         Args:
             role: The role of the message.
-            contained: True if the text is placed in the history. As a user's, it may then name
-                fields that have no grant to be placed elsewhere.
+            contained: True if the text is placed in the history. In the role user, it may then use
+                fields that have no grant for other places.
         """
         asked = role, contained and role == "user"
         if asked not in self._by_role:
@@ -143,11 +144,11 @@ class Filling:
 
     @property
     def all_values(self) -> Mapping[str, str]:
-        """The values that some template may name."""
+        """All values that any template may name."""
         return self.values_for("user", contained=True)
 
     def values_named(self, names: Collection[str]) -> dict[str, str]:
-        """Return the values of these names, as far as there are any."""
+        """Return the values of these names. Names without a value are left out."""
         return {name: value for name, value in self.all_values.items() if name in names}
 
     def _made(self, role: Role, contained: bool) -> Mapping[str, str]:
@@ -160,15 +161,15 @@ class Filling:
 
 
 MOST_QUOTED: Final = 500
-"""The longest quotation of what was said in a message of another role than user, in characters."""
-_SEARCHED_BACK: Final = 50  # messages that are searched for the NPC's last reply
+"""The longest quotation of a last message in texts of other roles than user, in characters."""
+_SEARCHED_BACK: Final = 50  # how many messages are searched for the NPC's last reply
 _OTHER_QUOTES: Final = str.maketrans(dict.fromkeys('"“”„«»', "'"))
 
 
 def last_message_values(history: History, event: Message | None) -> dict[str, str]:
-    """Return the newest message, and the newest ones of a user and of the character.
+    """Return values for the newest message, the newest of a user, and the newest of the character.
 
-    The names are those of SillyTavern's macros. A value is "" if nothing was said.
+    The names are those of SillyTavern's macros. A value is "" if there is no such message.
     """
     first = max(history.earlier, history.stop - _SEARCHED_BACK)
     newest_first = [
@@ -182,13 +183,13 @@ def last_message_values(history: History, event: Message | None) -> dict[str, st
 
 
 def quote_line(text: str) -> str:
-    """Return words of a person as a short quotation on one line, for a message of another role."""
+    """Quote words of a person, shortened and on one line, for a message of another role."""
     line = " ".join(text[: 2 * MOST_QUOTED].split()).translate(_OTHER_QUOTES)
     is_whole = len(line) <= MOST_QUOTED and len(text) <= 2 * MOST_QUOTED
     return f'"{line}"' if is_whole else f'"{line[:MOST_QUOTED]}..."'
 
 
 def quote_last_messages(values: Mapping[str, str]) -> Mapping[str, str]:
-    """Return the values with what was said last as quotations."""
+    """Return the values with the last messages as short quotations."""
     said = {name: quote_line(values[name]) for name in SAID_LAST if values.get(name)}
     return {**values, **said} if said else values

@@ -1,12 +1,12 @@
-"""Fragments: texts that want to be in the prompt, expanded and counted.
+"""Fragments: expanded and counted texts that are candidates for a place in the prompt.
 
 A fragment is either a message of its own or a part of a shared message. Its claim says where it
-wants to be and when the budget may leave it out.
+asks to be placed and when the budget may leave it out.
 
-Dialogue examples are fragments in blocks. A block begins at a `<START>` marker, in upper or lower
-case (Card V3, `mes_example`). The text before the first marker is a block too. If the budget is
-short, whole blocks are kept from the first on, as SillyTavern does: half an example would show the
-model a speaker who breaks off.
+Dialogue examples are fragments that consist of blocks. A block begins at a `<START>` marker, in
+upper or lower case (Card V3, `mes_example`). The text before the first marker is a block, too. If
+the budget is short, only the first blocks are kept, each as a whole, as in SillyTavern: half an
+example would show the model a speaker who breaks off.
 """
 
 import re
@@ -28,7 +28,7 @@ Layout = Literal["cache", "classic"]
 
 @typed_frozen
 class SharedMessage:
-    """A message that several fragments share."""
+    """A message of the prompt that consists of several fragments."""
 
     key: str
     id: int
@@ -37,15 +37,15 @@ class SharedMessage:
     separator: str
     """The text between two fragments."""
     name: str = ""
-    """A name for people, "" for one made from the key."""
+    """The name of the message in reports; "" uses a name made from the key."""
     head: str = ""
     """The text before all fragments."""
     tail: str = ""
     """The text after all fragments."""
     depth: int | None = None
-    """The injection depth, if the message belongs to a component that has one."""
+    """The injection depth, if the message belongs to a component with a depth."""
     order: float = 100
-    """The order among texts of that depth."""
+    """The order among texts at that depth."""
 
     def __str__(self) -> str:
         return self.name or f"the message of {self.key}"
@@ -57,31 +57,31 @@ DYNAMIC: Final = SharedMessage(
 
 
 class Tier(IntEnum):
-    """The order in which the budget admits fragments. Inside a tier, priority decides."""
+    """The tiers of the budget: low tiers are admitted first, and priority decides inside a tier."""
 
     REQUIRED = 0
     RESERVED = 1
     FLEXIBLE = 2
     MATCHED = 3
-    YIELDING = 4  # dialogue examples: left out before any history message is
+    YIELDING = 4  # dialogue examples, left out before any history message
 
 
-# Order, registry ID, key and origin: they sort the fragments of one slot and depth.
+# The sort key of fragments with the same slot and depth: order, registry ID, key and origin.
 Rank = tuple[float, int, str, str]
 
 
 class Beside(NamedTuple):
-    """The message next to which an entry of lore wants to be."""
+    """The message that a lore entry asks to be placed next to."""
 
     at: int | None
-    """Its absolute index, None if there is no such message."""
+    """The absolute index of the message; None if there is no such message."""
     words: str
-    """The reason for the trace, with `{}` in place of the message's number."""
+    """The reason for the trace, with `{}` as the placeholder for the message's number."""
 
 
 @typed_frozen
 class Claim:
-    """The place, role and survival that a text asks for, known before it is expanded."""
+    """The place, the role and the budget rank that a text asks for, known before expansion."""
 
     origin: str
     """The name of the text in the trace, such as `component:mood`."""
@@ -89,21 +89,21 @@ class Claim:
     key: str
     role: Role
     depth: int | None = None
-    """The injection depth, None for a place by ID."""
+    """The injection depth; None for a place by registry ID."""
     from_oldest: bool = False
-    """True if the depth counts from the oldest kept message."""
+    """True if the depth is counted from the oldest kept message instead of the newest."""
     depth_counts: DepthCounts = "messages"
     order: float = 100
-    """Breaks ties at one depth, low first."""
+    """The order among texts at one depth, low values first."""
     shared: SharedMessage | None = None
-    """The message that it shares with others, None for a message of its own."""
+    """The message that the text shares with other texts; None for a message of its own."""
     tier: Tier = Tier.FLEXIBLE
     priority: float = 100
     revision: int = 0
     stays: str = ""
     """The kind of persistent text, such as `note:0`; "" if it does not persist."""
     beside: Beside | None = None
-    """The message from which the depth was computed, None if the depth was asked for."""
+    """The message that the depth was computed from; None if an author chose the depth."""
 
     @property
     def spoken_as(self) -> Role:
@@ -112,33 +112,33 @@ class Claim:
 
     @property
     def rank(self) -> Rank:
-        """The place among fragments of one slot and depth."""
+        """The sort key of the text among texts with the same slot and depth."""
         return self.order, self.id, self.key, self.origin
 
 
 class Fragment(NamedTuple):
-    """One expanded text with its claim, its message and its cost."""
+    """One expanded text with its claim, its message and its tokens."""
 
     claim: Claim
     message: Message
     tokens: int
     rank: Rank
     note: str = ""
-    """A remark that its verdict adds to the reason."""
+    """A remark that the verdict on the fragment adds to its reason."""
     cause: str | None = None
-    """The reason why the text is here at all, such as the keyword that activated an entry."""
+    """Why the text was considered at all, such as the key that activated a lore entry."""
     breaks: tuple[int, ...] = ()
-    """The offsets at which blocks after the first one begin; () if it cannot be shortened."""
+    """The offsets at which the blocks after the first begin; () if the text has no blocks."""
     lines: tuple[tuple[Message, ...], ...] = ()
     """The messages of each block, if the text is sent as several messages."""
 
     @property
     def blocks(self) -> int:
-        """The number of parts that are kept or left out as a whole."""
+        """The number of blocks. The budget keeps or leaves out each block as a whole."""
         return len(self.lines) or len(self.breaks) + 1
 
     def fits(self) -> Verdict:
-        """Return the budget's verdict for a fragment that is kept."""
+        """Return the verdict of the budget if it keeps this fragment."""
         notes = [self.note] if self.note else []
         if (count := sum(map(len, self.lines))) > 1:
             notes.append(f"sent as {count} messages")
@@ -164,17 +164,17 @@ def make_fragment(
 ) -> Fragment:
     """Return `text` as a fragment with its message and its tokens.
 
-    In a shared message a fragment costs its text and a separator. The budget counts the cost of the
-    message itself.
+    The tokens of a fragment in a shared message are those of its text and a separator. The budget
+    adds the tokens of the message itself.
 
     Args:
         text: The expanded text.
-        claim: The place, role and survival that it asks for.
-        counter: Counts tokens.
-        content_tokens: The tokens of the text, None if they are not counted yet.
-        note: A remark for its verdict.
-        cause: The reason why the text is here at all.
-        breaks: The offsets of its blocks after the first one.
+        claim: The place, role and budget rank that the text asks for.
+        counter: The counter for tokens.
+        content_tokens: The tokens of the text; None if they are not counted yet.
+        note: A remark for the verdict on the fragment.
+        cause: Why the text was considered at all.
+        breaks: The offsets at which the blocks after the first begin.
     """
     injected = claim.depth is not None
     message = Message(
@@ -195,7 +195,7 @@ def make_fragment(
 
 
 def without_origin(made: Iterable[Fragment | Verdict], origin: str) -> list[Fragment | Verdict]:
-    """Return the fragments and verdicts of all other origins."""
+    """Return the fragments and verdicts without those of one origin."""
     return [
         one
         for one in made
@@ -203,7 +203,7 @@ def without_origin(made: Iterable[Fragment | Verdict], origin: str) -> list[Frag
     ]
 
 
-# A number of first blocks, and the counter of their tokens.
+# The key of a cached count: how many of the first blocks are counted, and the counter.
 _Asked = tuple[int, TokenCounter]
 
 
@@ -213,15 +213,15 @@ _BLOCK_TOKENS: Final = Slot[dict[_Asked, int]]("block tokens")
 _LEADING_BLOCKS: Final = Slot[tuple[_Asked, Fragment]]("leading blocks")
 
 
-# Markers with nothing between them begin only one block.
+# Several markers with only blanks between them begin a single block.
 _MARKERS: Final = re.compile(r"(?:(?ai:<START>)\s*)+")
 
 
 def block_breaks(text: str, *, filled_in: Iterable[str] = ()) -> tuple[int, ...]:
     """Return the offsets at which the blocks of `text` after the first one begin.
 
-    If a value that was filled in has a marker, the result is (). A player's name is no markup, and
-    the expanded text does not show whose marker it is.
+    If one of the expanded values contains a marker, the result is (). The expanded text does not
+    show where a marker came from, and a marker in a player's name must not begin a block.
     """
     if any(map(_MARKERS.search, filled_in)):
         return ()
@@ -231,16 +231,16 @@ def block_breaks(text: str, *, filled_in: Iterable[str] = ()) -> tuple[int, ...]
 
 
 def blocks_of(fragment: Fragment) -> list[str]:
-    """Return the texts of its blocks."""
+    """Return the text of each block of a fragment."""
     text, ends = fragment.message.content, [*fragment.breaks, len(fragment.message.content)]
     return [text[begin:end] for begin, end in zip([0, *fragment.breaks], ends, strict=True)]
 
 
 def leading_blocks(fragment: Fragment, room: int, *, counter: TokenCounter) -> Fragment | None:
-    """Return `fragment` with as many whole blocks as fit, None if not even one fits.
+    """Return `fragment` with as many whole blocks as fit; None if not even one fits.
 
-    More room never gives fewer blocks, even if a counter counts a longer text as less. The search
-    bisects, so it asks for the same few block counts every time.
+    More room never gives fewer blocks, even if a counter gives a longer text fewer tokens. The
+    number of blocks is found by bisection, so only a few numbers of blocks are ever counted.
     """
     if fragment.tokens <= room:
         return fragment
@@ -252,7 +252,7 @@ def leading_blocks(fragment: Fragment, room: int, *, counter: TokenCounter) -> F
 
 
 def block_tokens(fragment: Fragment, count: int, *, counter: TokenCounter) -> int:
-    """Return the tokens of `fragment` with only its first `count` blocks. They are counted once."""
+    """Return the tokens of `fragment` with only its first `count` blocks. The result is cached."""
     if count == fragment.blocks:
         return fragment.tokens
     counted = fragment.message.memo.setdefault(_BLOCK_TOKENS, {})
@@ -262,7 +262,7 @@ def block_tokens(fragment: Fragment, count: int, *, counter: TokenCounter) -> in
 
 
 def _first_blocks(fragment: Fragment, count: int, counter: TokenCounter) -> Fragment:
-    """Return the fragment with its first `count` blocks, the same object as long as these fit."""
+    """Return the fragment with only its first `count` blocks. Later turns reuse the object."""
     memo, asked = fragment.message.memo, (count, counter)
     known = memo.get(_LEADING_BLOCKS)
     if known is not None and known[0] == asked:
@@ -295,9 +295,10 @@ def merge_shared(fragments: Iterable[Fragment]) -> list[tuple[int, str, Message]
 
 
 def merge_shared_in_history(fragments: Iterable[Fragment]) -> list[Fragment]:
-    """Return one fragment for each shared message inside the history.
+    """Return the fragments, with those that share a message in the history merged into one.
 
-    All fragments of such a message have one depth. It takes the place of the last of them.
+    All fragments of such a message have the same depth. The merged fragment takes the place of the
+    last of them.
     """
     by_joint = groupby(sorted(fragments, key=_order_in_shared), key=_shared_of)
     made: list[Fragment] = []
@@ -312,7 +313,7 @@ def merge_shared_in_history(fragments: Iterable[Fragment]) -> list[Fragment]:
 
 
 def merge_fragments(shared: SharedMessage, fragments: Sequence[Fragment]) -> Message:
-    """Return the shared message with these fragments in the given order, and a part for each."""
+    """Join fragments into their shared message, in the given order, with a part for each."""
     parts: list[Part] = []
     texts: list[str] = []
     at = len(shared.head)
@@ -339,12 +340,12 @@ def merge_fragments(shared: SharedMessage, fragments: Sequence[Fragment]) -> Mes
 
 
 def _moved(parts: Iterable[Part], by: int) -> list[Part]:
-    """Return the parts of a text that begins later in another text."""
+    """Return the parts with their offsets shifted by `by`."""
     return [replace(part, start=part.start + by, end=part.end + by) for part in parts]
 
 
 def fragments_sharing(shared: SharedMessage, fragments: Iterable[Fragment]) -> list[Fragment]:
-    """Return the fragments of this shared message, in their order in it."""
+    """Return the fragments that belong to a shared message, in their order inside the message."""
     sharing = (fragment for fragment in fragments if fragment.claim.shared == shared)
     return sorted(sharing, key=_order_in_shared)
 

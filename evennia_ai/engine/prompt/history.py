@@ -1,7 +1,8 @@
-"""The conversation as a prompt sees it: an immutable view of an append-only list of messages.
+"""The history of a conversation: an immutable view of an append-only list of messages.
 
-Views share one list, so a turn costs only what is new: appending copies nothing. Sums of tokens are
-kept per counter next to the messages, from the oldest message that was ever needed.
+All views of a conversation share one list. Appending copies nothing, so the time of a turn depends
+only on its new messages. Running sums of tokens are stored with the list, for each counter, from
+the oldest message that was ever needed.
 """
 
 from bisect import bisect_left
@@ -17,7 +18,7 @@ from evennia_ai.engine.prompt.tokens import TokenCounter
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class _Window:
-    """The written form of a history: its messages, and how many came before them."""
+    """The serialised form of a history: its messages, and how many came before them."""
 
     messages: tuple[Message, ...] = ()
     earlier: int = 0
@@ -29,9 +30,9 @@ class _Window:
 class History:
     """The messages of one conversation, oldest first.
 
-    Indexes are absolute: `earlier` messages came before the first one here, whose index is
-    `earlier`. So a recorded cut keeps its meaning when the window moves. A history is not safe to
-    use from several threads at once.
+    Indexes are absolute: `earlier` is the number of messages before the first one in this history,
+    and the index of that first message. So a recorded index stays valid when the window moves. A
+    history is not safe to use from several threads at once.
     """
 
     __slots__ = ("_log", "earlier", "earlier_replies", "earlier_users", "segment", "stop")
@@ -45,15 +46,15 @@ class History:
         earlier_replies: int = 0,
         segment: int = 0,
     ) -> None:
-        """Begin a history.
+        """Create a history.
 
         Args:
             messages: The messages, oldest first.
             earlier: The number of messages before the first one.
-            earlier_users: How many of those were of role user.
-            earlier_replies: How many of those were replies.
-            segment: The part of the conversation that this is. A compaction begins another one,
-                whose indexes have nothing to do with those before.
+            earlier_users: How many of the earlier messages were of role user.
+            earlier_replies: How many of the earlier messages were replies.
+            segment: The number of this part of the conversation. A compaction begins a new segment,
+                whose indexes cannot be compared with those of the segment before.
         """
         self._log = _Log(messages, earlier)
         self.earlier = earlier
@@ -69,10 +70,10 @@ class History:
     )
 
     def appended(self, *messages: Message) -> "History":
-        """Return this history with `messages` after it. This one stays as it is."""
+        """Return a history with `messages` appended. This history does not change."""
         view = object.__new__(History)
         log = self._log
-        if len(log.messages) != len(self):  # another view appended first: copy the list
+        if len(log.messages) != len(self):  # another view has already appended, so copy the list
             log = _Log(self, self.earlier)
         log.append(messages)
         view._log, view.earlier, view.earlier_users = log, self.earlier, self.earlier_users
@@ -94,12 +95,12 @@ class History:
 
     @property
     def memo(self) -> Memo:
-        """Values computed for this conversation that stay right as it goes on."""
+        """The cache of results for this conversation that stay valid when messages are appended."""
         return self._log.memo
 
     @property
     def is_plain(self) -> bool:
-        """True if all of it is what people said, without bookkeeping and tools."""
+        """True if all messages are of the conversation, without bookkeeping and tool calls."""
         return self._log.is_plain
 
     @property
@@ -115,12 +116,12 @@ class History:
 
     @property
     def user_messages(self) -> int:
-        """The number of messages of role user, with those before this window."""
+        """The number of messages of role user, including those before this window."""
         return self.earlier_users + bisect_left(self._log.users, self.stop)
 
     @property
     def replies(self) -> int:
-        """The number of replies, with those before this window."""
+        """The number of replies, including those before this window."""
         return self.earlier_replies + bisect_left(self._log.replies, self.stop)
 
     def users_from(self, first: int) -> int:
@@ -129,13 +130,11 @@ class History:
         return bisect_left(users, self.stop) - bisect_left(users, first)
 
     def newest_staying(self, of: str, *, first: int) -> int | None:
-        """Return the absolute index of the newest persistent text of one kind.
-
-        None if there is none.
+        """Return the absolute index of the newest persistent text of one kind, or None.
 
         Args:
             of: The kind of the text, as in `Message.of`.
-            first: The absolute index from which on it counts.
+            first: The absolute index from which on messages are searched.
         """
         found = self._log.staying.get(of)
         if not found:
@@ -150,7 +149,7 @@ class History:
         return self[users[at - 1]] if at else None
 
     def between(self, first: int, stop: int) -> list[Message]:
-        """Return the messages of the absolute indexes from `first` up to `stop`."""
+        """Return the messages with absolute indexes from `first` up to `stop`."""
         return self._log.messages[first - self.earlier : min(stop, self.stop) - self.earlier]
 
     def fitting(self, room_tokens: int, *, counter: TokenCounter, floor: int) -> tuple[int, int]:
@@ -158,8 +157,9 @@ class History:
 
         Args:
             room_tokens: The room for the newest messages.
-            counter: Counts tokens.
-            floor: The result is never below this index. It is `stop` if not even the newest fits.
+            counter: The counter for tokens.
+            floor: The smallest index that may be returned. If not even the newest message fits, the
+                result is `stop`.
         """
         sums = self._log.sums(counter)
         sums.reach_back(room_tokens, self._log, stop=self.stop)
@@ -176,13 +176,13 @@ class History:
         """Return the absolute index of the message before which a text of this depth is injected.
 
         A depth counts conversation messages from the newest, without bookkeeping records. Depth 0
-        is after the newest. A depth beyond the kept history is its top. A slot between a tool call
-        and its result moves before the call.
+        is the slot after the newest message. A depth beyond the kept history gives the slot at its
+        top. A slot between a tool call and its result moves before the call.
 
         Args:
             depth: The injection depth.
             first: The absolute index at which the kept history starts.
-            counts: With "speech" the depth also skips messages about arrivals and departures.
+            counts: "speech" also skips messages about arrivals and departures.
         """
         if depth <= 0:
             return self.stop
@@ -197,11 +197,14 @@ class History:
         return slot
 
     def slot_from_oldest(self, depth: int, *, first: int) -> int:
-        """Return the slot for a depth from the oldest kept message (`@@reverse_depth`)."""
+        """Return the slot for a depth that is counted from the oldest kept message.
+
+        Source: Card V3, `@@reverse_depth`.
+        """
         return self.slot(max(self.counted(first) - depth, 0), first=first)
 
     def counted(self, first: int, counts: DepthCounts = "messages") -> int:
-        """Return the number of messages from an absolute index on that depth counts."""
+        """Count the messages from an absolute index on that a depth counts."""
         passed_over = [self._log.bookkeeping]
         if counts == "speech":
             passed_over.append(self._log.movement)
@@ -209,7 +212,7 @@ class History:
         return self.stop - first - inside
 
     def whole_pairs(self, first: int) -> int:
-        """Return `first`, moved after tool results whose call would be cut away."""
+        """Return `first`, moved past tool results whose call would be cut away."""
         while first < self.stop and self[first].role == "tool":
             first += 1
         return first
@@ -234,7 +237,7 @@ def _left_behind(history: "History | _Window") -> dict[str, int]:
 
 
 class _Log:
-    """The list that all views of one conversation share. It only grows at its end."""
+    """The list of messages that all views of one conversation share. It only grows at its end."""
 
     __slots__ = (
         "_sums",
@@ -253,20 +256,21 @@ class _Log:
         self.messages: list[Message] = []
         self.memo = Memo()
         self.earlier = earlier
-        self.is_plain = True  # only what people said, without bookkeeping and tools
-        # Absolute indexes of messages, in ascending order:
-        self.bookkeeping: list[int] = []  # that depth does not count
-        self.movement: list[int] = []  # about arrivals and departures
-        self.users: list[int] = []  # of role user
-        self.replies: list[int] = []  # that are replies
-        self.staying: dict[str, list[int]] = {}  # that are persistent texts, by kind
+        self.is_plain = True  # False once there is bookkeeping or a tool call
+        # The absolute indexes of some kinds of messages, in ascending order:
+        self.bookkeeping: list[int] = []  # messages that depths do not count
+        self.movement: list[int] = []  # messages about arrivals and departures
+        self.users: list[int] = []  # messages of role user
+        self.replies: list[int] = []  # replies of the NPC
+        self.staying: dict[str, list[int]] = {}  # persistent texts, by kind
         self._sums: dict[TokenCounter, _Sums] = {}
         self.append(messages)
 
     def append(self, messages: Iterable[Message]) -> None:
         """Add messages at the end."""
         new = tuple(messages)
-        # Opening a conversation appends hundreds of messages, so look at each only once.
+        # Opening a conversation appends hundreds of messages, so sort them into all lists in a
+        # single loop.
         for index, message in enumerate(new, start=self.earlier + len(self.messages)):
             if message.is_movement and message.counted:
                 self.movement.append(index)
@@ -284,7 +288,7 @@ class _Log:
         self.messages += new
 
     def sums(self, counter: TokenCounter) -> "_Sums":
-        """Return the running sums of this counter, up to the newest message."""
+        """Return the running sums of tokens for a counter, up to the newest message."""
         sums = self._sums.get(counter)
         if sums is None:
             sums = self._sums[counter] = _Sums(counter, self.earlier + len(self.messages))
@@ -294,7 +298,7 @@ class _Log:
 
 
 class _Sums:
-    """Running sums of tokens from the message `oldest` on. `totals[k]` is the cost of k of them."""
+    """Running sums of tokens: `totals[k]` is the sum of k messages from the index `oldest` on."""
 
     __slots__ = ("counter", "oldest", "totals")
 
@@ -304,13 +308,13 @@ class _Sums:
         self.totals = [0]
 
     def extend(self, log: _Log) -> None:
-        """Count the messages that were appended since."""
+        """Count the messages that were appended since the last call."""
         counted = self.oldest + len(self.totals) - 1
         for message in log.messages[counted - log.earlier :]:
             self.totals.append(self.totals[-1] + message.tokens(self.counter))
 
     def reach_back(self, room: int, log: _Log, *, stop: int) -> None:
-        """Count older messages until those up to `stop` fill the room or none is left."""
+        """Count older messages until the messages up to `stop` fill the room or none is left."""
         older: list[int] = []
         if stop < self.oldest:
             self.reach_to(stop, log)
@@ -343,7 +347,7 @@ class _Sums:
         return self.totals[stop - self.oldest] - self.totals[first - self.oldest]
 
     def _prepend(self, older: list[int]) -> None:
-        """Add the costs of messages before the oldest one, given from the newest of them back."""
+        """Add the tokens of messages before `oldest`, given in order from newest to oldest."""
         if not older:
             return
         shift = sum(older)

@@ -1,13 +1,14 @@
-"""Macro state: the variables that texts of one prompt pass on, and the work that they did.
+"""Macro state: the variables that texts of one prompt pass on, and the work that they used.
 
-Contained text, for which nobody vouches, has variables of its own. It reads those of the game's own
-texts, but only contained text reads the ones that it sets. Otherwise a card without a grant, which
-may only speak in the history as a user, could speak through any text that names a variable.
+Contained text is text that nobody vouches for. It has variables of its own. It can read variables
+of the game's own texts, but only other contained text can read the variables that it sets.
+Otherwise a card without a grant, whose texts may only be in the history in the role user, could
+place its words in any text that names a variable.
 
-To expand a list of texts, give each one the variables and the meter of the state, and then add its
-effect to the store. An effect is a value: a text has the same effect again as long as everything it
-reads is the same. Its work counts in each turn, even if the text was not rendered again. So a turn
-gives the same prompt no matter what was remembered.
+To expand a list of texts, give each text the variables and the meter of the state, and then add its
+effect to the store. An effect is a value that can be cached: as long as everything that a text
+reads is unchanged, its effect is the same. Its work is charged in each turn, even if the text was
+not rendered again. So the prompt of a turn does not depend on caches.
 """
 
 from collections.abc import Mapping
@@ -23,22 +24,23 @@ _MOST_NAMED: Final = 5
 
 
 class Effect(NamedTuple):
-    """The effect of one text: the variables that it set, and the work that it took."""
+    """The effect of one text: the variables that it set, and the work that it used."""
 
     changed: Found = {}
     work: int = 0
     contained: bool = False
     ran_out: bool = False
-    """True if it ended because no work was left. After other texts it might not have."""
+    """True if the text ended because no work was left. Then the effect must not be reused, because
+    after other texts there may be enough work."""
 
 
 NO_EFFECT: Final = Effect()
 
 
 class MacroState(NamedTuple):
-    """The variables that are set, and the work that was done, before some text of a turn.
+    """The variables that are set, and the work that was used, before some text of a turn.
 
-    Both are kept apart for contained texts and for all others.
+    Contained texts have their own variables and their own count of work.
     """
 
     granted: Found = {}
@@ -49,17 +51,17 @@ class MacroState(NamedTuple):
 
     @property
     def left(self) -> int:
-        """The work that is left for the texts of the prompt, below 0 if they did too much."""
+        """The work that is left for the texts of the prompt; negative if they used too much."""
         return PLACED_WORK - self.work - self.work_contained - self.work_of_lore
 
     def meter(self, *, contained: bool) -> Meter:
-        """Return a meter for the work that one text may do."""
+        """Return a meter with the work that one text may use."""
         left = self.left
         return Meter(min(left, CONTAINED_WORK - self.work_contained) if contained else left)
 
     @property
     def left_for_lore(self) -> int:
-        """The work that entries of lore may do."""
+        """The work that lore entries may use."""
         return min(self.left, LORE_WORK - self.work_of_lore)
 
     def variables(self, meter: Meter, *, contained: bool) -> Variables:
@@ -73,7 +75,7 @@ EMPTY_STATE: Final = MacroState()
 
 
 class MacroStore:
-    """The state of a list of texts while it is expanded."""
+    """The changing state while a list of texts is expanded."""
 
     __slots__ = ("_contained", "_granted", "_of_lore", "_work", "ran_out")
 
@@ -83,16 +85,16 @@ class MacroStore:
         self._work = [before.work, before.work_contained]
         self._of_lore = before.work_of_lore
         self.ran_out = False
-        """True if some text ended because no work was left."""
+        """True if some text could not be expanded because no work was left."""
 
     @property
     def now(self) -> MacroState:
-        """The state for the next text. It changes with the store, so do not keep it."""
+        """The state for the next text. Later effects change it, so do not store it."""
         granted, contained = self._work
         return MacroState(self._granted, self._contained, granted, contained, self._of_lore)
 
     def take(self, effect: Effect) -> None:
-        """Add the effect of a text."""
+        """Add the effect of a text to the state."""
         changed, work, contained, ran_out = effect
         if changed:
             (self._contained if contained else self._granted).update(changed)
@@ -100,7 +102,7 @@ class MacroStore:
         self.ran_out = self.ran_out or ran_out
 
     def fill(self, template: Template, values: Mapping[str, str], dice: Dice) -> str:
-        """Return a preset's text filled in, or as written if that is too much work."""
+        """Expand a text of a preset. If that is too much work, return it as written."""
         meter = self.now.meter(contained=False)
         try:
             return template.render(values, dice, meter=meter)
@@ -111,12 +113,12 @@ class MacroStore:
 
     @property
     def is_too_much(self) -> bool:
-        """True if the texts together did more work than they may."""
+        """True if the texts together used more work than allowed."""
         return self.now.left < 0 or self._work[True] > CONTAINED_WORK
 
 
 class ChangedVariables:
-    """The variables that have another value than in the last pass. False if there are none."""
+    """The variables whose value differs from the last pass. Falsy if there are none."""
 
     __slots__ = ("_contained", "_granted")
 
@@ -128,14 +130,14 @@ class ChangedVariables:
         return bool(self._granted or self._contained)
 
     def since(self, before: MacroState, now: MacroState) -> None:
-        """Add the variables that differ before the first text from those of the last pass."""
+        """Add the variables whose value before the first text differs from the last pass."""
         if before != now:
             self.note(Effect(before.granted), Effect(now.granted))
             for contained in (before.contained, now.contained):
                 self._contained.update(contained)
 
     def note(self, before: Effect, now: Effect) -> None:
-        """Compare the effects of a text that was expanded again."""
+        """Add variables that an expanded text set to another value; drop those set as before."""
         names = self._contained if now.contained else self._granted
         for name in before.changed.keys() | now.changed.keys():
             if before.changed.get(name) == now.changed.get(name):
@@ -144,7 +146,7 @@ class ChangedVariables:
                 names.add(name)
 
     def again(self, effect: Effect) -> None:
-        """Forget the variables of a text that set the same values as before."""
+        """Drop the variables of a text whose effect is reused: they have the same values again."""
         names = self._contained if effect.contained else self._granted
         names.difference_update(effect.changed)
 
@@ -153,8 +155,8 @@ class ChangedVariables:
 
         Args:
             reads: The variables whose names are written in the text.
-            reads_any: True if the text computes names, so that it may read any.
-            contained: True if it may read the variables of contained texts.
+            reads_any: True if the text computes names of variables, so it may read any variable.
+            contained: True if the text may read the variables of contained texts.
         """
         for names in (self._granted, self._contained) if contained else (self._granted,):
             if names and (reads_any or not reads.isdisjoint(names)):
@@ -163,7 +165,7 @@ class ChangedVariables:
 
 
 def describe_variables(variables: Variables) -> str:
-    """Return which variables a text set and read, for its verdict; "" for none."""
+    """Describe, for a verdict, which variables a text set and read; "" if there are none."""
     found = ("sets", variables.changed), ("reads", variables.read)
     return "; ".join(f"{word} {_listed(names)}" for word, names in found if names)
 

@@ -1,13 +1,14 @@
-"""Memos and cheap dataclasses, for values that every turn makes or asks by the dozen.
+"""Memos (caches on values) and fast dataclasses, for values that each turn uses by the dozen.
 
-A memo keeps what was computed from an immutable value (a message, a book, a conversation), and ends
-with it. Each user of a memo makes its own slot, which says the type of its content.
+A memo caches results that were computed from an immutable value (a message, a book, a
+conversation). It is freed together with the value. Each user of a memo makes its own slot, which
+defines the type of its content.
 
-A frozen dataclass writes each field through `object.__setattr__`, which makes creating one about
-four times as slow. Where that was measured to matter (`docs/extend/decisions.md`), use
-`typed_frozen`. It gives a slotted dataclass that only the type checker protects from changes and
-from positional arguments: a check of keywords by Python costs a sixth of making one.
-`typed_frozen_thing` is for values that are only equal to themselves.
+A frozen dataclass sets each field through `object.__setattr__`, which makes creating an object
+about four times slower. Where a measurement showed that this matters (`docs/extend/decisions.md`),
+use `typed_frozen`. It makes a slotted dataclass in which only the type checker prevents assignments
+and positional arguments: a check of keywords at run time takes a sixth of the time to create an
+object. `typed_frozen_thing` is for values that are only equal to themselves.
 """
 
 from collections.abc import Callable, Sequence
@@ -23,7 +24,7 @@ S = TypeVar("S")
 
 
 class Slot(Generic[T]):
-    """A key in every memo. No two slots are equal, even with the same name."""
+    """A key for one kind of result in memos. Slots are never equal, even with the same name."""
 
     __slots__ = ("name",)
 
@@ -35,7 +36,10 @@ class Slot(Generic[T]):
 
 
 class Memo(dict[Slot[Any], Any]):
-    """The values kept with one value, by slot. A dict, because turns ask thousands of messages."""
+    """The results cached with one value, by slot.
+
+    It is a plain dict for speed, because a turn reads the memos of thousands of messages.
+    """
 
     __slots__ = ()
 
@@ -53,23 +57,23 @@ def _refuse_memo(_: Any) -> Any:
 
 
 KeptMemo = Annotated[Memo, Field(exclude=True), PlainValidator(_refuse_memo)]
-"""The type of a memo that is a field of a value. Pydantic neither writes nor reads it."""
+"""The type of a memo as a field of a dataclass. Pydantic neither serialises nor validates it."""
 
 
 class SpentMemo(Memo):
-    """The memo of a value that is no longer kept. It keeps nothing new.
+    """The memo of a value that was dropped from its cache. It stores nothing new.
 
-    A caller that still has the value can use it. A memo that referred back to it would form a
-    cycle, which only the garbage collector could free.
+    Callers that still have the value can go on using it. If its memo stored results that refer back
+    to the value, they would form a cycle that only the garbage collector could free.
     """
 
     __slots__ = ()
 
     def __setitem__(self, slot: Slot[T], value: T, /) -> None:
-        """Keep nothing."""
+        """Ignore the value: this memo stores nothing new."""
 
     def setdefault(self, slot: Slot[T], value: T, /) -> T:  # type: ignore[override]
-        """Return the kept value, or the given one."""
+        """Return the stored value, or the given one without storing it."""
         known = self.get(slot)
         return value if known is None else known
 
@@ -78,29 +82,31 @@ _MEMO: Final = attrgetter("memo")
 
 
 def kept(values: Sequence[S], slot: Slot[T]) -> list[T | None]:
-    """Return the value in a slot of each memo, None where there is none."""
+    """Return what the memo of each value has in a slot; None where it has nothing."""
     return list(map(dict.get, map(_MEMO, values), repeat(slot)))
 
 
 def each(values: Sequence[S], slot: Slot[T], make: Callable[[S], T]) -> list[T]:
-    """Return the value in a slot of each memo; `make` makes and keeps a missing one.
+    """Return what the memo of each value has in a slot; `make` computes and stores what is missing.
 
-    A turn asks hundreds of messages the same. A function call for each costs more than the rest.
+    A turn does this for hundreds of messages. One call for all of them avoids a function call for
+    each, which would take longer than the rest.
     """
     known = kept(values, slot)
     return [make(value) if one is None else one for value, one in zip(values, known, strict=True)]
 
 
 def forget(memo: Memo, *, but: Slot[Any] | None = None) -> None:
-    """Forget the values in a memo, and the values computed from those in turn.
+    """Clear a memo, and the memos of the results in it.
 
-    Values that are needed again are computed again.
+    Results that are needed later are computed again.
 
     Args:
-        memo: The memo.
-        but: A slot to keep.
+        memo: The memo to clear.
+        but: A slot that is not cleared.
     """
-    # Pop one by one: another thread may be using the value, and must find the kept slot.
+    # Pop the slots one by one instead of rebuilding the dict: another thread may use the value at
+    # the same time and must always find the slot `but`.
     made = [memo.pop(slot, None) for slot in list(memo) if slot is not but]
     for value in made:
         inner: Memo | None = getattr(value, "memo", None)
@@ -110,7 +116,7 @@ def forget(memo: Memo, *, but: Slot[Any] | None = None) -> None:
 
 @dataclass_transform(frozen_default=True, kw_only_default=True)
 def typed_frozen(cls: type[T]) -> type[T]:
-    """Make `cls` a slotted, keyword-only, hashable dataclass. Never assign to its fields."""
+    """Make `cls` a slotted, keyword-only, hashable dataclass. Never assign to fields of it."""
     return dataclass(slots=True, unsafe_hash=True)(cls)
 
 
@@ -122,5 +128,5 @@ def typed_frozen_thing(cls: type[T]) -> type[T]:
 
 @dataclass_transform(frozen_default=True)
 def typed_frozen_row(cls: type[T]) -> type[T]:
-    """Make `cls` a slotted, hashable dataclass with positional fields, for rows by the thousand."""
+    """Make `cls` a slotted, hashable dataclass with positional fields, for thousands of objects."""
     return dataclass(slots=True, unsafe_hash=True)(cls)

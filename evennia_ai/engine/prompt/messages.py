@@ -1,7 +1,7 @@
-"""Messages of a prompt, and tools as a model reads of them.
+"""Messages of a prompt, and the tools that are offered to a model.
 
-Messages are immutable and shared: a message is one object in the history and in every prompt that
-holds it. Its tokens and its bytes are computed once and kept with it.
+Messages are immutable and shared: a message is the same object in the history and in every prompt
+that contains it. Its tokens and its bytes are computed once and cached in it.
 """
 
 import json
@@ -16,16 +16,16 @@ from evennia_ai.engine.prompt.tokens import TokenCounter
 
 Role = Literal["system", "user", "assistant", "tool"]
 ROLES: Final[tuple[Role, ...]] = ("system", "user", "assistant", "tool")
-# The roles that a text can have. A tool's message belongs to the call that it answers.
+# The roles that a text of an author can have. The role "tool" is only for results of tool calls.
 TEXT_ROLES: Final[tuple[Role, ...]] = ("system", "user", "assistant")
 
 Trust = Literal["author", "builder", "imported", "player"]
-"""The author of a text, which decides what it may do."""
+"""The kind of author of a text. It decides what the text may do."""
 
 DepthCounts = Literal["messages", "speech"]
 """The messages that a depth counts: all, or all except those about arrivals and departures."""
 
-# Kinds of events about arrivals and departures, which the game words itself.
+# The kinds of events about arrivals and departures. The game itself writes their texts.
 MOVEMENT: Final = frozenset({"arrive", "leave", "moved"})
 
 _WIRE: Final = Slot[bytes]("wire")
@@ -34,31 +34,31 @@ Block = Literal["ordered", "history", "dynamic", "event", "tool"]
 
 OF_DYNAMIC: Final = "dynamic"
 OF_LORE: Final = "lore:"
-"""The kinds of persistent texts. The kind of a note is its origin."""
+"""The kinds of persistent texts: of facts, and the prefix for lore. A note's kind is its origin."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Part:
-    """The origin of one stretch of a message's content.
+    """The origin of one part of a message's content.
 
-    `start` and `end` count code points.
+    `start` and `end` are offsets in code points.
     """
 
     origin: str
     start: int
     end: int
     revision: int = 0
-    """The revision of the origin, 0 if it has none."""
+    """The revision of the text at the origin; 0 if it has no revisions."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ToolCall:
-    """A call that an assistant message makes."""
+    """A call of a tool in an assistant message."""
 
     id: str
     name: str
     arguments: str
-    """The JSON text that the model wrote."""
+    """The arguments as the JSON text that the model wrote."""
 
 
 @typed_frozen_row
@@ -68,34 +68,34 @@ class Message:
     role: Role
     content: str
     name: str | None = None
-    """The speaker's name. It is never part of `content`."""
+    """The name of the speaker. It is never part of `content`."""
     origin: str = ""
-    """The origin of the whole content."""
+    """The origin of the content, if it has only one."""
     record: str | None = None
-    """The id of the durable record of this message, None without one."""
+    """The id of the durable record of this message; None if it has no record."""
     block: Block = "history"
     injected: bool = False
-    """True for a text that was put into the history by depth."""
+    """True for a text that was inserted into the history by its depth."""
     counted: bool = True
-    """False for bookkeeping records, which injection depth does not count."""
+    """False for bookkeeping records, which injection depths do not count."""
     stays: bool = False
-    """True for a persistent text: it was made for one prompt and stays in the history there."""
+    """True for a persistent text, which one prompt sent and the history keeps."""
     of: str = ""
-    """The kind of a persistent text: `dynamic`, `lore:<mark>` or `note:<number>`."""
+    """The kind of a persistent text: `dynamic`, `lore:<identity>` or `note:<number>`."""
     is_movement: bool = False
-    """True if the game reports an arrival or a departure in it."""
+    """True if the message is a report of the game about an arrival or a departure."""
     revision: int = 0
-    """The revision of the origin."""
+    """The revision of the text at the origin."""
     joined: tuple[Part, ...] = ()
-    """The origin of each stretch, if the content has several."""
+    """The parts of the content, if it has several origins."""
     tool_calls: tuple[ToolCall, ...] = ()
     tool_call_id: str | None = None
     memo: KeptMemo = field(default_factory=Memo, repr=False, compare=False)
-    """Values that were computed from the message."""
+    """Cached results that were computed from the message."""
 
     @property
     def parts(self) -> tuple[Part, ...]:
-        """The origin of each stretch of the content."""
+        """The parts of the content with their origins; at least one."""
         if self.joined:
             return self.joined
         origin = self.origin or self.block
@@ -115,18 +115,18 @@ class Message:
 
     @property
     def is_user(self) -> bool:
-        """True if a player or an NPC said it to this NPC, or if this NPC perceived it."""
+        """True if the message was said to this NPC by a player or an NPC, or perceived by it."""
         return self.counted and self.role == "user"
 
     @property
     def is_reply(self) -> bool:
-        """True if the NPC said it. A message that calls tools is no reply yet."""
+        """True if the message is a reply of the NPC. A message that calls tools is not a reply."""
         return self.counted and self.role == "assistant" and not self.tool_calls
 
     def wire(self) -> bytes:
         """Return the message as canonical JSON bytes, from which the prompt's hash is made.
 
-        They hold only what a model sees: role, name, content, tool calls.
+        The bytes contain only what a model sees: role, name, content, tool calls.
         """
         known = self.memo.get(_WIRE)
         if known is None:
@@ -140,7 +140,10 @@ class Message:
         return known
 
     def tokens(self, counter: TokenCounter) -> int:
-        """Return the tokens with the counter's cost per message. They are counted once."""
+        """Return the tokens of the message, including the counter's overhead for each message.
+
+        The result is cached in the message.
+        """
         known = self.memo.get(counter.slot)
         if known is not None:
             return known
@@ -161,10 +164,10 @@ def canonical_line(
     tool_calls: Sequence[ToolCall],
     tool_call_id: str | None,
 ) -> bytes:
-    """Return the visible part of a message as JSON without blanks, its fields sorted by name.
+    """Return the part of a message that a model sees, as JSON without blanks and with sorted keys.
 
-    The line is built from strings: encoding a mapping takes four times as long, and a prompt has
-    hundreds of messages.
+    The line is joined from strings, because encoding a mapping takes four times as long and a
+    prompt has hundreds of messages.
     """
     fields = [f'"content":{_json(content)}']
     if name is not None:
@@ -179,7 +182,7 @@ def canonical_line(
 
 
 def messages_sha256(messages: Iterable[Message]) -> str:
-    """Return the hash of messages as a model sees them, one canonical JSON line each."""
+    """Return the SHA-256 of messages, each as the canonical JSON line of what a model sees."""
     return lines_sha256(each(tuple(messages), _WIRE, Message.wire))
 
 
@@ -190,9 +193,9 @@ def lines_sha256(lines: Iterable[bytes]) -> str:
 
 @lru_cache(maxsize=4)
 def _lines_sha256(lines: tuple[bytes, ...]) -> str:
-    """Compute the hash.
+    """Return the SHA-256 of canonical JSON lines, cached for the last calls.
 
-    A turn asks for it twice: after composing, and after reading the records back.
+    A turn computes the same hash twice: after composing, and after reading the records back.
     """
     return sha256(b"\n".join(lines)).hexdigest()
 
@@ -203,7 +206,7 @@ def message_tokens(messages: Sequence[Message], counter: TokenCounter) -> tuple[
 
 
 def part_of(messages: Iterable[Message], origin: str) -> Part | None:
-    """Return the first stretch of the messages that has this origin."""
+    """Return the first part of the messages that has this origin, or None."""
     parts = (part for message in messages for part in message.parts)
     return next((part for part in parts if part.origin == origin), None)
 
@@ -211,7 +214,7 @@ def part_of(messages: Iterable[Message], origin: str) -> Part | None:
 def said(
     role: Role, content: str, *, name: str | None = None, record: str | None = None
 ) -> Message:
-    """Return a message of the conversation, as the history holds it."""
+    """Return a message of the conversation in the form that the history has."""
     origin = f"history:{record}" if record else "history"
     return Message(role, content, name, origin, record)
 
@@ -224,7 +227,7 @@ def event_message(
     Args:
         content: The text of the event.
         name: The speaker's name.
-        record: The id of its record.
+        record: The id of the event's record.
         kind: The kind of event.
     """
     return Message(
@@ -245,4 +248,4 @@ class ToolSpec:
     name: str
     description: str
     parameters: Mapping[str, Any]
-    """The JSON schema of its arguments, an object."""
+    """The JSON schema of the tool's arguments. It describes an object."""

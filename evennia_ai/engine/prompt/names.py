@@ -1,8 +1,8 @@
 """Names: labels made from names, and names that look or sound like each other.
 
-Players choose their names, so a name proves nothing. The game tells people apart by a mark after
-the name, which no name can contain. This module is pure: the code that meets people decides who
-has which mark.
+Players choose their names, so a name does not prove who somebody is. The game distinguishes people
+with similar names by a mark after the name, which no name can contain. This module only makes and
+compares labels; its callers decide who gets which mark.
 """
 
 import re
@@ -14,14 +14,14 @@ from typing import Final
 from evennia_ai.engine.text.words import fold_letters
 
 MOST_CHARACTERS: Final = 44
-"""The longest name in a label, in characters. With the longest mark it fits every provider's
-field."""
+"""The longest name in a label, in characters. Together with the longest mark it fits into the name
+field of every provider."""
 
 SHORT_CHARACTERS: Final = 32
-"""The longest name among instructions, in characters."""
+"""The longest name in a message of role system, in characters."""
 
 SOMEONE: Final = "someone"
-"""The label of a name of which nothing is left."""
+"""The label for a name that has no allowed characters."""
 
 FACTS: Final = frozenset(
     {
@@ -31,7 +31,8 @@ FACTS: Final = frozenset(
 )
 """The headings of facts that the game itself reports."""
 
-# Words for speakers in a prompt who are no players, and headings of the game's facts.
+# Words that a prompt uses for roles and for speakers other than players, and headings of the game's
+# facts. A player with such a name gets a mark.
 _WORDS: Final = (
     *("system", "assistant", "user", "developer", "human", "ai", "model", "bot", "tool"),
     *("function", "instruction", "instructions", "response", "input", "narrator", "you", "game"),
@@ -40,30 +41,31 @@ _WORDS: Final = (
     *("transcript", "tool result", "tool results", "game instruction", "event", "nobody speaks"),
     *FACTS,
 )
-# A name that begins with one of these reads as a role or as a fact of the game.
+# A name looks like a role or like a fact of the game if its first word is in `_OFFICES`, or if its
+# folded form begins with one of `_HEADS`. Then it gets a mark.
 _OFFICES: Final = frozenset({"system", "assistant", "developer", "user"})
 _HEADS: Final = ("thetool", "whatyou", "whospeaks", "whoacts", "whowhispers", "gameinstruction")
 
 ANOTHER: Final = "another"
 SO_CALLED: Final = "so called"
 _MARK: Final = re.compile(rf" \((?:{ANOTHER}|{SO_CALLED})(?:, \d{{1,9}})?\)$")
-# A name that ends like a mark counts as the name without it.
+# A name that ends like a mark is compared without that ending, so that it cannot imitate a mark.
 _LIKE_A_MARK: Final = re.compile(rf"[\W_]*(?:{ANOTHER}|so[\W_]*called)[\W_]*\d*[\W_]*$")
 
 _BRACKETS: Final = str.maketrans(dict.fromkeys("()[]{}<>（）［］｛｝＜＞⟨⟩‹›«»【】〔〕|｜", " "))
 _COLONS: Final = str.maketrans(dict.fromkeys(":：﹕︓꞉∶ː˸", " "))
 _OTHER_QUOTES: Final = str.maketrans({'"': "'", "“": "'", "”": "'", "„": "'", "«": "'", "»": "'"})
-# Punctuation: in a name it could begin another sentence.
+# Punctuation is removed from short names, because it could begin another sentence.
 _PUNCTUATION: Final = re.compile(r"[.,:;!?()\[\]{}<>|\"“”„«»*#@=…。、，：；！？（）「」『』]")
-# After the first word of a name, these words would make a statement.
+# Words that would turn a name into a statement if they follow its first word ("Anna gives ...").
 _TELLING: Final = re.compile(
     r"\s(?:gives?|gave|leaves?|left|comes?|came|goes|arrives?|arrived|looks?|shows?|says?|said"
     r"|whispers?|speaks?|tells?|is|was|has|had|and)(?!\w)",
     re.IGNORECASE,
 )
-_NAMING: Final = ("user", "speaker")  # values with a name that a player chose
+_NAMING: Final = ("user", "speaker")  # the values that are names chosen by players
 _IN_SHORT: Final = frozenset(" -'’")
-# Foreign capitals and small letters that look like Latin ones.
+# Letters of other alphabets that look like Latin letters, with the Latin letter for each.
 _CAPITALS: Final = str.maketrans(
     "\u039d\u03a5\u0397\u039c\u0396\u0392"
     "\u0555\u054f\u054d\u0585\u057d\u0578\u0570\u0566\u0581\u04ae\u04af\u051b\u051d\u0475",
@@ -77,8 +79,8 @@ _PAIRS: Final = (("rn", "m"), ("vv", "w"))
 def fold_name(name: str) -> str:
     """Return a form of a name that is equal for all names that look or sound alike; never "".
 
-    It ignores case, accents, blanks, punctuation and alphabets with the same letter shapes. It
-    takes I for l, and 0 for O.
+    The form ignores case, accents, blanks and punctuation. It does not distinguish letters of the
+    same shape in different alphabets, nor I and l, nor 0 and O.
     """
     plain = _LIKE_A_MARK.sub("", _latin(name)) or _latin(name)
     letters = "".join(c for c in plain.translate(_SAME_SHAPE) if c.isalnum() or _is_mark(c))
@@ -89,7 +91,7 @@ def fold_name(name: str) -> str:
 
 @lru_cache(maxsize=4096)
 def spell_name(name: str) -> str:
-    """Return a name in small Latin letters and single blanks, like the name that it may imitate."""
+    """Return a name in small Latin letters and single blanks, for comparing it with other names."""
     return " ".join("".join(c if c.isalnum() or _is_mark(c) else " " for c in _latin(name)).split())
 
 
@@ -97,41 +99,41 @@ _GUISE: Final = "~"
 
 
 def in_guise(ref: str, guise: str) -> str:
-    """Return the reference of a person in a guise, or of the person if `guise` is ""."""
+    """Return the reference of a person in a guise; of the person without one if `guise` is ""."""
     return f"{ref}{_GUISE}{guise}" if guise else ref
 
 
 def start_of_guises(ref: str) -> str:
-    """Return the start of the references of all guises of a person."""
+    """Return the prefix that the references of all guises of a person have."""
     return f"{ref}{_GUISE}"
 
 
 def wearer_of(ref: str) -> str:
-    """Return the reference of the person in a guise. Any other reference stays as it is."""
+    """Return the reference of the person who is in a guise. Other references are unchanged."""
     return ref.partition(_GUISE)[0]
 
 
 def guise_in(ref: str) -> str:
-    """Return the part of a reference that names a guise, "" in a person's own reference."""
+    """Return the guise in a reference; "" if the reference is a person's own."""
     return ref.partition(_GUISE)[2]
 
 
 def _latin(name: str) -> str:
-    """Return a name in small letters, with Latin ones for all that look like them."""
+    """Return a name in lower case, with Latin letters in place of similar foreign letters."""
     if name.isascii():
         return name.lower()
     return fold_letters(unicodedata.normalize("NFKC", name).translate(_CAPITALS))
 
 
 def is_word_of_the_game(name: str) -> bool:
-    """True if a name reads as a role, as a speaker of the game, or as one of its facts."""
+    """True if a name looks like a role, like a speaker of the game, or like one of its facts."""
     fold = fold_name(name)
     first = spell_name(name).partition(" ")[0]
     return fold in _RESERVED or first in _OFFICES or fold.startswith(_RESERVED_HEADS)
 
 
 def bare_name(name: str) -> str:
-    """Return a name for a label, without colons and without brackets, which marks use."""
+    """Return a name without colons, which end labels, and without brackets, which marks use."""
     plain = " ".join(name.translate(_BRACKETS).translate(_COLONS).split())
     return plain[:MOST_CHARACTERS].strip() or SOMEONE
 
@@ -139,7 +141,7 @@ def bare_name(name: str) -> str:
 def mark_name(name: str, number: int, *, is_word: bool) -> str:
     """Return the label of the `number`th person with a name, counted from 1.
 
-    The first one has no mark, unless the name `is_word`, one of the game's own.
+    The first person gets no mark, unless the name is one of the game's own words (`is_word`).
     """
     if number == 1 and not is_word:
         return name
@@ -148,15 +150,15 @@ def mark_name(name: str, number: int, *, is_word: bool) -> str:
 
 
 def remove_mark(label: str) -> str:
-    """Return the name in a label."""
+    """Return a label without its mark."""
     return _MARK.sub("", label)
 
 
 @lru_cache(maxsize=4096)
 def quote_name(label: str) -> str:
-    """Return a label for a sentence, with quotes around a name that holds more than words.
+    """Return a label for use in a sentence, in quotes if the name has more than plain words.
 
-    The quotes show where the name ends, so that no part of it passes for the rest of the line.
+    The quotes show where the name ends, so that no part of it can pass for the rest of the line.
     """
     name = remove_mark(label)
     if not (_PUNCTUATION.search(name) or _TELLING.search(name) or len(name) > MOST_CHARACTERS):
@@ -178,19 +180,19 @@ def shorten_name(label: str) -> str:
 
 
 def shorten_names(values: Mapping[str, str]) -> Mapping[str, str]:
-    """Return the values for a message of role system, in which players' names are short."""
+    """Return the values for a message of role system, with players' names shortened."""
     made = {name: shorten_name(values[name]) for name in _NAMING if name in values}
     is_short = all(values[name] == text for name, text in made.items())
     return values if is_short else {**values, **made}
 
 
 def spoken_name(label: str) -> str:
-    """Return a label as a person says it aloud: short and without its mark."""
+    """Return a label in the form in which it is spoken aloud: short and without its mark."""
     return shorten_name(remove_mark(label))
 
 
 def _is_mark(character: str) -> bool:
-    """True if a character belongs to the letter before it, as in Hindi or Thai."""
+    """True if a character is a combining mark of the letter before it, as in Hindi or Thai."""
     return not character.isascii() and unicodedata.category(character).startswith("M")
 
 

@@ -1,4 +1,4 @@
-"""Author's notes: short texts that a builder keeps before the model, every so many messages."""
+"""Author's notes: short texts of a builder that the prompt repeats every so many messages."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
@@ -23,9 +23,9 @@ from evennia_ai.engine.prompt.prefix_rules import (
 from evennia_ai.engine.prompt.tokens import TokenCounter
 from evennia_ai.engine.prompt.trace import Verdict, not_expanded
 
-# floating: at its depth in each prompt. anchored: keeps the place that its depth once gave it,
-# until too many messages follow it. tail: sent at the end of the history now and then, and kept
-# there.
+# A "floating" note is placed at its depth in each prompt. An "anchored" note keeps the place that
+# its depth gave it once, until too many messages follow it. A "tail" note is sent at the end of the
+# history from time to time, and stays there in the history.
 NoteMode = Literal["floating", "anchored", "tail"]
 NOTE_MODES: Final[tuple[NoteMode, ...]] = get_args(NoteMode)
 
@@ -34,9 +34,9 @@ NotePlace = Annotated[
     Field(pattern=r"^((before|after) [a-z][a-z0-9_]{0,63})?$"),
     Must("empty, or `before` or `after` and the key of a component"),
 ]
-"""The written place of a note that does not go by its depth."""
+"""The place of a note that is next to a component instead of at a depth, as a builder writes it."""
 
-# The fragment of a note next to a component, and the message there.
+# Cached with a note's message: its fragment next to a component, after the shared message there.
 _BESIDE: Final = Slot[tuple[SharedMessage, Fragment]]("beside")
 _MOST_BESIDE: Final = 999_999
 
@@ -45,38 +45,39 @@ _MOST_BESIDE: Final = 999_999
 class AuthorsNote:
     """An author's note: a text in the history that returns every so many messages.
 
-    It is due at every `every`-th message of role user: 1 means always, 0 never. A note of the mode
-    `tail` has no depth. It is due again after `every` messages of role user, or if it was cut away.
+    The note is due at every `every`-th message of role user: 1 means always, 0 never. A note of the
+    mode `tail` has no depth. It is due again after `every` messages of role user, or when it was
+    cut away.
     """
 
     content: str
     key: str = ""
-    """Its name in the trace, "" for its index."""
+    """The name of the note in the trace; "" uses its index."""
     depth: int = 4
-    """The number of messages after it."""
+    """The number of messages after the note."""
     order: int = DEFAULT_ORDER
-    """Breaks ties at one depth, low first."""
+    """The order among texts at one depth, low values first."""
     role: Role = "system"
     every: int = 1
     mode: NoteMode = "floating"
     place: NotePlace = ""
-    """The component next to which it is placed, such as `after card_system_prompt`. Depth, order
-    and mode do not count then. "" for a place in the history."""
+    """The component next to which the note is placed, such as `after card_system_prompt`. Then
+    depth, order and mode are ignored. "" for a place in the history."""
     scanned: bool = False
-    """True if lore looks for its keys in the expanded text while the note is due."""
+    """True if the expanded text is searched for keys of lore while the note is due."""
     trust: Trust = "builder"
     revision: int = 0
     off: str = ""
-    """The reason why it takes no part, "" if it takes part."""
+    """The reason why the note is not used; "" if it is used."""
 
     @property
     def injection_depth(self) -> int:
-        """The depth at which it is placed."""
+        """The depth at which the note is placed."""
         return 0 if self.is_tail else self.depth
 
     @property
     def is_tail(self) -> bool:
-        """True if it is sent at the end of the history now and then."""
+        """True if the note has the mode "tail", so it is sent from time to time and stays."""
         return self.mode == "tail" and not self.place
 
     def is_due(self, user_messages: int) -> bool:
@@ -92,7 +93,7 @@ class Notes:
     __slots__ = ("anchored", "compiled", "given", "notes", "off")
 
     def __init__(self, notes: Sequence[AuthorsNote] = ()) -> None:
-        """Compile the notes; those with a reason in `off` only get a verdict."""
+        """Compile the notes. A note with a reason in `off` only gets a verdict."""
         self.given = tuple(notes)
         self.notes = tuple(note for note in notes if not note.off)
         self.off = tuple(
@@ -120,7 +121,7 @@ class Notes:
 
     @property
     def first_origin(self) -> str:
-        """The origin of the first note that takes part, "" if none does."""
+        """The origin of the first note that is used; "" if there is none."""
         return note_origin(self.notes[0], 0) if self.notes else ""
 
 
@@ -146,15 +147,15 @@ def expand_notes(
 
     Args:
         notes: The notes.
-        filling: The values that they may name.
-        components: The components next to which they may be placed.
+        filling: The values that notes may name.
+        components: The components next to which notes may be placed.
         lore: The outlets and variables of lore that depend on what is said.
         history: The messages that the prompt may show.
         said: The number of messages of role user.
-        cut: The index at which the prompt before cut the history.
+        cut: The index at which the previous prompt cut the history.
 
     Returns:
-        The notes, and the filling with the work that they took.
+        The notes, and the filling with the work that they used.
     """
     if not notes.notes:
         return [], filling
@@ -182,7 +183,7 @@ def _at_its_place(
     filling: Filling,
     lore: SpeechSources,
 ) -> Fragment | Verdict:
-    """Return the fragment of a note, next to the component that the note names, if it names one."""
+    """Move the fragment of a note next to the component that the note names, if it names one."""
     note, template = notes.notes[index], notes.compiled.members[index].template
     if not note.place or not isinstance(made, Fragment) or template is None:
         return made
@@ -202,8 +203,8 @@ def message_next_to(
 ) -> SharedMessage | None:
     """Return the message next to the component that a note names, in the note's role.
 
-    None if the note names no component, or if that component is missing or placed in the history.
-    The first of several notes is the nearest to the component.
+    Returns None if the note names no component, or if that component is missing or placed in the
+    history. The first of several notes is the nearest to the component.
     """
     if not note.place:
         return None
@@ -218,7 +219,7 @@ def message_next_to(
 def _move_next_to(
     fragment: Fragment, note: AuthorsNote, shared: SharedMessage, counter: TokenCounter
 ) -> Fragment:
-    """Return the fragment in this message instead of at its depth. It is made only once."""
+    """Return the fragment placed in this message instead of at its depth. The result is cached."""
     known = fragment.message.memo.get(_BESIDE)
     if known is not None and known[0] == shared:
         return known[1]
@@ -244,9 +245,9 @@ def expand_notes_again(
     components: ComponentSet,
     lore: SpeechSources,
 ) -> Sequence[ExpandedNote]:
-    """Expand notes with variables a second time, now that all components have set theirs.
+    """Expand notes with variables a second time, after all components have set variables.
 
-    The first expansion came before the components, because notes may activate lore.
+    The first expansion was before that of the components, because notes may activate lore.
     """
     members = notes.compiled.members
     if not any(one.is_due and members[i].has_variables for i, one in enumerate(expanded)):
@@ -272,7 +273,7 @@ def note_origin(note: AuthorsNote, index: int) -> str:
 def verdict_if_not_due(
     note: AuthorsNote, index: int, *, history: History, said: int, cut: int
 ) -> Verdict | None:
-    """Return the verdict on a note that is not due, None if it is due."""
+    """Return the verdict on a note that is not due; None if it is due."""
     if note.is_tail and note.every:
         return _tail_not_due(note, index, history=history, said=said, cut=cut)
     if note.is_due(said):
@@ -285,7 +286,10 @@ def verdict_if_not_due(
 def _tail_not_due(
     note: AuthorsNote, index: int, *, history: History, said: int, cut: int
 ) -> Verdict | None:
-    """Return the verdict on a note that is still in the history, or that was not sent yet."""
+    """Return the verdict on a note of the mode "tail" that is not due; None if it is due.
+
+    Such a note is not due while the history still has it, or before its first time.
+    """
     origin, every = note_origin(note, index), f"due every {note.every} messages of role user"
     at = history.newest_staying(origin, first=max(cut, history.earlier))
     if at is None:
@@ -301,7 +305,7 @@ def _tail_not_due(
 
 
 def _component(note: AuthorsNote, index: int) -> PromptComponent:
-    """Return the note as a component that is placed in the history."""
+    """Return a component with the note's text that is placed in the history."""
     return PromptComponent(
         id=HISTORY_ID,
         key=f"note_{note.key or index}",

@@ -1,11 +1,12 @@
-"""Persistent texts: a prompt sends them once, and the history keeps them from then on.
+"""Persistent texts: a prompt sends them once, and then they stay in the history.
 
-Three kinds of text can persist: facts (their mode is `BlocksMode`), entries of a frozen lorebook,
-and notes of the mode `tail`. The first prompt places such a text just before the event. The history
-keeps it there, so a later prompt does not send it again. A text that was cut away is sent again.
+Three kinds of text can persist: facts (depending on `BlocksMode`), entries of a frozen lorebook,
+and notes of the mode `tail`. The first prompt places such a text right before the event. The
+history keeps it at that place, so later prompts do not add it again. If it is cut away with the old
+part of the history, it is sent again.
 
-A persistent text is no message of the conversation: injection depth does not count it, and no
-keyword is searched in it.
+A persistent text is not a message of the conversation: injection depths do not count it, and it is
+not searched for keys.
 """
 
 from collections.abc import Iterable, Sequence
@@ -23,18 +24,19 @@ from evennia_ai.engine.prompt.history import History
 from evennia_ai.engine.prompt.messages import OF_DYNAMIC, OF_LORE, Message
 from evennia_ai.engine.prompt.tokens import TokenCounter
 
-# latest: each prompt shows only its own facts. on_change: facts are sent when they differ from the
-# newest facts in the history, and persist. all: the facts of every prompt persist.
+# With "latest", each prompt shows only its own facts. With "on_change", facts persist, and they are
+# only sent if they differ from the newest facts in the history. With "all", the facts of every
+# prompt persist.
 BlocksMode = Literal["latest", "on_change", "all"]
 BLOCKS_MODES: Final[tuple[BlocksMode, ...]] = get_args(BlocksMode)
 
 
 class AlreadySent(NamedTuple):
-    """Fragments that a persistent message of the history says already."""
+    """Fragments whose text is already in a persistent message of the history."""
 
     fragments: tuple[Fragment, ...]
     at: int
-    """The absolute index of that message."""
+    """The absolute index of the persistent message."""
 
 
 def fit_unsent(
@@ -47,19 +49,19 @@ def fit_unsent(
     fixed: Sequence[tuple[str, int]],
     cut: int,
 ) -> tuple[Fitted, Sequence[AlreadySent]]:
-    """Fit the fragments that the history does not say already.
+    """Fit the fragments into the budget, except those that are already in the history.
 
     Args:
         history: The messages that the prompt may show.
-        fragments: All texts that want to be in the prompt.
+        fragments: All texts that are candidates for the prompt.
         blocks: The mode of facts.
         rules: The budget.
-        counter: Counts tokens.
+        counter: The counter for tokens.
         fixed: The messages that are always kept, with their tokens.
-        cut: The absolute index at which the prompt before cut the history.
+        cut: The absolute index at which the previous prompt cut the history.
 
     Returns:
-        What is kept, and what the kept history says already.
+        The texts and history that fit, and the fragments that the kept history already has.
 
     Raises:
         BudgetError: the required texts do not fit.
@@ -71,8 +73,9 @@ def fit_unsent(
     if blocks == "on_change":
         found.append(_facts_already_sent(fragments, history, cut))
     already_sent = [one for one in found if one is not None]
-    # Fitting can cut away a message that said some of the fragments. Then these have to fit too,
-    # which can cut away more. Each round has fewer, so the loop ends.
+    # Fitting may cut away a persistent message. Then its fragments must be sent again and have to
+    # fit, too, which may cut away further messages. Each round has fewer persistent messages left,
+    # so the loop ends.
     while True:
         said = {id(fragment) for one in already_sent for fragment in one.fragments}
         unsent = [fragment for fragment in fragments if id(fragment) not in said]
@@ -84,7 +87,7 @@ def fit_unsent(
 
 
 def _text_already_sent(fragment: Fragment, history: History, cut: int) -> AlreadySent | None:
-    """Return the message that says the text of a persistent fragment, None if there is none."""
+    """Return the history message that has the text of a persistent fragment, or None."""
     index = history.newest_staying(fragment.claim.stays, first=cut)
     if index is None or not is_same_text(history[index], fragment):
         return None
@@ -94,7 +97,7 @@ def _text_already_sent(fragment: Fragment, history: History, cut: int) -> Alread
 def _facts_already_sent(
     fragments: Sequence[Fragment], history: History, cut: int
 ) -> AlreadySent | None:
-    """Return the message that says exactly the facts of this prompt, None if there is none."""
+    """Return the history message that has exactly the facts of this prompt, or None."""
     index = history.newest_staying(OF_DYNAMIC, first=cut)
     facts = fragments_sharing(DYNAMIC, fragments)
     if index is None or not facts:
@@ -105,9 +108,9 @@ def _facts_already_sent(
 
 
 def is_same_text(message: Message, fragment: Fragment) -> bool:
-    """True if a persistent message holds this text in its author's present revision.
+    """True if a persistent message has the same text, or the same revision of its source.
 
-    Macros may have given another text then: that is no reason to send it again.
+    Macros may expand to another text now, but that alone is no reason to send it again.
     """
     if message.content == fragment.message.content:
         return True
@@ -126,7 +129,7 @@ def mark_facts_as_staying(messages: Iterable[Message]) -> tuple[Message, ...]:
 
 
 def texts_left_in_history(messages: Iterable[Message]) -> tuple[Message, ...]:
-    """Return the persistent texts of a prompt in the form that the history keeps.
+    """Return the persistent texts of a prompt in the form in which the history stores them.
 
     Args:
         messages: The messages of the prompt. Append the result right before its event.

@@ -1,9 +1,10 @@
-"""Personas: a player's description of their character, for the NPCs that they talk to.
+"""Personas: a player's description of their character, for the NPCs that the character talks to.
 
-A persona is the player's text. It is data: never a template, never of role system, always on one
-line. A prompt only has the persona of the current speaker. Usually it is among the facts of the
-moment, after the history, so another speaker changes nothing in the provider's cache. Next to the
-author's note it has the note's depth, whether or not the note is due.
+A persona is a text of a player. It is data: never a template, never of role system, always on one
+line. A prompt only contains the persona of the current speaker. Usually the persona is among the
+facts of the moment, after the history. There a change of the speaker leaves the provider's cache
+valid. A persona that is placed next to the author's note has the note's depth, whether or not the
+note is due.
 """
 
 from typing import Final, Literal, get_args
@@ -15,14 +16,14 @@ from evennia_ai.engine.prompt.names import quote_name
 PersonaPlace = Literal["prompt", "depth", "before_note", "after_note", "none"]
 PERSONA_PLACES: Final[tuple[PersonaPlace, ...]] = get_args(PersonaPlace)
 NOTE_DEPTH: Final = 4
-"""The depth of a note without one, for an NPC without a depth of its own."""
+"""The depth of an author's note if neither the note nor the NPC sets one."""
 USUAL_DEPTH: Final = 2
-"""The same default as in SillyTavern."""
+"""The default depth of a persona, as in SillyTavern."""
 MOST_DEPTH: Final = 4
 """The greatest depth that a player may choose.
 
-A persona changes with the speaker. Everything after it in the history leaves the cache of the
-provider, and all players of a room share that cache.
+A persona changes with the speaker. Then the provider's cache of everything after the persona is
+lost, and all players in a room share that cache. So the persona must be close to the end.
 """
 _KEY: Final = "persona"
 _USUAL_ORDER: Final = 100.0
@@ -36,24 +37,24 @@ class Persona:
     text: str
     place: PersonaPlace = "prompt"
     depth: int = USUAL_DEPTH
-    """The number of messages after it, if the place is "depth"."""
+    """The number of messages after the persona, if its place is "depth"."""
 
     @property
     def is_told(self) -> bool:
-        """True if NPCs read it."""
+        """True if NPCs get to read the persona."""
         return bool(self.text) and self.place != "none"
 
 
 @typed_frozen
 class NotePlace:
-    """The place of an NPC's note, next to which a persona may be."""
+    """The place of an NPC's author's note, next to which a persona may be placed."""
 
     depth: int = NOTE_DEPTH
     order: float = _USUAL_ORDER
 
 
 def persona_key(owner_ref: str) -> str:
-    """Return the key of the block of a character's persona, made from its owner."""
+    """Return the key of the block with a character's persona, made from the owner's reference."""
     return f"{_KEY}:#{owner_ref}"
 
 
@@ -65,11 +66,11 @@ def persona_origin(owner_ref: str) -> str:
 def persona_block(
     persona: Persona, *, owner_ref: str, name: str, note: NotePlace
 ) -> DynamicBlock | None:
-    """Return the speaker's persona as a block of facts, None if NPCs do not read it.
+    """Return the speaker's persona as a block of facts; None if NPCs do not read it.
 
     Args:
         persona: The persona.
-        owner_ref: The character that it describes.
+        owner_ref: The reference of the character that the persona describes.
         name: The character's name, as the NPC knows it.
         note: The place of the NPC's note.
     """

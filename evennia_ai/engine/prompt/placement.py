@@ -1,15 +1,15 @@
-"""Place all messages: IDs outside the history, injection depths inside it, and anchored notes.
+"""Placement: the order of all messages, by registry ID, by injection depth, and by anchor.
 
-Three rules give every text its place:
+Three rules give each text its place:
 
-- Outside the history a registry ID is a position.
-- Inside it, a depth becomes a slot: the index of the message before which the text goes. Slots are
-  computed on the kept history, after the budget and before any injection, and clamped to it.
-  Texts are grouped by slot and the list is built once. Inserting into a growing list would shift
-  the slots of texts with the same or a clamped depth.
+- Outside the history, the registry ID of a text is its position.
+- Inside the history, a depth becomes a slot: the index of the message before which the text is
+  placed. Slots are computed on the kept history, after the budget and before any injection, and
+  limited to its range. Texts are grouped by slot and the list is built once, because inserting
+  into a growing list would shift later slots.
 - An anchored note keeps its slot from turn to turn. A floating note moves with every new message,
-  and everything after it in the history leaves the provider's cache. An anchored note moves only
-  if too many messages follow it, if its text changed, or if the history was cut.
+  so the provider's cache of everything after it is lost. An anchored note only moves if too many
+  messages follow it, if its text changed, or if the history was cut.
 """
 
 from collections.abc import Collection, Iterable, Mapping, Sequence
@@ -35,15 +35,16 @@ from evennia_ai.engine.prompt.tokens import TokenCounter
 _id_and_key = itemgetter(0, 1)
 
 
-# A message outside the history with its place: registry ID, then key.
+# A message outside the history, after its sort key: registry ID, then key.
 PlacedMessage = tuple[int, str, Message]
 
 
-# Origin -> absolute index of the message before which its text is placed, whatever its depth.
+# The slots of texts that ignore their depth, by origin: the absolute index of the message before
+# which the text is placed.
 Slots = Mapping[str, int]
 
 
-# Persistent texts sort after every depth but 0.
+# The depth by which persistent texts are sorted: after all depths except 0.
 _STAYING: Final = 0.5
 
 
@@ -66,9 +67,9 @@ def place(
         history: The messages that the prompt may show.
         first: The absolute index at which the kept history starts.
         fixed: The event and the tools' messages with their places.
-        slots: Places in the history of texts that do not go by their depth, by origin.
-        ties: Orders texts of one place by role and merges them, as SillyTavern does. None orders
-            them by ID.
+        slots: The slots of texts that ignore their depth, by origin.
+        ties: The rules that sort the texts at one depth by role and merge them, as in SillyTavern.
+            None sorts them by ID.
     """
     ordered: list[PlacedMessage] = list(fixed)
     injected: list[Fragment] = []
@@ -98,7 +99,7 @@ def place(
 def place_fixed(
     event: Message | None, tools: Sequence[Message], *, counter: TokenCounter
 ) -> tuple[list[PlacedMessage], list[tuple[str, int]]]:
-    """Return the event and the tools' messages with their places, and the tokens of each."""
+    """Return the event and the tool messages with their places, and their tokens for verdicts."""
     placed: list[PlacedMessage] = []
     tokens: list[tuple[str, int]] = []
     if event is not None:
@@ -118,13 +119,12 @@ def interleave(
     slots: Slots = NO_SLOTS,
     ties: RoleTies | None = None,
 ) -> list[Message]:
-    """Return the kept history with each fragment before the message of its slot.
+    """Return the kept history with each fragment inserted before the message of its slot.
 
     Inside a slot the order is: greater depth, lower order, lower registry ID, key (requirement
-        S3-17).
-    `ties` can give another order. At the end of the history, anchored texts go before persistent
-    ones, and these go before depth 0. Later prompts have the first two inside the history, so their
-    order must already be the same here.
+    S3-17). `ties` can give another order. At the end of the history, anchored texts come before
+    persistent texts, and persistent texts before texts of depth 0. In later prompts the first two
+    kinds are inside the history, so they must have the same order there.
     """
     stop = history.stop
     slotted: list[Slotted] = []
@@ -142,7 +142,7 @@ def interleave(
                 depth = _STAYING
         rank = ties.rank(fragment) if ties else fragment.rank
         slotted.append((slot, -depth, rank, index, fragment))
-    slotted.sort()  # indexes are unique, so sorting never compares two fragments
+    slotted.sort()  # the index before the fragment is unique, so fragments are never compared
     kept = history.between(first, stop)
     messages: list[Message] = []
     done = first
@@ -155,9 +155,9 @@ def interleave(
 
 
 def slot_of(fragment: Fragment, history: History, *, first: int) -> int:
-    """Return the absolute index of the message before which the depth of a fragment puts it.
+    """Return the absolute index of the message before which a fragment is placed by its depth.
 
-    `history.stop` means after the newest message.
+    `history.stop` stands for the place after the newest message.
     """
     claim = fragment.claim
     if claim.from_oldest:
@@ -165,7 +165,7 @@ def slot_of(fragment: Fragment, history: History, *, first: int) -> int:
     return history.slot(claim.depth or 0, first=first, counts=claim.depth_counts)
 
 
-# An anchored note may have this many more messages after it than its depth says.
+# If more messages than its depth plus this number follow an anchored note, the note moves.
 MOST_DRIFT: Final = 16
 
 
@@ -175,7 +175,7 @@ class Anchor(NamedTuple):
     at: Count
     """The absolute index of the message after the note."""
     digest: str
-    """A hash of the note's message, to notice a changed text."""
+    """A hash of the note's message. If it changed, the note is placed again."""
 
 
 Anchors = Mapping[str, Anchor]
@@ -193,20 +193,21 @@ def anchor_notes(
     origins: Collection[str],
     before: Anchors,
 ) -> tuple[Anchors, Slots]:
-    """Return the anchors of notes, and the slots of all fragments in their messages.
+    """Return the anchors of notes, and the slots of all fragments that share a note's message.
 
     Args:
         fragments: The texts that the budget kept.
         history: The messages that the prompt may show.
         first: The absolute index at which the kept history starts.
-        cut: The index at which the history of the prompt before started.
+        cut: The index at which the history of the previous prompt started.
         origins: The origins of anchored notes.
-        before: The anchors of the prompt before.
+        before: The anchors of the previous prompt.
     """
     if not origins:
         return NO_ANCHORS, NO_SLOTS
     if first > max(cut, history.earlier):
-        # A cut costs the rest of the history its cache anyway: place all notes by their depth.
+        # A new cut invalidates the provider's cache of the whole history anyway. So use this turn
+        # to place all notes by their depth again.
         before = NO_ANCHORS
     anchors: dict[str, Anchor] = {}
     slots: dict[str, int] = {}
@@ -224,7 +225,7 @@ def anchor_notes(
 
 
 def _index(known: Anchor | None, digest: str, depth: int, history: History, first: int) -> int:
-    """Return the index of an anchor that still holds, else the one that the depth gives now."""
+    """Return the index of an anchor if it is still valid, else the slot for the depth."""
     if known is None or known.digest != digest or not first <= known.at <= history.stop:
         return history.slot(depth, first=first)
     drifted = history.counted(known.at) - depth >= MOST_DRIFT

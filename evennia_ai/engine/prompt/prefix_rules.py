@@ -1,17 +1,17 @@
-"""Prefix rules: before the history, a text may not depend on what is said.
+"""Prefix rules: a text before the history may not depend on what is said.
 
-Providers cache a prompt from its first byte on, and models read the texts there as the game's own
-words. So no text before the history may change with what is said, or with the time. Two functions
-enforce that:
+Providers cache the beginning of a prompt, and models read the texts there as the game's own words.
+So no text before the history may change with what is said, or with the time. Two functions enforce
+that:
 
 - `check_before_history` refuses a component that a builder wants to save with such a value.
-- `restrict_claim` decides about every text that is composed. In the layout `cache`, a text that
-  depends on what is said moves to the dynamic message, after the history. In the layout `classic`,
-  lore that is active because of what was said stays where it is, as in SillyTavern. A text that
-  repeats what was said is left out.
+- `restrict_claim` decides about every text when a prompt is composed. In the layout `cache`, a text
+  that depends on what is said moves to the dynamic message, after the history. In the layout
+  `classic`, lore that is active because of what was said keeps its place, as in SillyTavern, but a
+  text that repeats what was said is left out.
 
-The decision depends on what authors wrote, never on the turn. Otherwise a text would come and go,
-and the cached bytes with it.
+The decision depends only on what authors wrote, never on the turn. Otherwise a text could appear in
+one turn and not in the next, which would break the cached prefix.
 """
 
 from collections.abc import Mapping, Sequence
@@ -34,10 +34,10 @@ from evennia_ai.engine.prompt.trace import Verdict, not_expanded
 _SPEAKER: Final = "speaker"
 
 
-_SAID: Final = SAID_LAST | {_SPEAKER}  # the words that are said now, and who says them
+_SAID: Final = SAID_LAST | {_SPEAKER}  # the last messages, and the current speaker
 
 
-# The moved fragment, and the values for which it was made.
+# Cached with a message: the fragment at its restricted place, after the inputs it was made for.
 _MOVED: Final = Slot[tuple[tuple[Claim, str, Layout, TokenCounter], Fragment]]("moved")
 
 
@@ -62,10 +62,11 @@ class SpeechSources:
     outlets: Mapping[str, Dependence] = field(default_factory=dict)
     variables: Mapping[Variable, Dependence] = field(default_factory=dict)
     any_variable: Dependence | None = None
-    """Set if a text that depends on what is said computes the name of a variable: it may be any."""
+    """Set if a text that depends on what is said computes the name of a variable that it sets. Then
+    any variable may depend on what is said."""
 
     def merged(self, other: "SpeechSources") -> "SpeechSources":
-        """Return these sources and those of `other`."""
+        """Return these sources together with those of `other`."""
         return SpeechSources(
             outlets={**self.outlets, **other.outlets},
             variables={**self.variables, **other.variables},
@@ -82,11 +83,11 @@ def template_dependence(
     *,
     fields: Mapping[str, Dependence] = MappingProxyType({}),
 ) -> Dependence | None:
-    """Return why the text of a template depends on what is said, None if it does not.
+    """Return why the text of a template depends on what is said; None if it does not.
 
     Args:
-        template: The text.
-        said: The outlets and variables that the text may read.
+        template: The template of the text.
+        said: The outlets and variables that depend on what is said.
         fields: The fields of the card that depend on what is said, by the name of their value.
     """
     found: list[Dependence] = []
@@ -115,7 +116,7 @@ def template_dependence(
 
 
 def field_dependences(fields: Fields) -> dict[str, Dependence]:
-    """Return why fields of the card and the persona depend on what is said."""
+    """Return the fields of the card and the persona that depend on what is said, with reasons."""
     found = {name: template_dependence(template) for name, template in fields.templates.items()}
     return {name: why for name, why in found.items() if why is not None}
 
@@ -126,11 +127,11 @@ def is_before_history(claim: Claim) -> bool:
 
 
 def restrict_claim(claim: Claim, why: Dependence | None, *, layout: Layout) -> Claim | None:
-    """Return the claim with the place that the text may have, None if it may have none.
+    """Return the claim with a place that is allowed for the text; None if no place is allowed.
 
     Args:
         claim: The place that the text asks for.
-        why: The reason why it depends on what is said, None if it does not.
+        why: The reason why the text depends on what is said; None if it does not.
         layout: The layout of the prompt.
     """
     if why is None or not is_before_history(claim):
@@ -152,7 +153,7 @@ def refuse_before_history(origin: str, why: Dependence) -> Verdict:
 def restrict_fragment(
     fragment: Fragment, why: Dependence | None, *, layout: Layout, counter: TokenCounter
 ) -> Fragment | Verdict:
-    """Return the fragment at the place that it may have, or a verdict if it has none."""
+    """Return the fragment at an allowed place, or a verdict if no place is allowed."""
     claim = restrict_claim(fragment.claim, why, layout=layout)
     if claim is fragment.claim or why is None:
         return fragment
@@ -181,13 +182,13 @@ def restrict_fragments(
     layout: Layout,
     counter: TokenCounter,
 ) -> list[Fragment | Verdict]:
-    """Return the fragments and verdicts, with each fragment at the place that it may have.
+    """Return the fragments and verdicts, with each fragment moved to an allowed place.
 
     Args:
         made: The fragments and verdicts.
-        why: Why some of them depend on what is said, by index.
+        why: For each fragment that depends on what is said, the reason, by index in `made`.
         layout: The layout of the prompt.
-        counter: Counts tokens.
+        counter: The counter for tokens.
     """
     restricted = [*made]
     for at, reason in why.items():
@@ -198,22 +199,24 @@ def restrict_fragments(
 
 
 def stable_values(values: Mapping[str, str]) -> dict[str, str]:
-    """Return the values that never change before the history: not what is said, nor the time.
+    """Return the values that are allowed before the history: not the last messages, nor the time.
 
-    Formats and headings of presets are filled with these. They keep other names as written.
+    Formats and headings of presets are expanded with these values. Other names in them stay as
+    written.
     """
     return {name: value for name, value in values.items() if name not in _SAID | CLOCKED}
 
 
 def check_before_history(component: PromptComponent) -> None:
-    """Check that a builder's component does not name what is said, or the time, before the history.
+    """Check that a builder's component before the history does not use the last messages or time.
 
-    A volatile component moves after the history, and a disabled one is not in the prompt. Imported
-    text is not refused: it moves when a prompt is composed (`restrict_claim`), and the report of
-    its import says so.
+    Components that are volatile (they move after the history) or disabled are always accepted.
+    Imported text is accepted, too: it moves when a prompt is composed (`restrict_claim`), and the
+    report of its import says so.
 
     Raises:
-        ComponentValueError: it names such a value. The error says which one and what to do.
+        ComponentValueError: the component uses such a value. The error says which one and what to
+            do.
     """
     c = component
     if not c.enabled or c.volatile or c.placement == "history" or c.id >= HISTORY_ID:
@@ -232,10 +235,13 @@ def check_before_history(component: PromptComponent) -> None:
 
 
 def describe_dependence(text: str, *, trust: Trust = "imported") -> str:
-    """Return a warning about a text that is meant for before the history, "" if there is none."""
+    """Return a warning if a text that is meant to be before the history depends on what is said.
+
+    Returns "" if it does not.
+    """
     try:
         why = template_dependence(compile_template(text, trust=trust))
-    except TemplateError:  # reported where the text is checked
+    except TemplateError:  # the check of the text reports the error
         return ""
     if why is None:
         return ""
@@ -251,7 +257,10 @@ def _macro(name: str) -> str:
 
 
 def _names_in(component: PromptComponent) -> tuple[str, ...]:
-    """Return the names of values in its text. A text that is no template is reported elsewhere."""
+    """Return the names of the values in a component's text; none if the template is invalid.
+
+    Another check reports an invalid template.
+    """
     try:
         return compile_template(component.content, trust=component.trust).names
     except TemplateError:

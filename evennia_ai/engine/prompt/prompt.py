@@ -1,4 +1,4 @@
-"""The prompt: the messages that a model gets, and the account of every byte of them."""
+"""The prompt: the messages that a model gets, and the account of where each text comes from."""
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, fields, replace
@@ -27,12 +27,12 @@ _BREAKPOINTS: Final = Slot[tuple[int, ...]]("breakpoints")
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class PromptFigures:
-    """The figures of a prompt: its cost, and what it shares with the prompt before it."""
+    """The figures of a prompt: its tokens, and what it has in common with the previous prompt."""
 
     tokens: Count
     limit_tokens: Count
     by_origin: Mapping[str, Count]
-    """Tokens by origin."""
+    """The tokens of the texts of each origin."""
     breakpoints: tuple[Count, ...]
     """The indexes of messages after which a provider may cache."""
     stable_tokens: Count
@@ -42,11 +42,11 @@ class PromptFigures:
     counter: str
     """The name of the token counter."""
     shared_tokens: Count | None = None
-    """The tokens of the common start with the prompt before it, None without one."""
+    """The tokens of the common prefix with the previous prompt; None without a previous prompt."""
     broken_by: str | None = None
-    """The origin of the fragment that ended the common start, None if nothing did."""
+    """The origin of the text that ended the common prefix; None if nothing did."""
     break_reason: Reason | None = None
-    """The reason why it did, None if it is not known."""
+    """The reason why that text ended the prefix; None if it is not known."""
 
     @property
     def figures(self) -> dict[str, Any]:
@@ -58,7 +58,7 @@ class PromptFigures:
 class Prompt:
     """A composed prompt.
 
-    Hash, verdicts and accounts are computed on demand from the values here.
+    Hash, verdicts and accounts are computed on demand from the fields.
     """
 
     messages: tuple[Message, ...]
@@ -72,26 +72,26 @@ class Prompt:
     history: History
     """The history in the form in which it is shown."""
     fitted: Fitted
-    """The texts and the part of the history that are kept."""
+    """The fragments and the part of the history that the budget kept."""
     fixed: Sequence[tuple[str, int]]
-    """The event and the tools' messages with their tokens."""
+    """The event and the tools' messages by name, with their tokens."""
     lore: NamingVerdicts
-    """The verdicts of lore."""
+    """The verdicts on lore entries."""
     memories: ManyVerdicts
-    """The verdicts of recall."""
+    """The verdicts on memories."""
     earlier: tuple[Sequence[Verdict], ...]
-    """The other verdicts of the stages before the budget."""
+    """The verdicts of the stages before the budget, without those on lore and memories."""
     assembly: AssemblyRules = PLAIN
     anchors: Anchors = field(default_factory=dict)
-    """The anchors, for the inputs of the next turn."""
+    """The anchors of notes, for the inputs of the next turn."""
     already_sent: Sequence[AlreadySent] = ()
-    """The persistent texts that the history said already."""
+    """The fragments that persistent messages of the history already have."""
     tokens: int = field(init=False, compare=False)
     """The tokens that count against `limit_tokens`."""
     cut: int = field(init=False, compare=False)
     """The absolute index of the first kept history message, for the inputs of the next turn."""
     fragments: Sequence[Fragment] = field(init=False, compare=False)
-    """The kept texts."""
+    """The fragments that the budget kept."""
     _memo: Memo = field(default_factory=Memo, repr=False, compare=False)
     _numbers: dict[int, int] = field(default_factory=dict, repr=False, compare=False)
 
@@ -115,20 +115,23 @@ class Prompt:
 
     @property
     def touched(self) -> tuple[Verdict, ...]:
-        """The verdicts without lore and memories that nothing concerned: past turns keep these."""
+        """The verdicts without those on lore and memories that the conversation did not touch.
+
+        These verdicts are stored with a past turn.
+        """
         return self._verdicts(self._lore.touched, self.memories.touched)
 
     @property
     def _lore(self) -> ManyVerdicts:
         """The verdicts of lore with the numbers that messages have in this prompt.
 
-        It is not kept here: it refers to the prompt, and a cycle would wait for the garbage
-        collector.
+        The result refers to the prompt. If the prompt cached it, both would form a reference cycle,
+        which only the garbage collector could free.
         """
         return self.lore.calling(self.called)
 
     def called(self, index: int) -> str:
-        """Return the name of a history message, given by its absolute index, in this prompt."""
+        """Return the name that the history message with this absolute index has in this prompt."""
         if not self._numbers and index >= self.cut:
             self._numbers.update(self._numbered())
         number = self._numbers.get(index)
@@ -142,7 +145,7 @@ class Prompt:
 
     @property
     def by_origin(self) -> Mapping[str, int]:
-        """The tokens by origin. They add up to `tokens`."""
+        """The tokens of the texts of each origin. Their sum is `tokens`."""
         spent: dict[str, int] = {}
         for fragment in self.fragments:
             spent[fragment.claim.origin] = spent.get(fragment.claim.origin, 0) + fragment.tokens
@@ -170,7 +173,7 @@ class Prompt:
 
     @property
     def sent(self) -> Sent:
-        """The part of this prompt that the account of the next one needs."""
+        """The part of this prompt that the cache account of the next prompt needs."""
         return Sent(
             messages=self.messages,
             cut=self.cut,
@@ -183,7 +186,7 @@ class Prompt:
         )
 
     def _settings(self) -> tuple[str | int, ...]:
-        """The settings that all prompts share until a builder changes them."""
+        """The settings of this prompt, which only change if a builder changes them."""
         usual = (self.layout, self.blocks, self.limit_tokens, self.counter.name)
         return (
             usual if self.assembly is PLAIN else (*usual, *map(repr, self.assembly.changed.items()))
@@ -193,7 +196,7 @@ class Prompt:
         """Return the figures by their names, as in `PromptFigures`.
 
         Args:
-            account: What the prompt shares with the one before, None if there is none.
+            account: The account of the prefix shared with the previous prompt; None without one.
         """
         return PromptFigures(
             tokens=self.tokens,
@@ -210,11 +213,11 @@ class Prompt:
         ).figures
 
     def account(self, older: Sent | Sequence[Message]) -> CacheAccount:
-        """Return what this prompt shares with an older one, and why it does not share more."""
+        """Return the account of the prefix that this prompt shares with an older prompt."""
         return account(older, self.sent, counter=self.counter, components=self.components)
 
     def _behind(self) -> frozenset[str]:
-        """The origins of texts whose ID is after the history."""
+        """The origins of the texts whose registry ID is after the history."""
         claims = (fragment.claim for fragment in self.fragments if fragment.claim.depth is None)
         return frozenset(
             claim.origin
@@ -239,7 +242,7 @@ class Prompt:
                 yield Verdict(stage="place", item=item, kept=True, reason=reason)
 
     def _together(self) -> Mapping[str, str]:
-        """Return the words about texts that the assembly merged into one message, by origin."""
+        """Return, for each text that was merged into one message with others, words that say so."""
         rules, told = self.assembly, dict[str, str]()
         for message in self.messages:
             if rules.squash or (rules.ties == "role" and message.injected):
@@ -283,7 +286,7 @@ class Prompt:
         return f"in the history, depth {depth} {base}: {_follow(follow, spoken)}{clamped}"
 
     def _moved(self, claim: Claim, follow: int) -> str:
-        """Return how many messages follow a text, and why that is not the number asked for."""
+        """Say how many messages follow a text, and why that differs from the depth asked for."""
         at = claim.beside.at if claim.beside else None
         told = _follow(follow)
         if at is not None and at < self.cut:
@@ -291,7 +294,7 @@ class Prompt:
         return told if follow == claim.depth else f"{told}; a tool's result stays with its call"
 
     def _numbered(self) -> Iterator[tuple[int, int]]:
-        """Yield the absolute index of each kept history message with its number in this prompt."""
+        """Yield the absolute index of each kept history message, and its index in this prompt."""
         kept = self.history.between(self.cut, self.history.stop)
         at = 0
         for number, message in enumerate(self.messages):
@@ -305,9 +308,9 @@ class Prompt:
 
 
 def _with_causes_of(before: Iterable[Verdict], later: Iterable[Verdict]) -> Iterator[Verdict]:
-    """Yield the later verdicts with the causes of the earlier ones.
+    """Yield the later verdicts, with the causes from earlier verdicts on the same items.
 
-    A fragment was made before the messages had numbers, so its own cause may not name them.
+    When a fragment was made, messages had no numbers yet, so its own cause may not name them.
     """
     causes = {verdict.item: verdict.cause for verdict in before if verdict.cause}
     for verdict in later:

@@ -1,8 +1,8 @@
 """The registry: an immutable set of components with its rules.
 
-Every change returns a new registry. The store keeps its rows in step with it and replaces the
-snapshot by one assignment. Keys and IDs are unique inside a scope. Between scopes the narrowest
-wins.
+Each change returns a new registry. The store updates its rows accordingly and then replaces the old
+registry in one assignment. Keys and IDs are unique inside a scope. If several scopes have a
+component with the same key, the narrowest scope wins.
 """
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
@@ -30,7 +30,7 @@ from evennia_ai.engine.prompt.components import (
 _FIRST_OWN: Final = 1200
 _STEP: Final = 10
 
-# Fields that a static component keeps -> the word for changing one.
+# The fields of a static component that cannot be changed, with the verb for error messages.
 _STATIC_KEEPS: Final[Mapping[str, str]] = MappingProxyType(
     {
         "id": "renumbered",
@@ -39,7 +39,7 @@ _STATIC_KEEPS: Final[Mapping[str, str]] = MappingProxyType(
         "role": "given another role",
     }
 )
-# More fields, kept by components that are places for others.
+# Further fields that cannot be changed in components that are places for other texts.
 _PLACES_KEEP: Final[Mapping[str, str]] = MappingProxyType(
     {
         "injection_depth": "injected by depth",
@@ -51,7 +51,7 @@ _PLACES_KEEP: Final[Mapping[str, str]] = MappingProxyType(
 
 @dataclass(frozen=True, slots=True)
 class ComponentRegistry:
-    """Components in the order of the prompt: by ID, then key."""
+    """An immutable set of components in the order of the prompt: by ID, then key."""
 
     components: tuple[PromptComponent, ...] = ()
     _by_key: Mapping[tuple[Scope, str], PromptComponent] = field(init=False, repr=False)
@@ -60,7 +60,7 @@ class ComponentRegistry:
         ordered = tuple(sorted(self.components, key=_position))
         by_key: dict[tuple[Scope, str], PromptComponent] = {}
         by_id: dict[tuple[Scope, int], PromptComponent] = {}
-        for component in self.components:  # in the given order: the newest is last and is refused
+        for component in self.components:  # in the given order, so the last duplicate is refused
             taken = by_key.setdefault((component.scope, component.key), component)
             if taken is not component:
                 raise DuplicateComponentError("key", component.key, taken.key)
@@ -77,10 +77,10 @@ class ComponentRegistry:
         return len(self.components)
 
     def get(self, wanted: str | int, *, scope: Scope = GAME) -> PromptComponent:
-        """Return the component of this key or registry ID.
+        """Return the component with this key or registry ID.
 
         Raises:
-            UnknownComponentError: the scope has none.
+            UnknownComponentError: the scope has no such component.
         """
         if isinstance(wanted, str):
             found = self._by_key.get((scope, wanted))
@@ -95,10 +95,10 @@ class ComponentRegistry:
         raise UnknownComponentError(wanted, known, where="" if scope == GAME else str(scope))
 
     def free_id(self, scope: Scope = GAME) -> int:
-        """Return a free ID before the history: the next round one after a builder's components.
+        """Return a free ID before the history: the next multiple of 10 after builders' components.
 
         Raises:
-            ComponentValueError: all are taken.
+            ComponentValueError: all IDs are taken.
         """
         taken = {one.id for one in self.components if one.scope == scope}
         own = (one.id for one in self.components if not one.is_static and one.id < HISTORY_ID)
@@ -110,10 +110,10 @@ class ComponentRegistry:
         return free
 
     def created(self, component: PromptComponent) -> "ComponentRegistry":
-        """Return the registry with another component.
+        """Return the registry with one more component.
 
         Raises:
-            DuplicateComponentError: its scope has that key or ID already.
+            DuplicateComponentError: the scope already has a component with this key or ID.
         """
         return ComponentRegistry((*self.components, component))
 
@@ -128,8 +128,8 @@ class ComponentRegistry:
             fields: The new values.
 
         Raises:
-            StaticComponentError: a static component keeps its ID, key and role. One that is a place
-                for others keeps its place too.
+            StaticComponentError: the ID, key and role of a static component cannot be changed, nor
+                the place of a component that is a place for other texts.
         """
         old = self.get(wanted, scope=scope)
         if old.is_static:
@@ -144,7 +144,7 @@ class ComponentRegistry:
         """Return the registry without one component.
 
         Raises:
-            StaticComponentError: static components cannot be removed.
+            StaticComponentError: the component is static, so it cannot be removed.
         """
         old = self.get(wanted, scope=scope)
         if old.is_static:
@@ -152,9 +152,9 @@ class ComponentRegistry:
         return ComponentRegistry(tuple(c for c in self.components if c is not old))
 
     def resolved(self, scopes: Iterable[Scope]) -> "ComponentRegistry":
-        """Return the components that count in all of these scopes: for each key the narrowest one.
+        """Return one component for each key: that of the narrowest of these scopes.
 
-        A narrower component keeps its own ID, so its place may differ from that of the wider one.
+        The component keeps its own ID, so its place may differ from that in a wider scope.
         """
         wanted = set(scopes) | {GAME}
         best: dict[str, PromptComponent] = {}
@@ -165,7 +165,7 @@ class ComponentRegistry:
 
 
 def with_statics(components: Sequence[PromptComponent]) -> ComponentRegistry:
-    """Return a registry of `components` and of the static ones that they lack."""
+    """Return a registry of `components`, plus the static components that they lack."""
     brought = {c.key for c in components if c.scope == GAME}
     missing = [c for c in STATIC_COMPONENTS if c.key not in brought]
     return ComponentRegistry((*components, *missing))

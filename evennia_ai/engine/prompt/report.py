@@ -1,8 +1,9 @@
-"""The report of a prompt: one account as text for the game, the web and the command line.
+"""The report of a prompt, and its rendering as text for the game, the web and the command line.
 
-A `Report` describes a `Prompt`, a new one or one that was sent long ago. `trace_lines` renders the
-whole of it. `explain_lines` renders everything about one item: an origin such as `component:mood`,
-its key, the number of a message, or the name of a lore entry, if the caller passes the names.
+A `Report` describes a `Prompt`, either a new one or one that was sent long ago. `trace_lines`
+renders the whole report. `explain_lines` renders everything about one item. The item is an origin
+such as `component:mood`, a key, the number of a message, or the name of a lore entry, if the caller
+passes the names.
 """
 
 import re
@@ -27,7 +28,7 @@ from evennia_ai.engine.text.columns import (
     wrapped,
 )
 
-# Kind of origin -> its mark in the token bar and its name in the legend.
+# For each kind of origin: its letter in the token bar, and its name in the legend.
 KINDS: Final[Mapping[str, tuple[str, str]]] = {
     "component": ("C", "components"),
     "lore": ("L", "lore"),
@@ -52,7 +53,7 @@ _MOST_NAMES: Final = 12
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ReportMessage:
-    """One message of the prompt as it was sent, with the origin of each stretch."""
+    """One message of the prompt as it was sent, with the origin of each part."""
 
     role: Role
     content: str
@@ -62,25 +63,25 @@ class ReportMessage:
     parts: tuple[Part, ...] = ()
     tokens: int = 0
     calls: tuple[str, ...] = ()
-    """The tools that the model called with it, each with its arguments."""
+    """The tools that the model called in the message, each with its arguments."""
     record: str | None = None
-    """The id of its record, None for a text of this prompt that is in no record yet."""
+    """The id of the message's record; None for a text that only this prompt has."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Report(PromptFigures):
-    """The account of one prompt."""
+    """The account of one prompt: its figures, messages and verdicts."""
 
     messages: tuple[ReportMessage, ...]
     verdicts: tuple[Verdict, ...]
     hidden: tuple[str, ...] = ()
-    """The parts hidden from this viewer, such as "2 messages". The prompt was composed without
-    them."""
+    """The parts that this viewer may not see, such as "2 messages". The prompt in this report was
+    composed without them."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Share:
-    """The cost of one kind of origin, and its cells of a token bar."""
+    """The tokens of one kind of origin, and its number of cells in the token bar."""
 
     kind: str
     mark: str
@@ -95,11 +96,11 @@ def make_report(
     older: Sent | Sequence[Message] | None = None,
     hidden: tuple[str, ...] = (),
 ) -> Report:
-    """Return the account of a prompt.
+    """Return the report of a prompt.
 
     Args:
         prompt: The prompt.
-        older: The conversation's prompt before it, to account for the provider's cache.
+        older: The previous prompt of the conversation, for the account of the provider's cache.
         hidden: The parts of the NPC's own prompt that this viewer may not see.
     """
     account = prompt.account(older) if older is not None else None
@@ -113,7 +114,7 @@ def make_report(
 
 
 def hidden_in_words(report: Report) -> str:
-    """Return what a screen says about hidden parts, "" if there are none."""
+    """Return the sentence that tells the viewer about hidden parts; "" if there are none."""
     if not report.hidden:
         return ""
     return (
@@ -123,18 +124,18 @@ def hidden_in_words(report: Report) -> str:
 
 
 def hidden_lines(report: Report, *, width: int = WIDTH) -> list[str]:
-    """Return what a screen says about hidden parts, as lines."""
+    """Return the sentence about hidden parts, wrapped into lines."""
     return wrapped(hidden_in_words(report), width) if report.hidden else []
 
 
 def number_of(report: Report, index: int) -> str:
-    """Return the number of a message on every screen: `#12` by its record, else its index."""
+    """Return the number by which people refer to a message: `#12` by its record, or its index."""
     record = report.messages[index].record
     return str(index) if record is None else f"#{record}"
 
 
 def find_message(report: Report, item: str) -> int | None:
-    """Return the index of the message with a number, None if no message has it."""
+    """Return the index of the message with this number; None if no message has it."""
     bare = item.removeprefix("#")
     for index, message in enumerate(report.messages):
         if message.record is not None and message.record == bare:
@@ -143,7 +144,7 @@ def find_message(report: Report, item: str) -> int | None:
 
 
 def report_message(message: Message, tokens: int) -> ReportMessage:
-    """Return a message in the form of reports."""
+    """Convert a message into the form that reports use."""
     return ReportMessage(
         role=message.role,
         content=message.content,
@@ -158,7 +159,7 @@ def report_message(message: Message, tokens: int) -> ReportMessage:
 
 
 def trace_lines(report: Report, *, width: int = WIDTH) -> list[str]:
-    """Render the whole trace as plain text, every line at most `width` columns."""
+    """Render the whole trace as plain text, in lines of at most `width` columns."""
     drawn, became = _drawn(report, width), _fates(report, width)
     return [*_head(report, width), "", *drawn, "", *became, "", *_cache(report, width)]
 
@@ -166,8 +167,8 @@ def trace_lines(report: Report, *, width: int = WIDTH) -> list[str]:
 def shares(report: Report, *, cells: int) -> list[Share]:
     """Return the tokens by kind of origin, in the order of `KINDS`.
 
-    `cells` represent the limit, or the prompt if it is larger. Every kind that costs anything has
-    at least one cell, as long as there is room.
+    All `cells` together stand for the token limit, or for the prompt if it is larger. Every kind
+    with any tokens gets at least one cell, as long as there is room.
     """
     tokens = dict.fromkeys(KINDS, 0)
     for origin, cost in report.by_origin.items():
@@ -186,10 +187,10 @@ def shares(report: Report, *, cells: int) -> list[Share]:
 
 
 def final_verdicts(report: Report) -> tuple[list[Verdict], list[Verdict]]:
-    """Return the verdicts that decided: of items that were kept, and of items that were left out.
+    """Return the deciding verdict on each item: first on kept items, then on items left out.
 
-    That is the first verdict that left an item out, else the last one, with the cause of an earlier
-    one.
+    The deciding verdict is the first one that left the item out, or else the last verdict on it. It
+    gets the cause from an earlier verdict on the item.
     """
     decided: dict[str, Verdict] = {}
     for verdict in report.verdicts:
@@ -218,7 +219,7 @@ def _head(report: Report, width: int) -> Iterator[str]:
 
 
 def _drawn(report: Report, width: int) -> Iterator[str]:
-    """Yield the messages in order. Injected ones are marked inside the history."""
+    """Yield lines with the messages in order. Injected messages in the history are marked."""
     numbered = enumerate(report.messages)
     digits = max([4, *(len(number_of(report, i)) for i in range(len(report.messages)))])
     for block, members in groupby(numbered, key=lambda pair: pair[1].block):
@@ -257,12 +258,12 @@ def _one_message(number: str, message: ReportMessage, width: int) -> Iterator[st
 
 
 def calls_in_words(message: ReportMessage) -> str:
-    """Return the tools that were called with a message."""
+    """Return a text that lists the tools that a message called."""
     return visible(f"calls {'; '.join(message.calls)}") if message.calls else ""
 
 
 def _fates(report: Report, width: int) -> Iterator[str]:
-    """Yield the items that were kept, then those left out, with items of one reason together."""
+    """Yield lines with the kept items, then the items left out, grouped by their reason."""
     kept, left = final_verdicts(report)
     yield _rule(f"kept: {len(kept)}", width)
     for verdict in kept:
@@ -294,7 +295,7 @@ def _cache(report: Report, width: int) -> Iterator[str]:
 
 
 def broken_words(report: PromptFigures) -> str:
-    """Return what broke the prefix of the prompt before, and why, if that is known."""
+    """Say which text broke the prefix of the previous prompt, and why, if that is known."""
     if report.broken_by is None:
         return MEANINGS["append"]
     by = f"broken first by {visible(report.broken_by)}"
@@ -303,7 +304,7 @@ def broken_words(report: PromptFigures) -> str:
 
 
 def indented(text: str, width: int) -> list[str]:
-    """Return `text` wrapped and indented by two columns, further lines by four."""
+    """Wrap `text` into lines. The first is indented by two columns, the others by four."""
     lines = wrapped(text, width - 4)
     return ["  " + lines[0], *("    " + line for line in lines[1:])]
 
@@ -321,12 +322,12 @@ def explain_lines(
 ) -> list[str]:
     """Render everything about one component, entry, note or block, or about one message.
 
-    If nothing has that name, similar names are listed. If several things have it, they are listed.
+    If no item has that name, similar names are listed. If several items have it, all are listed.
 
     Args:
-        report: The account.
-        item: The name or the number.
-        names: The names of entries by their origin.
+        report: The report.
+        item: The name of the item, or the number of a message.
+        names: The names of lore entries, by their origin.
         width: The longest line, in columns.
     """
     index = find_message(report, item)
@@ -342,7 +343,7 @@ def explain_lines(
 
 
 def origins_meant(report: Report, item: str, *, names: Mapping[str, str] = NO_NAMES) -> list[str]:
-    """Return the origins in the report that a name can mean, one if it is clear."""
+    """Return the origins in the report that a name can refer to; only one if it is unambiguous."""
     origins = _origins(report)
     if item in origins:
         return [item]
@@ -353,7 +354,7 @@ def origins_meant(report: Report, item: str, *, names: Mapping[str, str] = NO_NA
 
 
 def origins_called(wanted: str, names: Mapping[str, str]) -> list[str]:
-    """Return the origins of entries with a name: `name`, `book#name` or `book/name`."""
+    """Return the origins of the entries called `name`, `book#name` or `book/name`."""
     folded = wanted.removeprefix("lore:").casefold()
     return [origin for origin, name in names.items() if folded in _spellings(origin, name)]
 
@@ -413,7 +414,7 @@ def _none_called(report: Report, item: str, names: Mapping[str, str], width: int
 
 
 def _origins(report: Report) -> dict[str, None]:
-    """Return every origin in the report, in the order of judgement."""
+    """Return all origins in the report, in the order of the stages."""
     placed = [part.origin for message in report.messages for part in message.parts]
     return dict.fromkeys([*(one.item for one in report.verdicts), *report.by_origin, *placed])
 

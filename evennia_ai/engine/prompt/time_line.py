@@ -1,8 +1,8 @@
-"""The time line: a line with date and minute at the end of what somebody said.
+"""The time line: a line with the date and the minute at the end of a message.
 
-It is recorded with the message, so later prompts show the same bytes. Only the model reads it: lore
-keys, memories, `{{lastMessage}}` and the offline responder use the text without it. People cannot
-forge it, because what a person says is one line.
+The time line is recorded with the message, so later prompts show the same bytes. Only the model
+reads it: key search, memories, `{{lastMessage}}` and the offline responder use the text without it.
+People cannot forge a time line, because what a person says never has a second line.
 """
 
 from typing import Final
@@ -13,7 +13,7 @@ _LONGEST: Final = 60
 
 
 def with_time_line(text: str, minute: str) -> str:
-    """Return the text with the time line. Without a minute it stays as it is."""
+    """Return the text with a time line at its end; unchanged if `minute` is ""."""
     return f"{text}{_BEGINS}{minute}{_ENDS}" if minute else text
 
 

@@ -1,8 +1,8 @@
-"""Token counters: named, versioned, and never able to fail on a player's text.
+"""Token counters: named, versioned, and safe for any text of a player.
 
-A wrong exact tokenizer is worse than an estimate, and nothing is downloaded at run time. So the
-default is an estimate by script, fitted on game prose. An exact counter is another `TokenCounter`
-made from a function.
+The tokenizer of a wrong model is worse than an estimate, and nothing is downloaded at run time. So
+the default counter estimates tokens by the script of the text; its weights were fitted on game
+prose. A game can make an exact `TokenCounter` from a function of its own.
 """
 
 import math
@@ -25,15 +25,15 @@ CountText = Callable[[str], int]
 
 REMEMBERED_TEXTS: Final = 4096
 LONG_TEXT: Final = 20_000
-"""Longer texts, in characters, are counted each time, so that the memory for counts has a bound."""
+"""The most characters of a text whose count is cached. Longer texts would need too much memory."""
 
-# The longest separator between texts that share a message.
+# The longest separator between the texts of a shared message.
 SEPARATOR: Final = "\n\n"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class _CounterName:
-    """The written form of a token counter: what tells it from others, without its code."""
+    """The serialised form of a token counter: the fields that identify it, without its function."""
 
     name: str
     version: str
@@ -43,15 +43,15 @@ class _CounterName:
 
 @dataclass(frozen=True, eq=False)
 class TokenCounter:
-    """A counter for tokens of texts and messages.
+    """A counter for the tokens of texts and messages.
 
-    Messages keep their counts in its `slot`, so make one counter and share it. A speaker's name
-    costs its own tokens and one more.
+    Messages cache their counts in the counter's `slot`, so make one counter and share it. A
+    speaker's name adds its own tokens and one more.
     """
 
     name: str
     version: str
-    """Name and version say in the trace which counter was used."""
+    """The version of the counter. Traces show it with the name."""
     count: CountText
     per_message: int = 4
     """The tokens that a provider adds around each message."""
@@ -59,15 +59,15 @@ class TokenCounter:
     """The tokens that a provider adds around each prompt."""
 
     per_separator: int = field(init=False, repr=False)
-    """The most that a separator between the texts of one message costs."""
+    """The most tokens of a separator between the texts of one message."""
     recall: CountText = field(init=False, repr=False)
-    """Counts texts that come again, such as components, lore and facts, and remembers the recent
-    ones."""
+    """The counting function with a cache, for texts that are counted repeatedly, such as
+    components, lore and facts."""
     slot: Slot[int] = field(init=False, repr=False)
 
     @classmethod
     def __get_pydantic_core_schema__(cls, source: Any, handler: GetCoreSchemaHandler) -> CoreSchema:
-        """Write the name of the counter. Read it as one of the context's `counters`."""
+        """Serialise the counter as its name; load it from the `counters` of the context."""
         inner = handler.generate_schema(_CounterName)
         return with_info_after_validator_function(
             _known_counter,
@@ -79,7 +79,7 @@ class TokenCounter:
 
     @property
     def written_name(self) -> _CounterName:
-        """The written form of the counter."""
+        """The serialised form of the counter."""
         return _CounterName(
             name=self.name,
             version=self.version,
@@ -93,7 +93,7 @@ class TokenCounter:
         object.__setattr__(self, "recall", _remembering(self.count))
 
     def of_message(self, content: str, *, name: str | None = None, more: Iterable[str] = ()) -> int:
-        """Return the tokens of one message: its texts, its name and the provider's own cost."""
+        """Return the tokens of one message: its texts, its name and the provider's overhead."""
         cost = self.per_message + self.count(content)
         if name:
             cost += self.count(name) + 1
@@ -103,19 +103,19 @@ class TokenCounter:
 
 
 def _remembering(count: CountText) -> CountText:
-    """Return a counter function that remembers the last texts, unless they are long."""
+    """Return a counting function that caches the results for recent texts, unless they are long."""
     known = lru_cache(maxsize=REMEMBERED_TEXTS)(count)
     return lambda text: count(text) if len(text) > LONG_TEXT else known(text)
 
 
-# Tokens for a word, a letter or digit, and any other mark of ASCII text.
+# The estimated tokens for each word, each letter or digit, and each other character of ASCII text.
 _WORD, _LETTER, _MARK = 0.62, 0.15, 0.17
 _LETTERS: Final = bytes(c for c in range(128) if chr(c).isalnum())
 _NOT_LETTERS: Final = bytes(c for c in range(256) if c not in _LETTERS)
 _TO_BLANK: Final = bytes(c if c in _LETTERS else 32 for c in range(256))
 _BLANKS: Final = bytes(c for c in range(128) if chr(c).isspace())
 
-# Tokens for one character outside ASCII: the first class with that character counts.
+# The estimated tokens for one character outside ASCII. The first class that has it is used.
 _FOREIGN: Final[tuple[tuple[re.Pattern[str], float], ...]] = (
     (re.compile("[\u2000-\u206f\u3000-\u303f\uff00-\uff65]"), 0.5),  # typographic marks
     (re.compile("[\u00a0-\u024f\u1e00-\u1eff]"), 0.45),  # accented Latin
@@ -150,10 +150,10 @@ def _ascii(data: bytes) -> float:
 
 
 def characters(per_token: float) -> CountText:
-    """Return a counter function of a fixed ratio, rounded up.
+    """Return a function that counts one token per `per_token` characters, rounded up.
 
-    Characters are UTF-16 units, as other programs count. `characters(3.35)` is what SillyTavern
-    counts without a tokenizer.
+    Characters are UTF-16 units, as in other programs. `characters(3.35)` is the estimate that
+    SillyTavern uses without a tokenizer.
     """
 
     def count(text: str) -> int:
@@ -167,7 +167,7 @@ ESTIMATE: Final = TokenCounter("estimate", "1", estimate)
 
 
 def ratio_counter(per_token: float) -> TokenCounter:
-    """Return the counter that is named `chars/R`."""
+    """Return the counter with the name `chars/R`, where R is the characters per token."""
     return TokenCounter(f"chars/{per_token:g}", "1", characters(per_token))
 
 

@@ -1,6 +1,7 @@
-"""Verdicts: the decision of each stage about each thing it saw, with the reason.
+"""Verdicts: the decision of each stage about each item that it considered, with the reason.
 
-The stages return them, and together they are the trace. Nothing else is logged.
+The stages of the pipeline return verdicts. Together, the verdicts are the trace. Nothing else is
+logged.
 """
 
 from collections.abc import Callable, Iterable, Iterator
@@ -14,7 +15,7 @@ Stage = Literal["activate", "recall", "expand", "budget", "place"]
 
 @typed_frozen_row
 class Verdict:
-    """One stage's decision about one item."""
+    """The decision of one stage about one item: whether it was kept, and why."""
 
     stage: Stage
     item: str
@@ -25,18 +26,18 @@ class Verdict:
     kept: bool
     reason: str
     tokens: Count = 0
-    """The cost of the item, 0 if it was not counted."""
+    """The tokens of the item; 0 if they were not counted."""
     cause: str | None = None
     """The reason why the item was considered, such as a keyword; None if there is none."""
 
 
 def not_expanded(item: str, reason: str) -> Verdict:
-    """Return the verdict on a text that is not among those of the prompt."""
+    """Return a verdict that a text was not expanded and is not in the prompt."""
     return Verdict(stage="expand", item=item, kept=False, reason=reason)
 
 
 class ManyVerdicts(Protocol):
-    """The verdicts of a stage that judges many items of which few matter: lore, memories."""
+    """The verdicts of a stage with many items of which few matter, such as lore or memories."""
 
     @property
     def verdicts(self) -> tuple[Verdict, ...]:
@@ -44,24 +45,24 @@ class ManyVerdicts(Protocol):
 
     @property
     def touched(self) -> tuple[Verdict, ...]:
-        """The verdicts on items that something in the conversation concerned."""
+        """The verdicts on items that the conversation concerns, such as entries with found keys."""
 
 
 Called = Callable[[int], str]
-"""Returns the name of a message, given by its absolute index in the history."""
+"""A function that returns the name of a message for its absolute index in the history."""
 
 
 class NamingVerdicts(ManyVerdicts, Protocol):
-    """Verdicts that name messages."""
+    """Verdicts that refer to messages by name."""
 
     def calling(self, called: Called) -> Self:
-        """Return the verdicts with the names that `called` gives to messages."""
+        """Return these verdicts with messages named by calling `called`."""
 
 
 def verdicts_about(verdicts: Iterable[Verdict], item: str) -> Iterator[Verdict]:
     """Yield the verdicts about an item.
 
-    A bare key means the component, note or entry of that key.
+    A key without a kind refers to the component, note or entry with that key.
     """
     for verdict in verdicts:
         if verdict.item == item or verdict.item.partition(":")[2] == item:

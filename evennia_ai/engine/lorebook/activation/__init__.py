@@ -1,1 +1,1 @@
-"""Activation: which entries are active in a turn, why the others are not, and where they stand."""
+"""Activation: which entries are active in a turn, why the others are not, and their placement."""

@@ -1,8 +1,9 @@
 """The result of activation: the active entries, and a verdict on each entry of each book.
 
-Reading it costs little in large books. The words of a verdict are made when somebody reads it.
-Most entries of a large book have no key in the conversation. Their verdicts are made once for a
-book and a scan depth, and one `Unmatched` stands for all that share a reason.
+The result is cheap to make, also for large books, because the texts of verdicts are only rendered
+when they are read. Most entries of a large book have no key in the conversation. Their verdicts are
+made once for a book and a scan depth, and one `Unmatched` stands for all entries that share a
+reason.
 """
 
 from collections.abc import Callable, Sequence
@@ -26,7 +27,8 @@ from evennia_ai.engine.prompt.history import History
 from evennia_ai.engine.prompt.memo import Slot
 from evennia_ai.engine.prompt.trace import Called, Stage, Verdict
 
-# A judged entry: its judgement, its ruling, what else its verdict says, and the verdict.
+# The verdict on a judged entry, after the values it was rendered from: the judgement, the ruling,
+# and the names and places that the verdict mentions. Equal values allow the verdict to be reused.
 _KnownVerdict = tuple[Judgement, Ruling, object, Verdict]
 _LAST_VERDICTS: Final = Slot[dict[int, _KnownVerdict]]("last verdicts")
 
@@ -34,7 +36,7 @@ _LAST_VERDICTS: Final = Slot[dict[int, _KnownVerdict]]("last verdicts")
 class Activation:
     """The active entries of a turn, in the order of their activation, and all verdicts.
 
-    `after` is what lore remembers once the prompt is really sent.
+    `after` is the state of lore (timers and the like) to store if the prompt is really sent.
     """
 
     def __init__(
@@ -48,13 +50,13 @@ class Activation:
     ) -> None:
         self.entries = entries
         self.work = work
-        """The work of filling in texts of entries, also of those that are not active."""
+        """The work of expanding macros in entry texts, including texts of inactive entries."""
         self.after = after
         self._books = active_books
         self._called = called
 
     def calling(self, called: Called) -> "Activation":
-        """Return this activation with messages named by `called` in its verdicts."""
+        """Return a copy of this activation whose verdicts name messages by calling `called`."""
         books, work = self._books, self.work
         return Activation(
             self.entries, after=self.after, active_books=books, called=called, work=work
@@ -62,7 +64,7 @@ class Activation:
 
     @cached_property
     def causes(self) -> dict[str, str]:
-        """The cause of each active entry, by its identity; messages have their number as name."""
+        """Why each entry is active, by the identity of the entry. Messages appear by number."""
         return {
             book.identities[index]: book.judgements[index].cause
             for book in self._books
@@ -72,12 +74,12 @@ class Activation:
 
     @cached_property
     def touched(self) -> tuple[Verdict, ...]:
-        """The verdicts on the entries that were judged."""
+        """The verdicts on the entries that this run judged."""
         return tuple([known[-1] for book in self._books for known in self._known(book).values()])
 
     @cached_property
     def silent(self) -> tuple[Unmatched, ...]:
-        """All other entries, grouped by their book and the reason that they share."""
+        """The entries that this run did not judge, grouped by book and by shared reason."""
         return tuple(
             group
             for book in self._books
@@ -98,7 +100,8 @@ class Activation:
     def _known(self, book: ActiveBook) -> dict[int, _KnownVerdict]:
         """Return the verdicts on the judged entries of a book, by index.
 
-        A verdict of the turn before is reused if it says the same, as most of a thousand do.
+        A verdict of the previous turn is reused if nothing that it says has changed. Most verdicts
+        do not change.
         """
         last = book.window.memo.get(_LAST_VERDICTS) or {}
         judgements, rulings, known = book.judgements, book.rulings, dict[int, _KnownVerdict]()
@@ -134,7 +137,7 @@ class Activation:
 
 
 def _given_up(book: ActiveBook, index: int) -> tuple[EntryReason, ...]:
-    """Return the first places where patterns of an entry were not searched to the end."""
+    """Return where the search for an entry's patterns was given up: the first few places."""
     places = book.window.given_up
     if not places:
         return ()
@@ -147,14 +150,16 @@ def _given_up(book: ActiveBook, index: int) -> tuple[EntryReason, ...]:
     return tuple(islice(reasons, MOST_PLACES))
 
 
-# Verdicts on entries that have no key in the conversation
+# Verdicts on entries that have no key in the conversation ("unmatched" entries)
 
 _Made = TypeVar("_Made")
-# Scan depth, recursion, and the number of patterns that cannot run: they decide the reasons.
+# The reasons in verdicts on unmatched entries depend only on the scan depth, on recursion, and on
+# the number of patterns that cannot run. So these three are the key of the cache.
 _State = tuple[int, bool, int]
 _VERDICTS: Final = Slot[dict[_State, list[Verdict]]]("verdicts on unmatched entries")
 _UNMATCHED: Final = Slot[dict[_State, tuple[Unmatched, ...]]]("unmatched entries")
-# Widened scans have many depths, and a large book has many verdicts.
+# A widened scan passes through many depths, and each cached result of a large book is large. So the
+# cache of a book is cleared when it has this many results.
 _MOST_KEPT: Final = 16
 _NOTHING: Final = Scan(history=History())
 
@@ -162,10 +167,11 @@ _NOTHING: Final = Scan(history=History())
 def _kept_with_index(
     book: ActiveBook, slot: Slot[dict[_State, _Made]], make: Callable[[ActiveBook], _Made]
 ) -> _Made:
-    """Return the result of `make`, kept with the book's index for the newest scan depths."""
+    """Return the result of `make`, cached in the book's index for each recent scan depth."""
     known = book.key_index.memo.setdefault(slot, {})
     state = (book.depth_in_pass, book.recursive, book.key_index.troubles)
-    made = known.get(state)  # one read: another thread may clear `known` at any time
+    # Read the cache only once: another thread may clear it between a test and a second read.
+    made = known.get(state)
     if made is None:
         if len(known) >= _MOST_KEPT:
             known.clear()
@@ -174,14 +180,14 @@ def _kept_with_index(
 
 
 def _unmatched_verdicts(book: ActiveBook) -> list[Verdict]:
-    """Return the verdict on each entry of a book for a conversation without any of its keys."""
+    """Return the verdict that each entry of a book gets if none of the book's keys is found."""
     stage: Stage = "activate"
     origins = [entry.origin for entry in book.entries]
     return list(map(Verdict, repeat(stage), origins, repeat(False), _unmatched_reasons(book)))
 
 
 def _group_unmatched(book: ActiveBook) -> tuple[Unmatched, ...]:
-    """Group the entries of a book by their reason in a conversation without any of its keys."""
+    """Group the entries of a book by the reason that they get if none of its keys is found."""
     by_reason: dict[str, list[str]] = {}
     for entry, reason in zip(book.entries, _unmatched_reasons(book), strict=True):
         by_reason.setdefault(reason, []).append(entry.uid)
@@ -191,7 +197,7 @@ def _group_unmatched(book: ActiveBook) -> tuple[Unmatched, ...]:
 
 
 def _unmatched_reasons(book: ActiveBook) -> list[str]:
-    """Judge the entries of a book against an empty conversation; return the reasons."""
+    """Judge the entries of a book in an empty conversation and return their reasons."""
     view = PassView(
         window=Window(_NOTHING, book.key_index, of=("unmatched",), include_names=False),
         judged={},
@@ -205,7 +211,8 @@ def _unmatched_reasons(book: ActiveBook) -> list[str]:
         facts={},
         replies=0,
     )
-    alike = book.key_index.alike  # one of them is judged for all
+    # All entries in `alike` get the same reason, so this judges only one of them.
+    alike = book.key_index.alike
     reason = str(book.judge(next(iter(alike)), view).reason) if alike else ""
     reasons = [reason] * len(book.entries)
     for index in {*range(len(reasons))} - alike:

@@ -1,8 +1,8 @@
-"""The books of one activation run, in the order in which they are read, and what stays of them.
+"""The books of one activation run in reading order, and their caches across runs.
 
-An `ActiveBook` lives for one run. Values that stay right longer have their own place. The texts and
-labels of a book stay with the book, for all NPCs. Candidates and matches stay with the hits of the
-book in one conversation.
+An `ActiveBook` exists for one run. Values that stay valid longer are cached elsewhere. The texts
+and labels of a book are cached in the book, for all NPCs. Candidates and matches are cached with
+the hits of the book in one conversation.
 """
 
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
@@ -43,31 +43,33 @@ from evennia_ai.engine.prompt.templates.template import Template
 from evennia_ai.engine.prompt.templates.work import COUNTED_A_UNIT, Meter, OutOfWorkError
 from evennia_ai.engine.prompt.tokens import TokenCounter
 
-# Far more than any book has: with it entries of several books get different numbers.
+# More than the entries of any book. Rank of the book times this, plus the index of the entry, gives
+# each entry a number that no entry of another book has.
 _MOST_ENTRIES: Final = 10**9
 _LEVELS: Final = Slot[tuple[int, ...]]("delay levels")
 
 
 class _EntryText(NamedTuple):
-    """The text of an entry with its macros filled in, and its costs."""
+    """The text of an entry with expanded macros, its tokens, and the work of expanding it."""
 
     made_with: object
-    """What the macros and the counter read."""
+    """The values and the counter that the text was made with; if they change, it is outdated."""
     text: str
     tokens: int
     work: int
 
 
-# By the index of an entry.
+# The expanded texts of a book's entries, by the index of the entry.
 _TEXTS: Final = Slot[dict[int, _EntryText]]("texts")
 
 
 class ActiveBook:
     """One book in one run.
 
-    `rank` is its place among the books; `sort_key` sorts its entries against those of other books.
-    `marked` are the indexes of the entries that the next pass judges. `judgements` and `rulings`
-    have the last result for each of them; a ruling on an entry in `final` never changes.
+    `rank` is the position of the book among all books. `sort_key` sorts its entries against those
+    of other books. `marked` has the indexes of the entries that the next pass judges. `judgements`
+    and `rulings` have the last result for each judged entry. A ruling on an entry in `final` never
+    changes.
     """
 
     def __init__(
@@ -118,11 +120,11 @@ class ActiveBook:
         self._candidates = self.window.memo.setdefault(CANDIDATES, {})
         self._matches: KeyMatches | None = None
         self._paid: dict[int, int] = {}
-        """The work of entry texts by index; a run pays for each once."""
+        """The work already charged in this run for the text of each entry, by index."""
 
     @property
     def delay_levels(self) -> tuple[int, ...]:
-        """The delay levels of its entries, in order."""
+        """The delay levels of the book's entries, in ascending order."""
         known = self.lorebook.memo.get(_LEVELS)
         if known is None:
             found = {entry.recursion.delay_level for entry in self.entries} - {0}
@@ -130,39 +132,39 @@ class ActiveBook:
         return known
 
     def mark(self, indexes: Iterable[int]) -> None:
-        """Have the next pass judge these entries."""
+        """Mark these entries, so that the next pass judges them."""
         self.marked.update(indexes)
 
     def mark_owners(self, keys: Iterable[int]) -> None:
-        """Have the next pass judge the entries that these keys may activate."""
+        """Mark the entries that these keys may activate, so that the next pass judges them."""
         owners = self.key_index.owners
         for key in keys:
             self.marked.update(owners.get(key, ()))
 
     def mark_identities(self, identities: Iterable[str]) -> None:
-        """Have the next pass judge those of these entries that are in this book."""
+        """Mark the entries of this book that have one of these identities."""
         for identity in identities:
             index = index_of(self.lorebook, identity)
             if index is not None:
                 self.marked.add(index)
 
     def judge(self, index: int, view: PassView) -> Judgement:
-        """Judge the entry of this index by its conditions and keys."""
+        """Judge the entry with this index by its conditions and keys."""
         keys = self.key_index.entry_keys[index]
         return judge(self.entries[index], keys, view, identity=self.identities[index])
 
     def report(self, index: int, judgement: Judgement) -> None:
-        """Set the judgement on an entry that is no candidate."""
+        """Set the judgement on an entry that did not become a candidate, and drop its ruling."""
         self.judgements[index] = judgement
         self.rulings.pop(index, None)
 
-    # The texts of candidates
+    # Making candidates and expanding their texts
 
     def candidate(self, index: int, judgement: Judgement) -> Candidate | None:
-        """Return the entry with its text; None if its text is empty and the rules need one.
+        """Return the entry as a candidate; None if its text is empty and the rules forbid that.
 
         Raises:
-            OutOfWorkError: Its macros need more work than is left.
+            OutOfWorkError: The macros of the entry need more work than is left.
         """
         sticky, counter = judgement.sticky, self._counter
         known = self._candidates.get(index)
@@ -201,7 +203,7 @@ class ActiveBook:
             work=work,
             counter=counter,
             lacking=() if book.grants == ALL_GRANTS else missing(entry, book.grants),
-            is_lasting=not entry.timing.cooldown,  # with one, `rests` may change
+            is_lasting=not entry.timing.cooldown,  # a running cooldown changes `rests`
             is_constant_text=not (entry.template.names or entry.template.rolls),
             is_steady=entry.chance >= 100 and not entry.grouping.names,
             is_remembered=is_remembered(entry),
@@ -209,10 +211,11 @@ class ActiveBook:
         return made
 
     def _text(self, index: int) -> tuple[str, int, int]:
-        """Return an entry's text, its tokens and the work that it takes.
+        """Return an entry's expanded text, its tokens, and the work of expanding it.
 
-        The book keeps the text while its macros read equal values. A run pays for a kept text as
-        for a new one, so that the same turn leaves out the same texts in every process.
+        The text is cached in the book for as long as its macros read equal values. A run charges
+        the same work for a cached text as for a new one. So the same turn leaves out the same texts
+        in every process, whatever is cached there.
         """
         template, meter, counter = self.entries[index].template, self._meter, self._counter
         made_with: object = counter
@@ -226,7 +229,7 @@ class ActiveBook:
             try:
                 text = self._fill_in(template)
             except OutOfWorkError:
-                meter.left = left if meter.left == left else 0  # as `Meter.pay_whole` does
+                meter.left = left if meter.left == left else 0  # as in `Meter.pay_whole`
                 raise
             known = _EntryText(made_with, text, counter.count(text), left - meter.left)
             texts[index] = known
@@ -243,15 +246,15 @@ class ActiveBook:
             text = template.render(self._values, self._dice, meter=self._meter)
         except OutOfWorkError:
             raise
-        except TemplateError:  # a text that grows too long stays as it is written
+        except TemplateError:  # the expanded text would be too long, so use it as written
             text = template.source
         self._meter.pay(len(text) // COUNTED_A_UNIT)
         return text
 
-    # Matches of earlier turns
+    # Reusing the matches of earlier turns
 
     def use_matches(self, made_for: object) -> None:
-        """Start from the matches of the turn before, if they were made for the same inputs."""
+        """Reuse the matches of the previous turn if they were made for the same inputs."""
         known = self.window.memo.get(_MATCHES)
         if (
             known is None
@@ -262,22 +265,23 @@ class ActiveBook:
         self._matches = known
 
     def drop_matches(self) -> None:
-        """Judge each entry of which a key is found, from now on."""
+        """Stop using matches in this run: mark all entries that have a found key."""
         self._matches = None
         self.mark_owners(self.window.found_keys())
         self.mark_owners(self.window.fed)
 
     def forget_matches(self) -> None:
-        """Make the next run start without matches of earlier turns."""
+        """Delete the cached matches, so that the next run starts without them."""
         self.window.memo.pop(_MATCHES, None)
 
     def update_matches(
         self, number: int, view: PassView, *, most_judged: int
     ) -> "PassMatches | None":
-        """Return the matches of the pass of this number; judge only entries whose keys moved.
+        """Update and return the matches of a pass, judging only entries whose keys moved.
 
-        Other entries with keys there are marked. None if the matches are not usable: then entries
-        with keys in texts of other entries have to be marked, too.
+        Entries that have a found key but depend on more than keys are marked. Returns None if the
+        matches cannot be used. Then the caller must also mark the entries whose keys are in texts
+        of other entries.
         """
         if self._matches is None:
             return None
@@ -292,7 +296,7 @@ class ActiveBook:
             matches.stale.update(owners.get(key, ()))
         while matches.stale:
             self._update_match(matches.stale.pop(), number, view)
-        if kept := matches.works:  # texts of earlier turns cost what new ones do
+        if kept := matches.works:  # charge cached texts like new ones
             unpaid = kept.keys() - self._paid.keys() if self._paid else kept
             self._meter.pay(sum(map(kept.__getitem__, unpaid)))
             self._paid.update(kept)
@@ -306,7 +310,10 @@ class ActiveBook:
         return matches
 
     def _update_match(self, index: int, number: int, view: PassView) -> None:
-        """Judge an entry of which a key moved; where it came or left, later passes do so, too."""
+        """Judge an entry again because one of its keys moved.
+
+        If the entry joins or leaves the matches of this pass, later passes must judge it again.
+        """
         assert self._matches is not None
         passes = self._matches.passes
         matches = passes[number - 1]
@@ -331,7 +338,7 @@ class ActiveBook:
     def _is_matched(
         self, keys: Collection[int], index: int, earlier: Sequence["PassMatches"]
     ) -> bool:
-        """True if a key activates an entry in a pass, and none did in the passes before."""
+        """True if one of the keys is found in this pass and no earlier pass matched the entry."""
         if not earlier:
             return self.window.has_any(keys)
         if self.window.fed.keys().isdisjoint(keys):
@@ -340,10 +347,11 @@ class ActiveBook:
 
 
 class PassMatches:
-    """The candidates of one pass that only their keys activate, kept from turn to turn.
+    """The candidates of one pass that depend only on their keys, cached from turn to turn.
 
-    An entry is in the first pass that activates it. `others` have a key there, too, but depend on
-    more than keys. `stale` entries are judged again. All sets and mappings are by index.
+    An entry belongs to the first pass that activates it. `others` are entries that have a key in
+    this pass, too, but depend on more than keys. `stale` are entries that must be judged again. All
+    sets and mappings use the index of the entry.
     """
 
     __slots__ = ("_has_newcomers", "candidates", "judgements", "others", "seen", "stale", "works")
@@ -354,13 +362,15 @@ class PassMatches:
         self.others: set[int] = set()
         self.stale: set[int] = set()
         self.works: dict[int, int] = {}
-        """The work of the candidates that have macros."""
+        """The work of expanding the text, for each candidate that has macros."""
         self._has_newcomers = False
         self.seen: Mapping[int, FoundKey] | None = None
-        """Keys found outside the history's messages in the turn before; None in the first turn."""
+        """The keys that the previous turn found outside the messages of the history.
+
+        None in the first turn."""
 
     def moved_keys(self, window: Window) -> set[int]:
-        """Return the keys whose place in the conversation changed since the turn before."""
+        """Return the keys whose place in the conversation changed since the previous turn."""
         newest, changed = window.newest, window.hits.changed
         moved = window.found_keys() if self.seen is None else {*changed, *newest, *self.seen}
         changed.clear()
@@ -368,13 +378,13 @@ class PassMatches:
         return moved
 
     def moved_keys_in_fed(self, window: Window) -> set[int]:
-        """Return the keys whose place in texts of entries changed since the turn before."""
+        """Return the keys whose place in texts of entries changed since the previous turn."""
         before, fed = self.seen or {}, window.fed
         self.seen = fed
         return set() if before is fed else {number for number, _ in before.items() ^ fed.items()}
 
     def put(self, index: int, judgement: Judgement, candidate: Candidate | None) -> None:
-        """Keep a judged entry: as a candidate, or among the others if it is none or has no text."""
+        """Store a judged entry: as a candidate with its text, or else among `others`."""
         if judgement.is_candidate and candidate is not None:
             self._has_newcomers |= index not in self.candidates
             self.judgements[index] = judgement
@@ -389,14 +399,17 @@ class PassMatches:
             self.others.add(index)
 
     def sort_newcomers(self) -> None:
-        """Sort the candidates into processing order; Python sorts nearly sorted ones fast."""
+        """Sort the candidates into processing order if new ones were added.
+
+        The list is nearly sorted already, which Python sorts fast.
+        """
         if self._has_newcomers:
             ordered = sorted(self.candidates.values(), key=PLACE)
             self.candidates = {one.entry.index: one for one in ordered}
             self._has_newcomers = False
 
     def remove(self, index: int) -> None:
-        """Remove an entry of which no key is found any more."""
+        """Remove an entry whose keys are no longer found."""
         self.judgements.pop(index, None)
         self.candidates.pop(index, None)
         self.works.pop(index, None)
@@ -404,9 +417,10 @@ class PassMatches:
 
 
 class KeyMatches:
-    """The matches of a book in one conversation, pass by pass, and the inputs they hold for.
+    """The cached matches of a book in one conversation, pass by pass.
 
-    They save the next turn from judging a thousand entries of which no key moved.
+    With them the next turn does not judge entries again whose keys have not moved. `made_for` are
+    the inputs for which the matches are valid.
     """
 
     __slots__ = ("made_for", "passes", "values")
@@ -415,16 +429,17 @@ class KeyMatches:
         self.made_for = made_for
         self.passes: list[PassMatches] = []
         self.values: dict[str, str | None] = {}
-        """The values that texts of the candidates were made with."""
+        """The values that were filled into the texts of the candidates."""
 
 
 _MATCHES: Final = Slot[KeyMatches]("key matches")
-# Runs of more passes are rare.
+# Matches are kept for this many passes at most. Runs with more passes are rare, so later passes
+# judge their entries without a cache.
 _MOST_PASSES_KEPT: Final = 8
 
 
 def is_decided_by_keys(entry: LoreEntry, keys: EntryKeys) -> bool:
-    """True if an entry depends only on keys in what all entries of its book see."""
+    """True if an entry depends only on its keys, in the texts that its whole book searches."""
     return (
         keys.keys_decide
         and not keys.patterns
@@ -437,9 +452,9 @@ def is_decided_by_keys(entry: LoreEntry, keys: EntryKeys) -> bool:
 
 
 def order_books(books: Iterable[Lorebook], rules: ActivationRules) -> list[Lorebook]:
-    """Sort books as they are read: those of the chat first, then as the strategy says.
+    """Sort books into reading order: books of the chat first, then in the order of the strategy.
 
-    Equal ones are sorted by their attachment, then stay in their order.
+    Books of equal rank are sorted by their attachment. After that they keep their given order.
     """
     return sorted(books, key=lambda book: _sort_key(book, rules))
 
@@ -455,7 +470,10 @@ def active_books_of(
     timers: Timers,
     meter: Meter,
 ) -> tuple[ActiveBook, ...]:
-    """Make ordered books ready for one run; books with patterns share the turn's search steps."""
+    """Prepare ordered books for one run.
+
+    Books with regular expressions divide the search steps of the turn among themselves.
+    """
     indexes = [book_index_of(book, rules=rules, values=values, dice=dice) for book in ordered]
     with_patterns = sum(index.has_patterns for index in indexes)
     return tuple(
@@ -478,7 +496,7 @@ def active_books_of(
 
 
 def entry_finder(books: Sequence[Lorebook]) -> Callable[[str], LoreEntry | None]:
-    """Return a function that finds the entry of an identity in the books, None without one."""
+    """Return a function that finds the entry with an identity, or None, in these books."""
 
     def find(identity: str) -> LoreEntry | None:
         for book in books:
@@ -491,13 +509,14 @@ def entry_finder(books: Sequence[Lorebook]) -> Callable[[str], LoreEntry | None]
 
 
 def _sort_key(book: Lorebook, rules: ActivationRules) -> tuple[int, int]:
-    """Return the parts of a book's rank that come before and after the order of its entries."""
+    """Return two sort values of a book: before and after the order of an entry in its sort key."""
     rank = ATTACH_RANK[book.attach]
     narrow_first = PRESET_FLAGS[rules.rules].ties_narrow_first
     return _STRATEGY_RANKS[rules.strategy](rank), rank if narrow_first else -rank
 
 
-# Chat books (rank 0) come first in every strategy.
+# For each strategy, the sort value of a book's attachment rank. Books of the chat (rank 0) come
+# first in every strategy.
 _STRATEGY_RANKS: Mapping[str, Callable[[int], int]] = {
     "evenly": lambda rank: min(rank, 1),
     "character_first": lambda rank: rank,

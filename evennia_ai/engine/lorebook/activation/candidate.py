@@ -1,4 +1,4 @@
-"""The values of a run: judgements and rulings on entries, candidates, and active entries."""
+"""The values of an activation run: judgements and rulings, candidates, and active entries."""
 
 from dataclasses import dataclass, field
 from operator import attrgetter
@@ -18,49 +18,50 @@ from evennia_ai.engine.prompt.tokens import TokenCounter
 
 @typed_frozen_row
 class ActiveEntry:
-    """An active entry as the prompt needs it; the same object while nothing about it changes."""
+    """An active entry with what the prompt needs. Later turns reuse the object if it is equal."""
 
     origin: str
     label: str
-    """`book#uid`."""
+    """The name of the entry in verdicts, `book#uid`."""
     book: str
     uid: str
     name: str
     text: str
-    """Its content without decorators, with its macros filled in."""
+    """The content of the entry without decorators and with expanded macros."""
     tokens: int
     position: Position
     depth: int | None
-    """As in `LoreEntry`. At a mention it is the depth of that message."""
+    """The depth of the entry, as in `LoreEntry`. With the position "at_mention", it is the depth of
+    the message that the entry is next to."""
     from_oldest: bool
     outlet: str
     anchor: Anchor | None
     role: Role
     order: float
-    """The order that its author gave it."""
+    """The order that the author gave the entry."""
     stands: tuple[float, str]
-    """Its sort key among the texts of one place: order, then a text."""
+    """The sort key of the entry among texts at the same place: an order, then a text."""
     priority: float
     constant: bool
     revision: int
     unsettled: Dependence | None = None
-    """Why its text depends on what is said, if it does."""
+    """Why the text of the entry depends on what is said; None if it does not."""
     identity: str = ""
-    """Its name in timers, in other turns, too."""
+    """The name of the entry in timers, equal in all turns."""
     frozen: bool = False
-    """True if its book is frozen."""
+    """True if the book of the entry has the mode "frozen"."""
     keeps_role: bool = False
-    """True if it never joins a message of another role."""
+    """True if the entry must not be merged into a message of another role."""
     beside: Beside | None = None
-    """The message that it is next to, at a mention."""
+    """The message that the entry is next to, with the position "at_mention"."""
     memo: Memo = field(default_factory=Memo, init=False, repr=False, compare=False)
 
 
 @dataclass(slots=True)
 class Judgement:
-    """The decision if an entry is a candidate, with its reason.
+    """The decision whether an entry is a candidate, with the reason.
 
-    `found` is the key that activates it.
+    `found` is the key that activates the entry, None if no key does.
     """
 
     is_candidate: bool
@@ -71,28 +72,28 @@ class Judgement:
 
     @property
     def cause(self) -> str:
-        """The reason in words, rendered once."""
+        """The reason as text, rendered on the first use."""
         if not self._cause:
             self._cause = str(self.reason)
         return self._cause
 
 
-# By the text of a key, the last judgement on the entries that it activates.
+# The last judgement on the entries that a key activates, by the text of the key.
 JUDGED: Final = Slot[dict[str, Judgement]]("judged")
 
 
-# The tokens left in the budget before and after an entry was admitted. A plain tuple, fast to make,
-# because a new entry changes the charges of all entries after it.
+# The tokens left in the budget before and after an entry was admitted. A new entry changes the
+# charges of all entries after it, so this is a plain tuple, which is fast to create.
 Charge = tuple[int, int]
 
 
 @dataclass(slots=True, eq=False)
 class Ruling:
-    """The decision on a judged entry.
+    """The decision whether a judged entry becomes active.
 
-    `details` are reasons next to its cause, about the entry and the run, never about messages.
-    `charge` is its cost in the budget if it was admitted. An entry that was no candidate has
-    neither.
+    `details` are further reasons for the verdict, about the entry and the run but never about
+    messages. `charge` has the tokens left in the budget before and after the entry was admitted. An
+    entry that was no candidate has neither.
     """
 
     kept: bool
@@ -101,7 +102,7 @@ class Ruling:
     charge: Charge | None = None
 
     def render(self, cause: str) -> str:
-        """Render the cause of an entry, the details and the charge, separated by semicolons."""
+        """Render the reason of a verdict: cause, details and charge, separated by semicolons."""
         words = "; ".join([cause, *map(str, self.details)]) if self.details else cause
         if self.charge is None:
             return words
@@ -114,53 +115,53 @@ NO_CANDIDATE: Final = Ruling(False)
 
 @dataclass(slots=True, eq=False, kw_only=True)
 class Candidate:
-    """An entry that its conditions and keys let through, with its text.
+    """An entry whose conditions and keys are met, with its text.
 
-    It is the same object in later turns while only its text could change and does not. The cause
-    is in its judgement.
+    Later turns reuse the object if its text is unchanged and nothing else about it can change. The
+    cause is in the judgement on the entry.
     """
 
     number: int
-    """Its number among the entries of all books."""
+    """The number of the entry among the entries of all books."""
     place: tuple[float, ...]
-    """Its sort key in the processing order."""
+    """The sort key of the candidate in the processing order."""
     tier: int
     yields: float
-    """The budget is offered to the lowest tier first, and in it to the lowest `yields`."""
+    """The rank in the budget: low tiers are offered room first, and in a tier low `yields`."""
     rank: int
-    """The place of its book among the books."""
+    """The position of the candidate's book among all books."""
     book: Lorebook
     entry: LoreEntry
     label: str
-    """`book#uid`."""
+    """The name of the entry in verdicts, `book#uid`."""
     identity: str
-    """Its name in timers, in other turns, too."""
+    """The name of the entry in timers, equal in all turns."""
     sticky: bool
-    """True if it stays active because of an earlier turn."""
+    """True if the entry stays active because an earlier turn activated it."""
     rests: bool
-    """True if its cooldown runs."""
+    """True if the cooldown of the entry is running."""
     text: str
     searched: str
-    """The text that recursion searches: its own, and its hidden keys."""
+    """The text that recursion searches for keys: the entry's own text and its hidden keys."""
     tokens: int
     work: int
-    """The work of filling in its macros, 0 without any."""
+    """The work of expanding the macros in the text, 0 if it has none."""
     counter: TokenCounter
     lacking: tuple[Grant, ...]
-    """The grants that its book lacks for its place and role."""
+    """The grants that the book lacks for the place and role of the entry."""
     is_lasting: bool
-    """True if only its text can change from turn to turn."""
+    """True if nothing but the text of the candidate can change from turn to turn."""
     is_constant_text: bool
-    """True if its text has no macros that read values or roll."""
+    """True if the text has no macros that read values or roll dice."""
     is_steady: bool
-    """True if neither chance nor a group decides about it."""
+    """True if neither a chance nor an inclusion group decides about the entry."""
     is_remembered: bool
-    """True if it matters to later turns that it was active."""
+    """True if later turns must know that the entry was active."""
     active: ActiveEntry | None = None
-    """The entry with its place in the last prompt."""
+    """The active entry with its place in the last prompt; None before the first."""
 
     def is_for(self, book: Lorebook, *, rank: int, counter: TokenCounter, sticky: bool) -> bool:
-        """True if a new candidate for the same entry could differ only in its text."""
+        """True if a new candidate for the same entry would equal this one, except for its text."""
         return (
             self.is_lasting
             and self.book is book
@@ -171,5 +172,5 @@ class Candidate:
 
 
 PLACE: Final = attrgetter("place")
-# By the index of an entry, its last candidate.
+# The last candidate made for an entry, by the index of the entry.
 CANDIDATES: Final = Slot[dict[int, Candidate]]("candidates")

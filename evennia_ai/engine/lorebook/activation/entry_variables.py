@@ -1,7 +1,7 @@
-"""Variables and outlets that entries of lore give to the components of the prompt.
+"""Variables and outlets: values that lore entries provide to the components of the prompt.
 
-Activation is over before any component is expanded, and texts of entries activate other entries.
-So an entry reads only the variables that it sets itself.
+Activation must know the texts of entries, because texts of entries activate other entries. It is
+finished before any component is expanded. So an entry can only read variables that it sets itself.
 """
 
 from collections.abc import Iterable, Mapping, Sequence
@@ -28,7 +28,8 @@ from evennia_ai.engine.prompt.templates.variables import NOTHING_SET, Variable, 
 
 _SAID_SOURCES: Final = Slot[SpeechSources]("said sources")
 _SETTING: Final = Slot[Mapping[str, Template]]("entries that set variables")
-# A book without these grants may not place its texts everywhere, so not every text may read them.
+# A variable can carry an entry's text to any place and role of the prompt. So variables set by a
+# book without both of these grants are marked as contained, and only some texts may read them.
 _VOUCHED: Final[frozenset[Grant]] = frozenset({"roles", "positions"})
 
 
@@ -45,7 +46,7 @@ def variables_of(
     values: Mapping[str, str],
     dice: Dice,
 ) -> MacroState:
-    """Return `before` with the variables that active entries of the books set."""
+    """Return `before` plus the variables that the active entries of the books set."""
     setters = {
         (book.label, uid): _Setter(template, not book.grants >= _VOUCHED)
         for book in books
@@ -59,7 +60,7 @@ def variables_of(
         if setter is not None:
             meter = store.now.meter(contained=setter.contained)
             variables, changed = Variables(meter=meter), NOTHING_SET
-            # A text that cannot be rendered stays as it is written, and sets nothing.
+            # A text that cannot be rendered is used as written, so it sets no variables.
             with suppress(TemplateError):
                 setter.template.render(values, dice, meter=meter, variables=variables)
                 changed = variables.changed
@@ -68,7 +69,7 @@ def variables_of(
 
 
 def speech_sources(books: Iterable[Lorebook]) -> SpeechSources:
-    """Return the outlets and variables whose values depend on what is said."""
+    """Return the outlets and variables of the books whose values depend on what is said."""
     found = NO_SOURCES
     for book in books:
         known = book.memo.get(_SAID_SOURCES)
@@ -82,8 +83,8 @@ def speech_sources(books: Iterable[Lorebook]) -> SpeechSources:
 def unsettled_entry(entry: LoreEntry) -> Dependence | None:
     """Return why the text of an active entry depends on what is said; None if it does not.
 
-    An entry with keys is active because somebody said them. A constant one in a group may lose to
-    an entry with keys.
+    An entry with keys is active because someone said one of them. A constant entry depends on what
+    is said if it is in a group, because it may lose to an entry with keys.
     """
     named = template_dependence(entry.template)
     if named is not None:
@@ -122,7 +123,7 @@ def _worse(known: Dependence | None, why: Dependence) -> Dependence:
 
 
 def _setters_of(book: Lorebook) -> Mapping[str, Template]:
-    """Return the texts of a book that set variables, by the uid of their entry."""
+    """Return the entry texts of a book that set variables, by the uid of the entry."""
     known = book.memo.get(_SETTING)
     if known is None:
         known = {

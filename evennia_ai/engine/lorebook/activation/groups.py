@@ -1,15 +1,15 @@
-"""Inclusion groups: of the candidates of one pass, one member of each group goes on.
+"""Inclusion groups: among the candidates of one pass, at most one member of each group wins.
 
-The rules of a group, the first that applies:
+These rules decide a group, in this order:
 
-1. Sticky members stay, all others lose.
+1. If there are sticky members, they stay and all others lose.
 2. If an entry of the group became active in an earlier pass, all members lose.
-3. Where members are scored, those with fewer keys found than the best lose.
-4. Among several members left, the preferred one with the highest order wins.
-5. Without a preferred one, one is drawn by weight.
+3. A scored member with fewer found keys than the best member loses.
+4. If several members are left, the preferred member with the highest order wins.
+5. If no member is preferred, one is drawn at random by weight.
 
-An entry of several groups must win, or be the only member, in each. An entry that lost in one group
-does not compete in the next ones.
+An entry in several groups must win, or be the only member, in each of them. An entry that lost in
+one group does not compete in the next groups.
 """
 
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
@@ -21,13 +21,14 @@ from evennia_ai.engine.lorebook.book import as_javascript_walks
 from evennia_ai.engine.lorebook.rules import ActivationRules
 
 _MOST_NAMED: Final = 6
-# JavaScript walks number-like names first, in order; longer numbers are not number-like to it.
+# JavaScript iterates over keys of an object that are whole numbers before all others. Numbers from
+# this bound on are treated as ordinary names.
 _NO_INDEX: Final = 10**10
 
 
 @dataclass(frozen=True, slots=True)
 class ContestOutcome:
-    """The result of a contest: by `id`, why each loser lost and how each winner won."""
+    """Why each loser lost and how each winner won. Both are by the `id` of the candidate."""
 
     lost: dict[int, str]
     won: dict[int, str]
@@ -41,12 +42,12 @@ def contest(
     roll: Callable[[str], float],
     score: Callable[[Candidate], int],
 ) -> ContestOutcome:
-    """Let all groups choose among the candidates of a pass.
+    """Choose among the candidates of a pass, group by group.
 
     Args:
         candidates: The candidates in processing order.
         rules: The rules of activation.
-        active: The entries of earlier passes.
+        active: The entries that became active in earlier passes.
         roll: Returns the roll of a group, from 0 up to 1.
         score: Counts the found keys of a candidate.
     """
@@ -54,7 +55,8 @@ def contest(
     served = _served_groups(active, rules)
     for name, members in _groups(candidates).items():
         competing = members
-        if not rules.flags.losers_compete:  # SillyTavern lets a loser win in another group
+        # In SillyTavern a loser still competes in other groups. Our preset takes it out.
+        if not rules.flags.losers_compete:
             competing = [one for one in members if id(one) not in outcome.lost]
         _contest_group(name, competing, outcome, rules=rules, served=served, roll=roll, score=score)
     return outcome
@@ -89,7 +91,7 @@ def _contest_group(
 
 
 def _groups(candidates: Iterable[Candidate]) -> dict[str, list[Candidate]]:
-    """Return the members of each group; the groups in the order of a JavaScript object."""
+    """Return the members of each group by its name, in JavaScript's order of object keys."""
     groups: dict[str, list[Candidate]] = {}
     for one in candidates:
         for name in dict.fromkeys(one.entry.grouping.names):
@@ -98,9 +100,9 @@ def _groups(candidates: Iterable[Candidate]) -> dict[str, list[Candidate]]:
 
 
 def _served_groups(active: Iterable[Candidate], rules: ActivationRules) -> dict[str, str]:
-    """Return the groups with an active entry, each with the label of the first one.
+    """Return the groups that already have an active entry, each with the label of that entry.
 
-    SillyTavern compares the whole text of the field with a group's name.
+    SillyTavern compares the whole group field of the active entry with the name of the group.
     """
     whole = rules.flags.served_by_whole_text
     served: dict[str, str] = {}
@@ -118,7 +120,7 @@ def _drop_by_score(
     rules: ActivationRules,
     score: Callable[[Candidate], int],
 ) -> list[Candidate]:
-    """Return the members without those that are scored and have fewer found keys than the best."""
+    """Drop the scored members with fewer found keys than the best; return the other members."""
     if not (rules.group_scoring or any(one.entry.grouping.scored for one in members)):
         return members
     scores = {id(one): score(one) for one in members}
@@ -136,7 +138,10 @@ def _drop_by_score(
 
 
 def _draw_winner(members: list[Candidate], roll: float) -> tuple[Candidate, str]:
-    """Return the winner and how it won: preferred with the highest order, else by weight."""
+    """Return the winner of a group and how it won.
+
+    A preferred member with the highest order wins. Without one, `roll` draws by weight.
+    """
     preferred = [one for one in members if one.entry.grouping.preferred]
     if preferred:
         return max(preferred, key=lambda one: one.entry.order), "preferred"
@@ -154,7 +159,7 @@ def _draw_winner(members: list[Candidate], roll: float) -> tuple[Candidate, str]
 def _drop(
     members: Iterable[Candidate], outcome: ContestOutcome, stay: Collection[Candidate], why: str
 ) -> None:
-    """Make all members lose but those that stay; a first reason is kept."""
+    """Record that all members except `stay` lost. A reason recorded earlier is kept."""
     staying = set(map(id, stay))
     for one in members:
         if id(one) not in staying:

@@ -1,8 +1,8 @@
 """The judgement of one entry in one pass: may it be active, and why.
 
-`judge` asks the conditions in one fixed order. All of them must hold, for constant entries too
-(Card V3, "Decorators"). Four things count in any case, each before the next: `enabled: false`,
-`@@activate`, `@@dont_activate`, and `@@keep_activate_after_match` once an entry was active.
+`judge` tests the conditions in one fixed order. All of them must hold, also for constant entries
+(Card V3, "Decorators"). Four settings decide before all conditions, in this order: `enabled:
+false`, `@@activate`, `@@dont_activate`, and `@@keep_activate_after_match` once an entry was active.
 """
 
 from collections.abc import Iterable
@@ -38,11 +38,11 @@ PassKind = Literal["first", "recursion", "widened"]
 
 @typed_frozen
 class PassView:
-    """The inputs that decide about the entries of one book in one pass."""
+    """The inputs for judging the entries of one book in one pass."""
 
     window: Window
     judged: dict[str, Judgement]
-    """The last judgement that each key led to; all entries with the key share it."""
+    """The last judgement for each key. All entries that the key activates share the object."""
     kind: PassKind
     level: int
     """The delay level that recursion has reached."""
@@ -56,7 +56,7 @@ class PassView:
     timers: Timers
     facts: Facts
     replies: int
-    """How often the character has spoken."""
+    """The number of replies that the character has given so far."""
 
 
 _FORCED: Final = Judgement(True, plain("@@activate"))
@@ -67,12 +67,12 @@ _BLIND: Final = Judgement(False, plain("scan depth is 0: nothing is scanned"))
 
 
 def judge(entry: LoreEntry, keys: EntryKeys, view: PassView, *, identity: str) -> Judgement:
-    """Decide if an entry may be active in this pass, and why.
+    """Decide whether an entry may become active in this pass, and why.
 
     `identity` is the name by which timers remember the entry.
     """
     if keys.keys_decide and not view.timers.sticky:
-        return _judge_keys(entry, keys, view)  # most entries: nothing else can apply
+        return _judge_keys(entry, keys, view)  # a shortcut for most entries, which have only keys
     unconditional = _judge_unconditionally(entry, view, identity)
     if unconditional is not None:
         return unconditional
@@ -91,7 +91,7 @@ def judge(entry: LoreEntry, keys: EntryKeys, view: PassView, *, identity: str) -
 
 
 def _judge_unconditionally(entry: LoreEntry, view: PassView, identity: str) -> Judgement | None:
-    """Return the judgement that counts in any case; None if there is none."""
+    """Return the judgement that a setting such as `@@activate` forces; None if no setting does."""
     if not entry.enabled:
         return Judgement(False, plain("disabled"))
     if entry.refused:
@@ -105,13 +105,13 @@ def _judge_unconditionally(entry: LoreEntry, view: PassView, identity: str) -> J
     return _KEPT if stays and in_any_case and view.timers.matched(identity) else None
 
 
-# What activates an entry
+# What activates an entry: constants, earlier turns and keys
 
 
 def _judge_activation(
     entry: LoreEntry, keys: EntryKeys, view: PassView, identity: str
 ) -> Judgement:
-    """Decide if an entry is activated: by itself, because it was active before, or by its keys."""
+    """Decide whether an entry is activated: as a constant, by an earlier turn, or by its keys."""
     if entry.constant:
         return _CONSTANT
     if entry.gates.forced:
@@ -124,11 +124,11 @@ def _judge_activation(
 
 
 def _judge_keys(entry: LoreEntry, keys: EntryKeys, view: PassView) -> Judgement:
-    """Decide if one of its keys, and the logic of its secondary keys, activate an entry."""
+    """Decide whether the primary keys and the logic of the secondary keys activate an entry."""
     depth = _scan_depth(entry, view)
     if depth > 0 or not view.rules.flags.depth_0_is_blind:
         first = view.window.find_first(keys.primary, entry, max(depth, 0), sees_fed=view.sees_fed)
-    else:  # blind to sources and texts, too; only a key that is always there counts
+    else:  # with scan depth 0 the entry sees no text, so only a key that always matches counts
         first = (keys.primary.index(ALWAYS), ANYWHERE) if ALWAYS in keys.primary else None
     if first is None:
         unheard = view.window.find_in_movement(keys.primary, entry, depth)
@@ -164,25 +164,25 @@ def _judge_keys(entry: LoreEntry, keys: EntryKeys, view: PassView) -> Judgement:
 
 
 def _scan_depth(entry: LoreEntry, view: PassView) -> int:
-    """Return how many messages an entry sees."""
+    """Return the scan depth of an entry: how many of the newest messages it sees."""
     return view.depth if entry.scan_depth is None else entry.scan_depth
 
 
 def _find_key(entry: LoreEntry, number: int, view: PassView) -> FoundKey | None:
-    """Find the key of this number in what an entry sees."""
+    """Find the key with this number in the texts that an entry sees."""
     depth = _scan_depth(entry, view)
     if depth <= 0 and number != ALWAYS and view.rules.flags.depth_0_is_blind:
         return None
     return view.window.find_key(number, entry, depth, sees_fed=view.sees_fed)
 
 
-# The conditions of an activated entry
+# Further conditions that an activated entry must meet
 
 
 def _unmet_condition(
     entry: LoreEntry, view: PassView, identity: str, *, is_sticky: bool
 ) -> EntryReason | None:
-    """Return the first condition other than keys that is not met; None if all are."""
+    """Return the first condition other than keys that is not met; None if all are met."""
     if entry.conditions and (problem := unmet(entry.conditions, view.facts)):
         return plain(problem)
     if entry.gates is not NO_GATES and (closed := _closed_gate(entry, view, identity)):
@@ -193,7 +193,7 @@ def _unmet_condition(
 
 
 def _closed_gate(entry: LoreEntry, view: PassView, identity: str) -> EntryReason | None:
-    """Return the first gate of the card standard that keeps an entry silent; None without one."""
+    """Return the first Card V3 decorator that keeps an entry inactive; None if none does."""
     gates, replies, rules = entry.gates, view.replies, view.rules
     greeting = rules.greeting_index
     if gates.greeting is not None and greeting is not None and gates.greeting != greeting:
@@ -214,7 +214,10 @@ def _closed_gate(entry: LoreEntry, view: PassView, identity: str) -> EntryReason
 def _running_timer(
     entry: LoreEntry, view: PassView, identity: str, *, is_sticky: bool
 ) -> EntryReason | None:
-    """Return the timer that keeps an entry silent: delay, then cooldown; None without one."""
+    """Return the timer that keeps an entry inactive; None if none does.
+
+    The delay is tested before the cooldown.
+    """
     timing, timers = entry.timing, view.timers
     clock = timing.clock or view.rules.clock
     if timing.delay and not view.rules.dry_run and timers.now(timing) < timing.delay:
@@ -232,7 +235,7 @@ def _running_timer(
 
 
 def _unmet_recursion(entry: LoreEntry, view: PassView) -> EntryReason | None:
-    """Return why recursion keeps an entry out of this pass; None if it does not."""
+    """Return why the entry's recursion settings keep it out of this pass; None if they do not."""
     recursion = entry.recursion
     level = recursion.delay_level
     if level and (view.kind != "recursion" or level > view.level):
@@ -244,7 +247,7 @@ def _unmet_recursion(entry: LoreEntry, view: PassView) -> EntryReason | None:
 
 
 def _unmet_key_condition(entry: LoreEntry, keys: EntryKeys, view: PassView) -> EntryReason | None:
-    """Return the first line of `@@additional_keys` or `@@exclude_keys` that keeps it silent."""
+    """Return the first `@@additional_keys` or `@@exclude_keys` line that is not met, or None."""
     for texts, numbers in zip(entry.gates.additional, keys.additional, strict=True):
         if not any(_find_key(entry, number, view) for number in numbers):
             return plain(f"@@additional_keys: none of {quote_keys(texts)} is there")
@@ -255,9 +258,10 @@ def _unmet_key_condition(entry: LoreEntry, keys: EntryKeys, view: PassView) -> E
 
 
 def score(entry: LoreEntry, keys: EntryKeys, view: PassView) -> int:
-    """Count the found keys of an entry, for its inclusion groups.
+    """Count the found keys of an entry, as its score in inclusion groups.
 
-    Secondary keys count if the logic wants them: each found one with `any`, all or none with `all`.
+    With the logic `any`, each found secondary key counts. With `all`, the secondary keys count only
+    if all of them are found. With other logics they do not count.
     """
 
     def count(numbers: Iterable[int]) -> int:

@@ -1,9 +1,10 @@
-"""The lore budget: which candidates have room.
+"""The lore budget: how many tokens lore may take, and which candidates fit.
 
-With tiers (our own preset) constant entries come before matched ones, then high priority before
-low. Entries of a book without a grant for its budget come after all others. Entries marked
-`@@ignore_on_max_context` come last. An entry that does not fit is skipped, and the next one is
-tried, unless the rules say to stop. Where several people speak, each has a share of the budget.
+In our own preset, constant entries are offered room before entries with matched keys, and a high
+priority before a low one. Entries of a book that lacks the grant "lore_budget" follow after all
+others. Entries marked `@@ignore_on_max_context` come last. An entry that does not fit is skipped
+and the next one is tried, unless the rules say to stop. If several people speak, each of them has a
+share of the budget.
 """
 
 from collections.abc import Iterable, Mapping, Sequence
@@ -24,7 +25,7 @@ _TOKENS: Final = attrgetter("tokens")
 
 
 def budget_of(rules: ActivationRules, limit_tokens: int) -> int:
-    """Return how many tokens of a prompt of `limit_tokens` all lore may take."""
+    """Return how many tokens lore may take in a prompt of at most `limit_tokens`."""
     exact = limit_tokens * rules.budget_percent / 100
     is_open = PRESET_FLAGS[rules.rules].budget_is_open
     share = max(1, int(exact + 0.5)) if is_open else int(exact)
@@ -32,27 +33,28 @@ def budget_of(rules: ActivationRules, limit_tokens: int) -> int:
 
 
 class Spent(NamedTuple):
-    """The budgets after the passes so far."""
+    """The state of the budgets after all passes so far."""
 
     room: Mapping[Lorebook | None, int]
-    """The tokens left, by book with its own budget; None is the budget of the rules."""
+    """The tokens left in each budget. The key is a book with a budget of its own, or None for the
+    budget of the rules."""
     full: frozenset[Lorebook | None] = frozenset()
-    """The budgets in which an entry did not fit, so that no other is tried."""
+    """The budgets that are closed, because an entry did not fit and the rules say to stop."""
     overflowed: bool = False
     """True if an entry did not fit and the rules say to stop."""
     by_speaker: Mapping[str, tuple[int, int]] = MappingProxyType({})
-    """The tokens and the number of the entries that each speaker activated."""
+    """For each speaker, the tokens and the number of the entries that the speaker activated."""
     passed_on: str = ""
-    """The texts that are spent, where texts are counted together."""
+    """The spent texts joined into one, if the rules count texts together."""
     passed_on_tokens: int = 0
-    """The most tokens that they cost."""
+    """An upper bound of the tokens of `passed_on`."""
 
 
 class LoreBudget:
-    """The budgets of one pass. Entries must be offered in the order of their survival.
+    """The budgets of one pass. The caller offers entries in the order of `by_survival`.
 
-    A book's own budget replaces that of the rules; an unapproved book is bound by both. If
-    `is_shared`, several people speak, and each has a share.
+    A book's own budget replaces the budget of the rules. If the book lacks the grant "lore_budget",
+    both budgets apply. If `is_shared`, several people speak, and each of them has a share.
     """
 
     def __init__(
@@ -82,7 +84,7 @@ class LoreBudget:
             )
 
     def offer(self, one: Candidate, *, speaker: str | None = None) -> Charge | str:
-        """Return the charge of an entry that `speaker` activated, or why it has no room."""
+        """Admit an entry that `speaker` activated and return its charge, or why it does not fit."""
         budgets = _RULES_ONLY if one.book.token_budget is None else self._budgets_of(one)
         ignores = one.entry.ignore_budget and _ignores(one)
         if not ignores:
@@ -101,10 +103,10 @@ class LoreBudget:
         return left, left - cost
 
     def offer_in_a_row(self, candidates: Sequence[Candidate]) -> list[Charge]:
-        """Admit the first candidates that surely fit; return their charges.
+        """Admit candidates one after another while they surely fit; return their charges.
 
-        It ends at the first candidate that needs `offer`. With one budget, no shares and enough
-        room, that is none of them.
+        This stops at the first candidate that needs the exact checks of `offer`. With one budget,
+        no shares and enough room, no candidate needs them.
         """
         charges: list[Charge] = []
         if self._full or self.is_shared:
@@ -125,7 +127,7 @@ class LoreBudget:
 
     @property
     def spent(self) -> Spent:
-        """The budgets after this pass."""
+        """The state of the budgets after this pass."""
         return self._before._replace(
             room=self._room,
             full=frozenset(self._full),
@@ -136,7 +138,7 @@ class LoreBudget:
     def after(self, passed_on: Sequence[Candidate]) -> Spent:
         """Return the budgets for the next pass.
 
-        SillyTavern counts only the texts that were passed on as spent.
+        In SillyTavern, only the texts that recursion searches next (`passed_on`) count as spent.
         """
         together = self._together
         if together is None:
@@ -156,7 +158,7 @@ class LoreBudget:
         return bool(full) and not _ignores(one) and not full.isdisjoint(self._budgets_of(one))
 
     def _budgets_of(self, one: Candidate) -> tuple[Lorebook | None, ...]:
-        """Return the budgets that bind an entry; None is that of the rules."""
+        """Return the budgets that apply to an entry; None stands for the budget of the rules."""
         book = one.book
         if book.token_budget is None:
             return _RULES_ONLY
@@ -170,7 +172,10 @@ class LoreBudget:
     def _cost(
         self, one: Candidate, budgets: tuple[Lorebook | None, ...], together: "CountedAsOne"
     ) -> int:
-        """Return the cost of an entry next to the others: exact where that decides if it fits."""
+        """Return how many tokens an entry adds to the admitted texts.
+
+        The result is exact if it decides whether the entry fits, else an upper bound.
+        """
         at_most = together.at_most(one.tokens)
         if at_most <= min(map(self._left, budgets)) - self._is_open:
             return at_most
@@ -191,7 +196,7 @@ class LoreBudget:
             self._by_speaker[speaker] = tokens + cost, woken + 1
 
     def _over_share(self, one: Candidate, speaker: str | None) -> str:
-        """Return why an entry is over the share of its speaker; "" if it is not."""
+        """Return why an entry exceeds the share of its speaker; "" if it does not."""
         if speaker is None or one.entry.constant:
             return ""
         rules, shown = self._rules, speaker or "somebody"
@@ -207,15 +212,15 @@ class LoreBudget:
 def in_processing_order(
     candidates: Iterable[Candidate], rules: ActivationRules
 ) -> Sequence[Candidate]:
-    """Sort the candidates of a pass as groups and recursion see them."""
+    """Sort the candidates of a pass into the order in which groups and recursion process them."""
     placed = sorted(candidates, key=PLACE)
     return placed if PRESET_FLAGS[rules.rules].tiers else by_survival(placed)
 
 
 def by_survival(candidates: Sequence[Candidate]) -> list[Candidate]:
-    """Sort candidates in processing order by who is offered room first; the sort is stable.
+    """Sort candidates by who is offered room in the budget first; equals keep their order.
 
-    Two sorts by a number are far faster than one by tuples.
+    Two sorts by a single number are much faster than one sort by tuples.
     """
     return sorted(sorted(candidates, key=_YIELDS), key=_TIER)
 
@@ -223,9 +228,9 @@ def by_survival(candidates: Sequence[Candidate]) -> list[Candidate]:
 def survival(
     entry: LoreEntry, *, vouched: bool, sticky: bool, rules: ActivationRules
 ) -> tuple[int, float]:
-    """Return the tier of an entry and its rank in it: low ones are offered room first.
+    """Return the tier of an entry and its rank in the tier. Low values are offered room first.
 
-    `vouched` is True if the book has a grant for its budget.
+    `vouched` is True if the book has the grant "lore_budget".
     """
     if PRESET_FLAGS[rules.rules].tiers:
         tier = 4 * entry.first_to_go + 2 * (not vouched) + (not entry.constant)
@@ -234,18 +239,19 @@ def survival(
 
 
 def _ignores(one: Candidate) -> bool:
-    """True if the budget does not bind an entry; its book needs a grant for that."""
+    """True if an entry ignores the budget and its book has the grant for that."""
     return one.entry.ignore_budget and "lore_budget" in one.book.grants
 
 
 class CountedAsOne:
     """The texts that a pass admits, counted together (preset `sillytavern`).
 
-    SillyTavern counts all texts of a pass together, again for each new one (`checkWorldInfo` in its
-    world-info.js); that is quadratic work. A text together with others costs at most one separator
-    more or less than by itself. So texts are only counted together where that decides who has room.
+    For each new text, SillyTavern counts all texts of a pass again as one text (`checkWorldInfo` in
+    its world-info.js). That is quadratic work. The tokens that a text adds to others differ from
+    its own tokens by at most one separator. So this class uses that bound, and counts texts
+    together only if the exact number decides whether an entry fits.
 
-    `before` are the texts that were passed on to this pass. `tokens` is the cost of all texts:
+    `before` is the text that recursion passed on to this pass. `tokens` is the cost of all texts:
     exact after `count`, else an upper bound.
     """
 
@@ -268,15 +274,15 @@ class CountedAsOne:
         self.tokens = before_tokens
 
     def at_most(self, tokens: int) -> int:
-        """Return the most tokens that a text adds."""
+        """Return the most tokens that a text of `tokens` tokens adds to the others."""
         return tokens + self._counter.per_separator
 
     def at_least(self, tokens: int) -> int:
-        """Return the fewest tokens that a text adds."""
+        """Return the fewest tokens that a text of `tokens` tokens adds to the others."""
         return tokens - self._counter.per_separator
 
     def add(self, texts: Iterable[str], *, tokens: int) -> None:
-        """Admit texts that add at most this many tokens."""
+        """Admit texts that together add at most `tokens` tokens."""
         was_counted, self._counted_with = self._counted_with, None
         added = [*texts]
         self._is_counted = self._is_counted and added == [was_counted]
@@ -284,7 +290,7 @@ class CountedAsOne:
         self.tokens += tokens
 
     def count(self) -> int:
-        """Count the texts exactly; return by how much the cost shrinks."""
+        """Count the texts exactly; return by how much `tokens` shrinks."""
         at_most = self.tokens
         if not self._is_counted:
             self._before_tokens = self._counter.count(self._before) if self._before else 0
@@ -293,7 +299,7 @@ class CountedAsOne:
         return at_most - self.tokens
 
     def cost(self, text: str) -> int:
-        """Return exactly how much a text adds. Call `count` before."""
+        """Return exactly how many tokens a text adds. Call `count` before."""
         self._counted_with = text
         return self._counted(text) - self.tokens
 

@@ -1,23 +1,24 @@
 """The passes of lore activation, in the order in which they happen.
 
-A turn looks at all its books together, pass after pass. A pass only adds to the active entries; it
-never takes one away. `ActivationRun.make_passes` makes these steps:
+A turn processes all its books together, in several passes. A pass only adds active entries; it
+never removes one. `ActivationRun.make_passes` makes these steps in each pass:
 
 1. Mark the entries that the conversation may activate (`_mark_first_entries`).
-2. Judge the marked entries by their conditions and keys; those that hold are candidates
+2. Judge the marked entries by their conditions and keys; entries that meet them become candidates
    (`_find_candidates`, `judging`).
-3. Let one member of each inclusion group go on (`_decide`, `groups`).
+3. Choose one member of each inclusion group (`_decide`, `groups`).
 4. Roll for entries that depend on chance, once a turn (`_decide`).
-5. Offer the others room in the lore budget (`_decide`, `lore_budget`).
+5. Offer the remaining candidates room in the lore budget (`_decide`, `lore_budget`).
 6. Plan the next pass (`PassSchedule`). The texts of entries that became active are searched for
    keys in it (`_pass_texts_on`).
 
 After the last pass `activate` places the active entries (`placed_entries`) and starts their timers
 (`timers`).
 
-The first pass sees the conversation. Texts of active entries make a recursion pass. Where the rules
-ask for more active entries, a widened pass sees one more message. Entries with a delay level come
-level by level. A pass sees what was there when it began: its own entries do not see each other.
+The first pass searches the conversation. A recursion pass searches the texts of active entries. If
+the rules ask for more active entries, a widened pass searches one more message. Entries with a
+delay level become active level by level. A pass searches only texts that existed when it began, so
+entries activated in the same pass do not activate each other.
 """
 
 from collections import defaultdict
@@ -61,14 +62,14 @@ from evennia_ai.engine.prompt.memo import Slot
 from evennia_ai.engine.prompt.templates.work import LORE_WORK, Meter, OutOfWorkError
 from evennia_ai.engine.prompt.tokens import TokenCounter
 
-# These limits end a run under any rules.
+# These limits hold whatever the rules say, so that every run ends.
 MOST_JUDGED: Final = 20_000
-"""Judgements of entries in one run, counted in every pass."""
+"""The most judgements of entries in one run, over all passes."""
 MOST_WIDENED: Final = 1000
-"""Messages that widened passes reach."""
+"""The most messages that widened passes reach."""
 MOST_PASSES: Final = 10_000
 MOST_LEVELS: Final = 100
-"""Delay levels that are reached, the lowest first."""
+"""The most delay levels that a run reaches, the lowest first."""
 
 _NO_FACTS: Final[Facts] = {}
 _START: Final = Clock()
@@ -89,7 +90,7 @@ def activate(
     facts: Facts = _NO_FACTS,
     work: int = LORE_WORK,
 ) -> Activation:
-    """Find the active entries of lorebooks; equal arguments give equal results.
+    """Find the active entries of lorebooks. Equal arguments give equal results.
 
     Args:
         books: The lorebooks in force, in any order.
@@ -97,12 +98,12 @@ def activate(
         rules: How activation works: preset, scan depth, recursion, budget.
         limit_tokens: The limit of the whole prompt; `rules` give lore a share of it.
         counter: Counts the tokens of entries.
-        values: What macros in keys and texts read.
-        dice: Rolls for chance and groups.
-        state: What lore remembers from the turn before.
+        values: The values that macros in keys and texts read.
+        dice: The dice that roll for chances and groups.
+        state: The timers and memory of lore after the previous turn.
         clock: The current time in turns, messages and game seconds.
         facts: Facts of the game that conditions of entries read.
-        work: The most work that filling in the texts of entries may take.
+        work: The most work that expanding the texts of entries may take.
 
     Returns:
         The active entries, and a verdict on each entry of each book.
@@ -114,7 +115,8 @@ def activate(
         rules=rules,
         entry_of=entry_finder(ordered),
     )
-    # A run that uses up its work is made again as a short one, which leaves late texts out.
+    # If a run uses up its work, repeat it as a short run, which leaves out the texts that come
+    # after the work is used up.
     for is_short in (False, True):
         meter = Meter(work)
         active_books = active_books_of(
@@ -144,7 +146,8 @@ def activate(
             break
         except OutOfWorkError:
             for book in active_books:
-                book.forget_matches()  # the run stopped in the middle of updating them
+                # The run stopped while it updated the cached matches, so they may be wrong.
+                book.forget_matches()
     remembered = {one.identity: one.entry for one in run.remembered}
     return Activation(
         place_entries(run.active, active_books, scan.history, rules=rules),
@@ -157,45 +160,45 @@ def activate(
 class PassOutcome:
     """The decisions of one pass about its candidates.
 
-    `rulings` and `final` are by the rank of a book, then the index of an entry. An entry with a
-    final ruling is not judged again.
+    The keys of `rulings` and `final` are the rank of a book, then the index of an entry. An entry
+    in `final` is not judged again.
     """
 
     def __init__(self) -> None:
         self.active: list[Candidate] = []
         self.passed_on: list[Candidate] = []
-        """Those whose texts the next pass searches for keys."""
+        """The candidates whose texts the next pass searches for keys."""
         self.remembered: list[Candidate] = []
-        """Those active whose activation matters to later turns."""
+        """The active candidates that later turns must know about."""
         self.rulings: dict[int, dict[int, Ruling]] = defaultdict(dict)
         self.final: dict[int, set[int]] = defaultdict(set)
         self.spent: Spent | None = None
-        """The budgets after this pass."""
+        """The state of the budgets after this pass."""
         self.spent_in_next: Spent | None = None
-        """The budgets at the start of the next pass, once there was one."""
+        """The budgets at the start of the next pass; None until they are computed."""
 
     @cached_property
     def passed_on_numbers(self) -> frozenset[int]:
-        """The numbers of the candidates whose texts are passed on."""
+        """The numbers of the candidates in `passed_on`."""
         return frozenset([one.number for one in self.passed_on])
 
     @cached_property
     def passed_on_texts(self) -> list[tuple[str, str]]:
-        """The label and the searched text of each candidate that is passed on."""
+        """The label of each candidate in `passed_on`, and its text to search."""
         return [(one.label, one.searched) for one in self.passed_on]
 
     def rule(self, one: Candidate, ruling: Ruling) -> None:
-        """Set the ruling on a candidate that a later pass may change."""
+        """Set a ruling on a candidate. A later pass may change it."""
         self.rulings[one.rank][one.entry.index] = ruling
 
     def rule_finally(self, one: Candidate, ruling: Ruling) -> None:
-        """Set the final ruling on a candidate."""
+        """Set the final ruling on a candidate, so that later passes do not judge it again."""
         self.rulings[one.rank][one.entry.index] = ruling
         self.final[one.rank].add(one.entry.index)
 
 
 class _KeptPass(NamedTuple):
-    """A decided pass of the turn before. Equal inputs and candidates give the same outcome."""
+    """The outcome of a pass of the previous turn, reused for equal inputs and candidates."""
 
     made_for: object
     candidates: list[Candidate]
@@ -203,13 +206,16 @@ class _KeptPass(NamedTuple):
 
 
 _NOTHING_DECIDED: Final = PassOutcome()
-# By the number of a pass.
+# The cached outcome of each pass, by the number of the pass.
 _PASSES: Final = Slot[dict[int, _KeptPass]]("passes")
 
 
 @dataclass(slots=True, kw_only=True)
 class ActivationRun:
-    """One run over the books of a turn. Call `make_passes` once, then read the results."""
+    """One activation run over the books of a turn.
+
+    Call `make_passes` once, then read the results.
+    """
 
     books: Sequence[ActiveBook]
     scan: Scan
@@ -221,18 +227,22 @@ class ActivationRun:
     counter: TokenCounter
     limit_tokens: int
     is_short: bool
-    """True if the texts of all entries need more work than allowed. Then they are filled in one
-    after the other, and entries that come too late are left out."""
+    """True if the texts of all entries need more work than allowed.
+
+    Then texts are expanded one by one, and entries that come after the work is used up are left
+    out."""
 
     active: list[Candidate] = field(default_factory=list, init=False)
     remembered: list[Candidate] = field(default_factory=list, init=False)
     _passed_on: set[int] = field(default_factory=set, init=False)
     _lost: set[int] = field(default_factory=set, init=False)
-    """Numbers of the candidates that lost in a group."""
+    """The numbers of the candidates that lost in a group."""
     _speakers: dict[str, str | None] = field(default_factory=dict, init=False)
-    """By the label of an active entry, the speaker that activated it."""
+    """The speaker that activated each active entry, by the label of the entry."""
     _now: dict[tuple[int, int], Judgement] = field(default_factory=dict, init=False)
-    """The judgements of this pass, by rank and index. They count once there is a ruling."""
+    """The judgements of this pass, by the rank of the book and the index of the entry.
+
+    They are copied to the books once the pass has a ruling on the entry."""
     _judged: int = field(default=0, init=False)
     _spent: Spent | None = field(default=None, init=False)
     _flags: PresetFlags = field(init=False)
@@ -258,7 +268,7 @@ class ActivationRun:
             self._speaker_count = len(names)
 
     def make_passes(self) -> None:
-        """Make all passes.
+        """Make all passes of the run.
 
         Raises:
             OutOfWorkError: The texts need more work than allowed, and the run is not short.
@@ -277,10 +287,10 @@ class ActivationRun:
                 return
             self._pass_texts_on(outcome)
 
-    # 1. Mark
+    # Step 1: mark entries
 
     def _mark_first_entries(self) -> None:
-        """Mark entries that need no key, sticky entries, and owners of keys in sources."""
+        """Mark entries that need no key, sticky entries, and entries with a key in a source."""
         rules = self.rules
         for book in self.books:
             book.mark(book.key_index.asked)
@@ -288,7 +298,8 @@ class ActivationRun:
             in_sources, deepest = book.window.search_sources(), book.key_index.deepest
             book.mark_owners(in_sources)
             book.window.reach(max(book.depth, deepest))
-            # Matches of earlier turns hold only for entries that all see the same messages.
+            # Cached matches assume that all entries of a book see the same messages. If an entry
+            # sees more or fewer, judge the entries without the cache.
             is_widened = in_sources or deepest > book.depth or rules.min_activations
             if is_widened or not book.depth or self.is_short:
                 book.drop_matches()
@@ -296,10 +307,10 @@ class ActivationRun:
                 made_for = (book.lorebook, book.rank, book.depth, self.counter, rules)
                 book.use_matches(made_for)
 
-    # 2. Judge
+    # Step 2: judge the marked entries
 
     def _find_candidates(self) -> list[Candidate]:
-        """Judge the marked entries; return those that their conditions let through."""
+        """Judge the marked entries; return those whose conditions are met as candidates."""
         candidates: list[Candidate] = []
         self._now = {}
         for book in self.books:
@@ -318,7 +329,8 @@ class ActivationRun:
             for index in sorted(book.marked):
                 self._judged += 1
                 is_over = self._judged > self._most
-                # A small `most_woken` never silences constant entries.
+                # The limit `most_woken` does not apply to constant entries; only the hard limit
+                # `MOST_JUDGED` stops them.
                 if is_over and not (book.entries[index].constant and self._judged <= MOST_JUDGED):
                     why = f"not looked at: more than {self._most} entries were asked"
                     book.marked.remove(index)
@@ -344,7 +356,7 @@ class ActivationRun:
         return candidates
 
     def _view(self, book: ActiveBook) -> PassView:
-        """Return what entries of a book see in this pass; widen the scan if the pass does."""
+        """Return the inputs for judging a book in this pass; widen its scan in a widened pass."""
         schedule = self._schedule
         is_widened = schedule.kind == "widened"
         depth = book.depth + schedule.widened
@@ -372,10 +384,13 @@ class ActivationRun:
         """
         return book.recursive or self._flags.counts_what_recursed
 
-    # 3. to 5. Decide
+    # Steps 3 to 5: decide about the candidates by groups, chance and budget
 
     def _outcome_of(self, candidates: list[Candidate]) -> PassOutcome:
-        """Return the decisions on candidates; reuse those of the turn before if they must agree."""
+        """Return the decisions on the candidates of a pass.
+
+        The decisions of the previous turn are reused if the inputs and candidates are equal.
+        """
         if not candidates:
             return _NOTHING_DECIDED
         number = self._schedule.number
@@ -396,7 +411,7 @@ class ActivationRun:
         return outcome
 
     def _decide(self, candidates: Sequence[Candidate]) -> PassOutcome:
-        """Let groups choose among the candidates, then chance, then the budget."""
+        """Decide which candidates become active: by groups, then by chance, then by the budget."""
         rules, flags, number = self.rules, self._flags, self._schedule.number
         budget, outcome = self._budget(), PassOutcome()
         candidates = in_processing_order(candidates, rules)
@@ -405,7 +420,7 @@ class ActivationRun:
         offered = [one for one in candidates if id(one) not in lost] if lost else candidates
         ordered = by_survival(offered)
 
-        # Most candidates need neither a roll nor a share, and surely fit: charge them in one go.
+        # Most candidates need neither a roll nor a share and surely fit, so charge them together.
         charges = budget.offer_in_a_row(ordered)
         in_a_row = ordered[: len(charges)]
         rulings: dict[int, dict[int, Ruling]] = defaultdict(dict)
@@ -432,7 +447,8 @@ class ActivationRun:
             offer = budget.offer(one, speaker=self._speaker(one) if budget.is_shared else None)
             if isinstance(offer, str):
                 refused = Ruling(False, (offer,), one.tokens)
-                # Room only shrinks, so a refusal is final, unless the next pass counts texts again.
+                # The room in the budget only shrinks, so a refusal is final. The exception is
+                # SillyTavern's budget, which is counted again in the next pass.
                 if flags.counts_what_recursed:
                     outcome.rule(one, refused)
                 else:
@@ -445,7 +461,7 @@ class ActivationRun:
         outcome.active = [one for one in offered if id(one) in admitted]
         outcome.remembered = [one for one in outcome.active if one.is_remembered]
         outcome.spent = budget.spent
-        if flags.counts_what_recursed:  # SillyTavern passes on texts that had no room, too
+        if flags.counts_what_recursed:  # SillyTavern also searches texts that had no room
             passed_on = [one for one in offered if id(one) not in unlucky]
         else:
             passed_on = [one for one in outcome.active if self.books[one.rank].recursive]
@@ -453,7 +469,7 @@ class ActivationRun:
         return outcome
 
     def _contest(self, candidates: Sequence[Candidate], outcome: PassOutcome) -> ContestOutcome:
-        """Let groups choose among candidates in processing order; losers get a ruling."""
+        """Choose among candidates by their groups, in processing order; rule on the losers."""
         if not any(one.entry.grouping.names for one in candidates):
             return _NO_CONTEST
         contested = contest(
@@ -465,7 +481,8 @@ class ActivationRun:
         )
         for one in candidates:
             reason = contested.lost.get(id(one))
-            # A loser may lose again in later passes; its first loss says more.
+            # A loser may lose again in later passes. Keep the reason of its first loss, which names
+            # the entry that really beat it.
             if reason and one.number not in self._lost:
                 outcome.rule(one, Ruling(False, (reason,)))
                 self._lost.add(one.number)
@@ -474,7 +491,7 @@ class ActivationRun:
     def _details(
         self, one: Candidate, roll: float | None, contested: ContestOutcome
     ) -> tuple[object, ...]:
-        """Return what the verdict on an admitted entry says, other than its cause and cost."""
+        """Return the further reasons for the verdict on an admitted entry, such as its roll."""
         schedule = self._schedule
         details: list[object] = []
         if schedule.number > 1:
@@ -492,7 +509,7 @@ class ActivationRun:
         return self.dice.roll("lore", *purpose) if fixed is None else fixed
 
     def _score(self, one: Candidate) -> int:
-        """Count the keys of a candidate that are found."""
+        """Count the found keys of a candidate, for its groups."""
         book = self.books[one.rank]
         return score(one.entry, book.key_index.entry_keys[one.entry.index], self._view(book))
 
@@ -506,9 +523,9 @@ class ActivationRun:
         )
 
     def _speaker(self, one: Candidate) -> str | None:
-        """Return who activated an entry; None if no player did.
+        """Return the player who activated an entry; None if no player did.
 
-        If its key is in the text of another entry, that entry's speaker counts.
+        If the key is in the text of another entry, the player who activated that entry counts.
         """
         index = one.entry.index
         judgement = self._now.get((one.rank, index)) or self.books[one.rank].judgements[index]
@@ -521,7 +538,7 @@ class ActivationRun:
         return speaker
 
     def _apply(self, outcome: PassOutcome) -> None:
-        """Add the decisions of a pass to the run and to its books."""
+        """Add the decisions of a pass to the results of the run and of its books."""
         self.active += outcome.active
         self.remembered += outcome.remembered
         self._spent = outcome.spent or self._spent
@@ -536,41 +553,41 @@ class ActivationRun:
             if index in outcome.rulings.get(rank, ()):
                 self.books[rank].judgements[index] = judgement
 
-    # 6. Go on
+    # Step 6: prepare the next pass
 
     def _count_new_texts(self, outcome: PassOutcome) -> int:
-        """Count the texts that are passed on for the first time."""
+        """Count the texts that recursion will search for the first time."""
         if not self._flags.counts_what_recursed:
-            return len(outcome.passed_on)  # only admitted ones, and each is admitted once
+            return len(outcome.passed_on)  # each entry is admitted only once
         known = len(self._passed_on)
         self._passed_on |= outcome.passed_on_numbers
         return len(self._passed_on) - known
 
     def _pass_texts_on(self, outcome: PassOutcome) -> None:
-        """Have later passes search the texts of active entries, and open the next budget."""
+        """Add the texts of active entries to later scans, and set the budgets of the next pass."""
         for book in self.books:
             if self._sees_texts(book):
                 book.window.feed(outcome.passed_on_texts)
                 book.window.feed_as_one(one.text for one in outcome.passed_on)
         spent = outcome.spent_in_next or self._budget().after(outcome.passed_on)
-        if outcome is not _NOTHING_DECIDED:  # which all runs share
+        if outcome is not _NOTHING_DECIDED:  # a constant that all runs share is never changed
             outcome.spent_in_next = spent
         self._spent = spent
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class PassResult:
-    """The result of one pass, as the schedule sees it."""
+    """The numbers of one pass by which the schedule chooses the next pass."""
 
     passed_on: int
-    """Entries that pass their text on for the first time."""
+    """The number of entries whose text recursion will search for the first time."""
     active: int
-    """Entries active so far, in all passes."""
+    """The number of entries that are active so far, in all passes."""
     budget_is_full: bool
 
 
 class PassSchedule:
-    """The current pass of a run, and the rules for the next one.
+    """The current pass of a run, with the rules that choose the next pass.
 
     Args:
         rules: The rules of activation.
@@ -601,7 +618,7 @@ class PassSchedule:
         self._has_passed_on = False
 
     def move_on(self, result: PassResult) -> bool:
-        """Make the next pass the current one; False if there is none."""
+        """Make the next pass the current pass. Return False if there is no next pass."""
         kind = self._next_kind(result)
         if kind is None or self._is_limit_reached(kind):
             return False
@@ -612,13 +629,17 @@ class PassSchedule:
         return True
 
     def _next_kind(self, result: PassResult) -> PassKind | None:
-        """Choose the kind of the next pass: recursion, then widening, then the next delay level."""
+        """Choose the kind of the next pass; None ends the run.
+
+        Recursion comes first, then widening, then the next delay level.
+        """
         if self.recursive and not result.budget_is_full and not self._is_limit_reached("recursion"):
             if result.passed_on:
                 return "recursion"
-            # After a widened pass the texts so far are searched again, for entries that wait.
+            # After a widened pass, search the texts of active entries again: entries that waited
+            # for a delay level may find their keys there now.
             has_texts = (
-                self.number > 1  # SillyTavern has texts even after a pass that passed none on
+                self.number > 1  # SillyTavern recurses here even if no pass added a text
                 if self._flags.levels_are_walked
                 else self._has_passed_on and self.level > 0
             )
@@ -628,7 +649,7 @@ class PassSchedule:
         if lacks_entries and not result.budget_is_full and self._can_widen():
             self.widened += 1
             return "widened"
-        # Delay levels need a recursion pass before them, unless the preset always walks them.
+        # Delay levels begin only after a recursion pass, unless the preset always reaches them.
         has_begun = self.recursive and self._recursions > 0
         if not self._levels or not (has_begun or self._flags.levels_are_walked):
             return None
@@ -640,7 +661,8 @@ class PassSchedule:
         rules = self._rules
         depth = rules.scan_depth + self.widened
         limit = rules.min_activations_depth_max
-        if self._flags.widens_beyond:  # SillyTavern checks after it widened: one message more
+        # SillyTavern tests the limit after widening, so it reaches one message more.
+        if self._flags.widens_beyond:
             return not (limit and depth > limit) and depth <= self._length
         return not (limit and depth >= limit) and depth < self._length
 

@@ -1,20 +1,21 @@
-"""Active entries as fragments of the prompt, each at the place that it asks for.
+"""Placement: active entries become fragments of the prompt, each at the place it asks for.
 
-- Before and after the character, around the examples or next to a component, entries share one
+- Entries before or after the character, around the examples or next to a component share one
   message.
 - An entry with a depth has a message of its own.
 - Entries around the author's note share the note's message.
-- Entries of an outlet are a value that components may name.
+- The entries of an outlet are joined into a value that components may name.
 
-A book without a grant for positions has its entries at the greatest depth instead. In the layout
-`cache` an entry that depends on what is said (`evennia_ai.engine.prompt.settled`) is never placed
-before the history. It joins the dynamic message. If its book is frozen, it is a message of its own
-before that one, and stays there in later turns.
+If a book lacks the grant for positions, its entries are placed at the greatest depth instead. In
+the layout `cache`, an entry that depends on what is said is never placed before the history, where
+it would invalidate the provider's prompt cache. It joins the dynamic message. If its book is
+frozen, the entry is instead a message of its own before the dynamic message, and stays there in
+later turns.
 
-An entry that asks for the message with its key gets the depth of that message. From there it is
-treated as any text with a depth: the kept history clamps it, order decides at one depth, and a
-tool's result stays with its call. So it moves with the message. If the message was cut away, the
-entry is at the top of the history.
+An entry that asks for a place at the message with its key gets the depth of that message. From then
+on it is treated as any text with a depth: the depth is limited to the kept history, order decides
+among texts of one depth, and a tool's result stays with its call. So the entry moves along with the
+message. If the message was cut away, the entry is placed at the top of the history.
 """
 
 import struct
@@ -60,7 +61,7 @@ from evennia_ai.engine.prompt.templates.value_names import OUTLET
 from evennia_ai.engine.prompt.tokens import TokenCounter
 from evennia_ai.engine.prompt.trace import Verdict
 
-# The last fragment of an entry, and the parts of the prompt that it was made for.
+# The last fragment of an entry, after the inputs it was made for. Equal inputs reuse the fragment.
 _FRAGMENT: Final = Slot[
     tuple[tuple[SharedMessage | None, Layout, TokenCounter], Fragment | Verdict]
 ]("fragment")
@@ -75,18 +76,18 @@ _ANCHORS: Final[Mapping[Position, Anchor]] = {
 }
 _AROUND_NOTE: Final = ("note_top", "note_bottom")
 _ELSEWHERE: Final = (*_AROUND_NOTE, "outlet")
-# Prefixes of keys that sort texts above the note before it, and those below it after it.
+# Prefixes of sort keys: with them, texts above the note sort before it, texts below it after it.
 _ABOVE, _BELOW = "!", "~"
 
 
 class _PlacedEntries(NamedTuple):
-    """Active entries with their places, kept for turns in which the same are active."""
+    """Active entries with their places, reused in turns with the same active entries."""
 
     rules: str
     active: list[Candidate]
     entries: tuple[ActiveEntry, ...]
     moving: list[int]
-    """The indexes of those that are next to the message with their key."""
+    """The indexes of the entries that are placed next to the message with their key."""
 
 
 _PLACED: Final = Slot[_PlacedEntries]("placed")
@@ -132,15 +133,16 @@ _BY_EVENT: Final = Beside(None, "after the newest message, for the event has a k
 def _place_at_mention(entry: LoreEntry, book: ActiveBook, history: History) -> tuple[int, Beside]:
     """Return the depth of an entry next to the message with its key, and that message.
 
-    It is after the newest message, before the event, if the event has a key of it. It is there,
-    too, if no message has one because something else activated it.
+    If the event contains a key, the entry is placed after the newest message, before the event. The
+    same holds if no message contains a key, because something else activated the entry.
     """
     mention = entry.mention or Mention()
     keys = book.key_index.entry_keys[entry.index].primary
     seen = book.depth_in_pass if entry.scan_depth is None else entry.scan_depth
     place: int | None = None
     for age, found in book.window.mentions(keys, movement=entry.hears_movement):
-        # A message beyond the scan depth counts only if none within it has a key.
+        # Prefer messages within the scan depth. Use an older message only if none of them has a
+        # key, so stop at the scan depth once a message was found.
         if place is not None and age >= seen:
             break
         place = found
@@ -154,7 +156,7 @@ def _place_at_mention(entry: LoreEntry, book: ActiveBook, history: History) -> t
 
 
 def _restrict(entry: ActiveEntry, grants: Grants) -> ActiveEntry:
-    """Return the entry at a place, and with a role, that its book's grants allow."""
+    """Return the entry with its place and role changed to what its book's grants allow."""
     if grants == ALL_GRANTS:
         return entry
     if is_moved(entry.position, grants):
@@ -167,7 +169,7 @@ def _restrict(entry: ActiveEntry, grants: Grants) -> ActiveEntry:
 
 
 def _make_active(one: Candidate) -> ActiveEntry:
-    """Make the active entry of a candidate, at the place that it asks for."""
+    """Make the active entry for a candidate, at the place that the entry asks for."""
     book, entry = one.book, one.entry
     return ActiveEntry(
         origin=entry.origin,
@@ -216,7 +218,7 @@ def lore_fragments(
     layout: Layout,
     counter: TokenCounter,
 ) -> list[Fragment | Verdict]:
-    """Make the fragments of all entries but those around the note and in outlets.
+    """Make the fragments of all entries, except those around the note and in outlets.
 
     `shared_messages` are the messages before and after the character, by the keys of their
     components.
@@ -237,7 +239,7 @@ def lore_fragments(
 
 
 def outlet_values(entries: Sequence[ActiveEntry]) -> dict[str, str]:
-    """Return the value of each outlet for templates: the texts of its entries, joined."""
+    """Return the value of each outlet for templates: the joined texts of its entries."""
     return {
         OUTLET + name: _SEPARATOR.join(entry.text for entry in members)
         for name, members in outlets_of(entries).items()
@@ -245,7 +247,7 @@ def outlet_values(entries: Sequence[ActiveEntry]) -> dict[str, str]:
 
 
 def outlet_verdicts(entries: Iterable[ActiveEntry], *, components: ComponentSet) -> list[Verdict]:
-    """Return for each entry in an outlet which components read it, if any."""
+    """Return a verdict on each entry in an outlet: which components read it, or that none does."""
     made: list[Verdict] = []
     for entry in entries:
         if entry.position == "outlet":
@@ -266,11 +268,11 @@ def note_fragments(
     layout: Layout,
     counter: TokenCounter,
 ) -> list[Fragment | Verdict]:
-    """Make the fragments of notes, and of the entries above and below the first one.
+    """Make the fragments of notes, and of the entries above and below the first note.
 
-    The first note and its entries share a message. If the note is not due, its entries are left
-    out. If it is empty and `keeps_blank`, a blank line stays in its place. Without any note, the
-    entries are where one would be.
+    The first note and the entries around it share a message. If that note is not due, its entries
+    are left out. If the note is empty and `keeps_blank` is True, a blank line stays in its place.
+    Without any note, the entries are placed where a note would be.
     """
     made = [one.made for one in notes]
     around = [entry for entry in entries if entry.position in _AROUND_NOTE and entry.text.strip()]
@@ -311,7 +313,7 @@ def _first_note(
         return [*own, *made]
     if (
         fragment is not None and fragment.claim.shared is DYNAMIC
-    ):  # the note depends on what is said
+    ):  # the note depends on what is said, so it moved to the dynamic message
         return [*made, fragment]
     claim = Claim(
         origin=note_origin(note, 0),
@@ -330,7 +332,7 @@ def _first_note(
 
 
 def _note_depth(note: AuthorsNote, shared: SharedMessage) -> int | None:
-    """Return the depth of a note's message; None if it is next to a component."""
+    """Return the depth of a note's message; None if the message is next to a component."""
     return note.injection_depth if shared.block == "history" else None
 
 
@@ -362,11 +364,11 @@ def _in_note(
 def _resolve(
     entry: ActiveEntry, claim: Claim, layout: Layout, counter: TokenCounter, note: str = ""
 ) -> Fragment | Verdict:
-    """Return the entry's fragment if it may be placed there, else the verdict against it."""
+    """Return an entry's fragment at the claimed place, or a verdict that no place is allowed."""
     why = entry.unsettled
     settled = restrict_claim(claim, why, layout=layout)
     if settled is None:
-        assert why is not None  # without a reason a claim is never refused
+        assert why is not None  # `restrict_claim` refuses only with a reason
         return refuse_before_history(entry.origin, why)
     if settled is not claim and why is not None and why.repeats:
         note = "; ".join(filter(None, (note, why.reason)))
@@ -382,7 +384,7 @@ def _entry_fragment(
     layout: Layout,
     counter: TokenCounter,
 ) -> Fragment | Verdict:
-    """Return the entry's fragment; the same object while nothing about it changes."""
+    """Return the fragment of an entry, reused from the last turn if nothing has changed."""
     shared, note = _shared_message(entry, components, shared_messages)
     if shared is not None and (key := _disabled_component(entry, components)):
         return _verdict(entry, f"component {key} is disabled")
@@ -415,7 +417,7 @@ def _entry_fragment(
 def _own_message(
     fragment: Fragment, *, number: int, identity: str, counter: TokenCounter
 ) -> Fragment:
-    """Return the fragment as the `number`-th message of its own before the dynamic message."""
+    """Return the fragment as a separate message, number `number` before the dynamic message."""
     claim = replace(
         fragment.claim,
         id=DYNAMIC.id,
@@ -437,7 +439,10 @@ def _own_message(
 def _shared_message(
     entry: ActiveEntry, components: ComponentSet, shared_messages: Mapping[str, SharedMessage]
 ) -> tuple[SharedMessage | None, str]:
-    """Return the message that an entry shares, None for its own, and a note for its verdict."""
+    """Return the message that an entry joins and a note for the verdict.
+
+    The message is None if the entry has a message of its own.
+    """
     if entry.depth is not None:
         return None, ""
     shared, note = shared_messages[_JOINTS.get(entry.position, _AFTER)], ""
@@ -448,7 +453,7 @@ def _shared_message(
             shared = next_to
         else:
             note = f"there is no component {anchor.component} to stand next to"
-    if entry.keeps_role and shared.role != entry.role:  # next to that message
+    if entry.keeps_role and shared.role != entry.role:  # its own message next to the shared one
         shared = replace(
             shared, key=f"{shared.key}:{entry.role}", role=entry.role, name=str(shared)
         )
@@ -456,7 +461,7 @@ def _shared_message(
 
 
 def _disabled_component(entry: ActiveEntry, components: ComponentSet) -> str:
-    """Return the component whose place an entry takes if it is disabled, else ""."""
+    """Return the component at whose place an entry is, if that component is disabled, else ""."""
     anchor = entry.anchor or _ANCHORS.get(entry.position)
     key = anchor.component if anchor else _JOINTS.get(entry.position, _AFTER)
     return "" if components.is_on(key) else key
@@ -472,7 +477,8 @@ def _verdict(entry: ActiveEntry, reason: str, *, kept: bool = False) -> Verdict:
 
 # The order of SillyTavern (preset `sillytavern`)
 
-# Rebuilding an entry with another place is faster by its fields than with `replace`.
+# `order_as_sillytavern` copies many entries with another `stands`. Passing the fields to the
+# constructor in their order is faster than `dataclasses.replace`.
 _NAMES: Final = [one.name for one in fields(ActiveEntry) if one.init]
 _BEFORE_PLACE: Final = attrgetter(*_NAMES[: _NAMES.index("stands")])
 _AFTER_PLACE: Final = attrgetter(*_NAMES[_NAMES.index("stands") + 1 :])
@@ -480,23 +486,27 @@ _ORDER: Final = attrgetter("order")
 _LORE_ORDER: Final = 0
 _SIGN: Final = 1 << 63
 _ALL_BITS: Final = (1 << 64) - 1
-# SillyTavern sorts texts of one depth by role first, in this order; there order comes second.
+# SillyTavern sorts the texts at one depth by role, in this order, and only then by their order.
 _ROLE_RANK: Final[Mapping[str, int]] = {"assistant": 0, "user": 1, "system": 2}
 
 
 def order_as_sillytavern(entries: Sequence[ActiveEntry]) -> list[ActiveEntry]:
-    """Give entries the places of SillyTavern: equal orders reversed, roles before order at a depth.
+    """Return the entries with the sort keys that give SillyTavern's order at each place.
 
-    Texts before the examples and in outlets come out with the highest order first. The place of an
-    entry depends only on entries of its own order, so a new entry moves few others.
+    Entries of equal order are reversed. At a depth, roles are sorted before orders. Before the
+    examples and in outlets, the highest order comes first. The sort key of an entry depends only on
+    entries of the same order, so a new entry changes few of them.
     """
     equals, ordered = Counter(map(_ORDER, entries)), list(entries)
     left = equals.copy()
     for at, entry in enumerate(entries):
-        last = left[entry.order]  # 1 for the last one of its order
+        # `last` numbers entries of equal order backwards: the last of them gets 1. `first` numbers
+        # them forwards from 0.
+        last = left[entry.order]
         left[entry.order] = last - 1
         first = equals[entry.order] - last
-        # Its order decides among entries only: next to other texts all entries have one order.
+        # In SillyTavern, an entry's order only sorts it among entries. So all entries get the same
+        # order for comparison with other texts, and the text of the sort key has the real order.
         if entry.position in ("examples_before", "outlet"):
             stands = (_LORE_ORDER, _sort_key(-entry.order, first))
         elif entry.position in IN_HISTORY:
@@ -514,8 +524,9 @@ def order_as_sillytavern(entries: Sequence[ActiveEntry]) -> list[ActiveEntry]:
 def _sort_key(order: float, number: int) -> str:
     """Return a text that sorts by an order, then by a number.
 
-    The bits of an IEEE 754 number sort as the number does, once negative ones are inverted.
-    `+ 0.0` makes the two zeros one.
+    The bits of an IEEE 754 number, read as an unsigned integer, sort like the number itself after
+    the sign bit is flipped, and for negative numbers all other bits, too. Adding 0.0 turns the
+    negative zero into zero.
     """
     (bits,) = struct.unpack(">Q", struct.pack(">d", order + 0.0))
     return f"{bits ^ (_ALL_BITS if bits & _SIGN else _SIGN):016x}{number:06}"

@@ -1,7 +1,7 @@
-"""Reasons: why entries are active or not, as values that become words when somebody reads them.
+"""Reasons: why entries are active or not, as values that are rendered when they are read.
 
-Most reasons are never read. So the engine keeps a function and its facts, and renders the words
-later. Modules that decide something rare give their reason as plain text.
+Most reasons are never read. So a reason stores a function and its arguments, and the text is only
+rendered on demand. Modules with rare reasons write them as plain text.
 """
 
 from collections.abc import Callable, Sequence
@@ -18,7 +18,7 @@ _MOST_PROBLEMS_SHOWN: Final = 3
 
 
 class EntryReason(NamedTuple):
-    """A reason: `words` called with `facts` renders it. Two that say the same are equal."""
+    """A reason, rendered by calling `words` with `facts`. Reasons with the same text are equal."""
 
     words: Callable[..., str]
     facts: tuple[object, ...] = ()
@@ -27,7 +27,7 @@ class EntryReason(NamedTuple):
         return self.words(*self.facts)
 
     def calling(self, called: Called) -> "EntryReason":
-        """Return this reason with messages named by `called`."""
+        """Return this reason with messages named by calling `called`."""
         facts = (_rename_message(fact, called) for fact in self.facts)
         return EntryReason(self.words, tuple(facts))
 
@@ -38,17 +38,17 @@ def _rename_message(fact: object, called: Called) -> object:
 
 
 def plain(text: str) -> EntryReason:
-    """Return a reason that is a constant text."""
+    """Return a reason with a constant text."""
     return EntryReason(str, (text,))
 
 
-# Keys
+# Reasons about keys
 
 
 def key_found_reason(text: str, found: FoundKey) -> str:
     """Say which key was found, and where."""
     place, (start, end), of = found
-    if place >= 0 <= start:  # most by far: no need to ask `render_place`
+    if place >= 0 <= start:  # a fast path: most keys are in the content of a message
         where = of or f"message {place + 1}"
         return f"key '{text[:_MOST_CHARACTERS]}' in {where} at {start}-{end}"
     return f"key '{text[:_MOST_CHARACTERS]}' {render_place(found)}"
@@ -66,7 +66,10 @@ def logic_unmet_reason(
     secondary: Sequence[str],
     shown: Sequence[str],
 ) -> str:
-    """Say which key was found and that the logic is not met; `shown` are the keys that decided."""
+    """Say which key was found and that the logic of the secondary keys is not met.
+
+    `shown` are the secondary keys that decided it.
+    """
     state = "missing" if logic == "all" else "there"
     wish = f"wants {_NEEDS[logic]} {quote_keys(secondary)}"
     return f"{key_found_reason(text, found)}, but {wish}: {quote_keys(shown) or 'none'} {state}"
@@ -80,7 +83,7 @@ def no_key_reason(depth: int, refused: str, patterns: Sequence[Pattern]) -> str:
 
 
 def given_up_reason(pattern: str, where: FoundKey, why: str) -> str:
-    """Say that a pattern was not searched to the end of one text."""
+    """Say that the search for a pattern in one text was given up, and why."""
     return f"pattern '{pattern[:40]}' was given up {_render_text(where)}: {why}"
 
 
@@ -90,27 +93,27 @@ def excluded_key_reason(text: str, found: FoundKey) -> str:
 
 
 def movement_only_reason(found: FoundKey) -> str:
-    """Say that a key was found only in a message about somebody who comes or goes."""
+    """Say that a key was found only in a message about a character who arrives or leaves."""
     where = "that tells who comes and goes, which wakes only entries that ask for movement"
     return f"a key {render_place(found)}, but {where}"
 
 
-# Timers
+# Reasons about timers
 
 
 def delay_reason(count: float, needed: int, clock: str) -> str:
-    """Say until when an entry with a delay is silent."""
+    """Say until when a delay keeps an entry inactive."""
     return f"delay: sleeps until {needed} {clock}, {count:g} so far"
 
 
 def cooldown_reason(end: float, now: float, clock: str, of: str = "") -> str:
-    """Say for how long a cooldown of an entry, or of the group `of`, still runs."""
+    """Say how long the cooldown of an entry, or of the group named `of`, still runs."""
     whose = f" of group '{of}'" if of else ""
     return f"cooldown{whose}: rests for {_render_left(end - now, clock)}"
 
 
 def sticky_reason(end: float, now: float, clock: str) -> str:
-    """Say for how long a sticky entry still stays."""
+    """Say how long a sticky entry still stays active."""
     left = _render_left(end - now, clock)
     return f"sticky: was woken before and stays for {left}, this one counted"
 
@@ -119,11 +122,11 @@ def _render_left(left: float, clock: str) -> str:
     return f"1 more {clock.removesuffix('s')}" if left == 1 else f"{left:g} more {clock}"
 
 
-# Passes
+# Reasons about passes
 
 
 def chance_reason(roll: float, chance: float) -> str:
-    """Say what was rolled for an entry, and its chance."""
+    """Say which number was rolled for an entry, and its chance."""
     return f"rolled {roll * 100:.1f} of a chance of {chance:g} %"
 
 
@@ -171,7 +174,7 @@ def quote_keys(texts: Sequence[str]) -> str:
 
 
 def count_replies(replies: int) -> str:
-    """Render how often the character has spoken."""
+    """Render the number of replies that the character has given so far."""
     return "1 reply" if replies == 1 else f"{replies} replies"
 
 

@@ -1,9 +1,9 @@
-"""Timers of lore: what entries remember from turn to turn.
+"""Timers of lore: the state of entries that lasts from turn to turn.
 
-Sticky entries stay active, and entries with a cooldown are silent for a while. Entries with
-`@@keep_activate_after_match` or `@@dont_activate_after_match` remember that they were active. A
-turn takes a `LoreState` and makes a new one. The caller stores the new one only if the turn was
-really sent.
+Sticky entries stay active for a while, and entries with a cooldown stay inactive for a while. For
+entries with `@@keep_activate_after_match` or `@@dont_activate_after_match`, the state records that
+they were active. A turn reads a `LoreState` and makes a new one. The caller stores the new state
+only if the prompt of the turn was really sent.
 """
 
 from collections.abc import Callable, Iterable, Mapping
@@ -18,8 +18,8 @@ from evennia_ai.engine.lorebook.rules import ActivationRules, ClockName
 class Clock:
     """The time in a conversation, on each of its three clocks.
 
-    `turns` counts the NPC's own turns with this one. `messages` counts the messages that it
-    perceived, with the event. `seconds` is the game time since the conversation began.
+    `turns` counts the NPC's own turns, including this one. `messages` counts the messages that the
+    NPC perceived, including the event. `seconds` is the game time since the conversation began.
     """
 
     turns: int = 1
@@ -27,15 +27,16 @@ class Clock:
     seconds: float = 0
 
     def read(self, name: ClockName) -> float:
-        """Return the time on the clock of this name."""
+        """Return the time on the clock with this name."""
         return {"turns": self.turns, "messages": self.messages, "seconds": self.seconds}[name]
 
 
 @dataclass(frozen=True, slots=True)
 class Spell:
-    """A stretch of time on one clock, from `start` up to `end`.
+    """A period in which a timer runs, from `start` up to `end` on one clock.
 
-    A `settled` one is a cooldown that followed a sticky spell. A rewound chat does not undo it.
+    A spell is `settled` if it is a cooldown that followed a sticky spell. Rewinding the chat does
+    not undo a settled spell.
     """
 
     start: float
@@ -45,10 +46,10 @@ class Spell:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class LoreState:
-    """The memory of lore in one conversation; entries by identity, groups by name.
+    """The state of lore in one conversation. Entries are stored by identity, groups by name.
 
-    An identity is the label (`book#uid`) of an entry, or longer if another book could have the same
-    label (`lorebook.book`).
+    The identity of an entry is its label (`book#uid`), or longer if another book could have the
+    same label (`lorebook.book`).
     """
 
     sticky: Mapping[str, Spell] = field(default_factory=dict)
@@ -69,7 +70,7 @@ class LoreState:
 
 
 def state_from(plain: Mapping[str, Any]) -> LoreState:
-    """Return the state that `to_plain` wrote as JSON values."""
+    """Return the state for the JSON values that `to_plain` returned."""
     spells = {
         name: {identity: Spell(*values) for identity, values in plain.get(name, {}).items()}
         for name in ("sticky", "cooldown", "groups")
@@ -81,7 +82,7 @@ NO_STATE: Final = LoreState()
 
 
 def is_remembered(entry: LoreEntry) -> bool:
-    """True if it matters to later turns that an entry was active."""
+    """True if later turns must know that an entry was active."""
     timing, gates = entry.timing, entry.gates
     if timing is NO_TIMING and gates is NO_GATES and entry.grouping is NO_GROUPS:
         return False
@@ -95,10 +96,10 @@ def is_remembered(entry: LoreEntry) -> bool:
 
 
 class Timers:
-    """The timers that run in one turn, read from a state before the first pass.
+    """The timers that run in one turn, read from the state before the first pass.
 
-    `sticky` and `resting` (cooldown) are by identity, `resting_groups` by the name of a group. The
-    state that they were read from does not change.
+    `sticky` and `resting` have the running sticky spells and cooldowns by the identity of an entry.
+    `resting_groups` has the cooldowns of groups by name. The state itself is not changed.
     """
 
     __slots__ = ("_before", "_clock", "_rules", "_state", "resting", "resting_groups", "sticky")
@@ -127,15 +128,18 @@ class Timers:
         self.resting_groups: Mapping[str, Spell] = groups
 
     def now(self, timing: Timing) -> float:
-        """Return the time on the clock that an entry is timed by."""
+        """Return the time on the clock that these timers of an entry use."""
         return self._clock.read(timing.clock or self._rules.clock)
 
     def matched(self, identity: str) -> bool:
-        """True if an entry with a memory of it was active in an earlier turn."""
+        """True if the state records that an entry was active in an earlier turn."""
         return identity in self._before.matched
 
     def after(self, active: Mapping[str, LoreEntry]) -> LoreState:
-        """Return the state after a turn with these active entries; the old one if it is equal."""
+        """Return the state after a turn with these active entries.
+
+        Returns the old object if the state did not change.
+        """
         state = self._state
         sticky, cooldown = dict(state.sticky), dict(state.cooldown)
         groups, matched = dict(state.groups), set(state.matched)
@@ -162,10 +166,10 @@ class Timers:
         spells: Mapping[str, Spell],
         entry_of: Callable[[str], LoreEntry | None],
     ) -> tuple[dict[str, Spell], list[str]]:
-        """Return the spells that go on, and the identities of those that are over.
+        """Return the spells that still run, and the identities of the spells that are over.
 
-        Neither has spells that a rewound chat undoes, or whose entry has no such timer any more. A
-        spell of a missing entry goes on: its book may come back.
+        Both leave out spells that rewinding the chat undoes, and spells whose entry no longer has
+        this kind of timer. A spell of a missing entry keeps running, because its book may return.
         """
         going: dict[str, Spell] = {}
         over: list[str] = []
@@ -185,7 +189,7 @@ class Timers:
     def _cooldowns_after_sticky(
         self, over: Iterable[str], entry_of: Callable[[str], LoreEntry | None]
     ) -> dict[str, Spell]:
-        """Return the cooldowns that begin now because a sticky spell is over."""
+        """Return the cooldowns that begin now because a sticky spell of their entry is over."""
         settled: dict[str, Spell] = {}
         for identity in over:
             entry = entry_of(identity)
@@ -198,5 +202,5 @@ class Timers:
 def _spells_of_books(
     spells: Mapping[str, Spell], entry_of: Callable[[str], LoreEntry | None]
 ) -> dict[str, Spell]:
-    """Return the spells of entries that the books still have."""
+    """Return the spells whose entries are still in the books."""
     return {identity: spell for identity, spell in spells.items() if entry_of(identity) is not None}

@@ -1,1 +1,1 @@
-"""Scanning: the keys of a book made ready, and where they stand in a conversation."""
+"""Scanning: preparing the keys of a book for search, and finding them in a conversation."""

@@ -1,6 +1,6 @@
-"""The hits of a book that a conversation keeps: which keys were found in which of its messages.
+"""The hit cache: which keys of a book were found in which messages of a conversation.
 
-A message is searched once, when it is new. So the cost of a turn depends on its new messages and
+A message is searched once, when it is new. So the time of a turn depends on its new messages and on
 the hits in its window, not on the length of the chat or the size of the book.
 """
 
@@ -23,7 +23,7 @@ from evennia_ai.engine.prompt.memo import Memo, Slot
 from evennia_ai.engine.prompt.messages import Message
 from evennia_ai.engine.prompt.time_line import without_time_line
 
-# Numbers of places outside the messages of the history.
+# Values of `FoundKey.place` for keys that are outside the messages of the history.
 EVENT: Final = -1
 NOTE: Final = -2
 SOURCE: Final = -3
@@ -32,10 +32,10 @@ SOMEWHERE: Final = -5
 
 
 class FoundKey(NamedTuple):
-    """The place of a key: a message and the span in it.
+    """The place where a key was found: a message and the span in it.
 
-    `place` is a message's index in the history or one of the numbers below 0, such as `EVENT`. `of`
-    names a text that is no message: the label of an entry, or a source.
+    `place` is the index of the message in the history, or a negative number such as `EVENT`. `of`
+    names a text that is not a message: the label of an entry, or a source.
     """
 
     place: int
@@ -46,18 +46,18 @@ class FoundKey(NamedTuple):
 ANYWHERE: Final = FoundKey(SOMEWHERE, Span(0, 0))
 """The place of a key that is always found."""
 
-# By the number of a key, its place.
+# The place of each found key, by the number of the key.
 Places = Mapping[int, FoundKey]
 
 
-# Texts of entries, each after the label of its entry.
+# Pairs of the label of an entry and its text.
 Texts = Sequence[tuple[str, str]]
 
 
 class Feed(NamedTuple):
-    """Texts that were added at once, with the keys in all texts before and after.
+    """Entry texts that were searched together, with the places of keys before and after.
 
-    `steps` is how many patterns took in the texts.
+    `steps` is the number of search steps that regular expressions took in these texts.
     """
 
     texts: Texts
@@ -67,7 +67,7 @@ class Feed(NamedTuple):
 
 
 class FedText(NamedTuple):
-    """The text of an active entry, the keys in it, and the steps that patterns took in it."""
+    """The text of an active entry, the keys found in it, and the search steps of its patterns."""
 
     text: str
     places: Places
@@ -79,12 +79,12 @@ class HitCache:
 
     The stretch is the range of messages that `reach` was last called for.
 
-    - `said` and `moved` have the last place of each key in the stretch: `moved` in messages about
-      somebody who comes or goes, `said` in all others.
-    - `changed` are the keys whose place changed since a caller cleared it.
-    - `fed` has the text of each entry that was active, by its label, with the keys in it.
-    - `feeds` has the texts that were added at once, by their number in a run.
-    - `memo` keeps results that depend on these hits.
+    - `moved` has the last place of each key in movement messages of the stretch: messages about a
+      character who arrives or leaves. `said` has the last place of each key in all other messages.
+    - `changed` has the keys whose place changed since a caller last cleared the set.
+    - `fed` has the text of each entry that was active, with the keys in it, by the entry's label.
+    - `feeds` has the texts that were searched together, by the number of the feed in a run.
+    - `memo` caches results that depend on these hits.
     """
 
     def __init__(self, table: KeyTable, *, with_names: bool, at: int) -> None:
@@ -96,24 +96,25 @@ class HitCache:
         self.said: dict[int, FoundKey] = {}
         self.moved: dict[int, FoundKey] = {}
         self.changed: set[int] = set()
-        self._hits: dict[int, tuple[bool, Places]] = {}  # with whether the message tells who moves
+        self._hits: dict[int, tuple[bool, Places]] = {}  # True for a movement message
         self._given_up: dict[int, GivenUp] = {}
-        # By index the steps that patterns took in a message; None where no pattern was searched.
+        # The steps that patterns took in each message, by its index; None if the message was not
+        # searched for patterns.
         self._steps: dict[int, int | None] = {}
-        self._searched = (at, at)  # messages from the one up to the other
+        self._searched = (at, at)  # the range of searched messages
         self._stretch = (at, at)
 
     def reach(
         self, history: History, *, first: int, stop: int, steps: int = TURN_STEPS
     ) -> set[int]:
-        """Make the messages from `first` up to `stop` the stretch; return the keys that moved.
+        """Set the stretch to the messages from `first` up to `stop`; return the keys that moved.
 
-        Only messages that enter the stretch or leave it are looked at. Patterns have `steps` in all
-        these messages together. The newest messages come first, and patterns are not searched in
-        those that are left when the steps are used up.
+        Only messages that enter or leave the stretch are processed. Patterns may take `steps` in
+        all messages together, newest messages first. Once the steps are used up, the remaining
+        messages are not searched for patterns.
         """
         if self._search(history, first, stop, steps):
-            self._stretch = (-1, -1)  # what is known of the stretch is no longer true
+            self._stretch = (-1, -1)  # results for known messages changed, so build it again
         earlier, self.changed = self.changed, set()
         old_first, old_stop = self._stretch
         if first >= old_stop or stop < old_stop:
@@ -131,14 +132,14 @@ class HitCache:
         return fresh
 
     def _enter(self, index: int) -> None:
-        """Add a message newer than all others: its keys have their last place there."""
+        """Add a message that is newer than the stretch, so it is the last place of its keys."""
         if index in self._hits:
             moves, places = self._hits[index]
             (self.moved if moves else self.said).update(places)
             self.changed.update(places)
 
     def _enter_oldest(self, index: int) -> None:
-        """Add a message older than all others: keys that others have keep their place."""
+        """Add a message older than the stretch: keys that have a later place keep that place."""
         if index in self._hits:
             moves, places = self._hits[index]
             newest = self.moved if moves else self.said
@@ -158,14 +159,14 @@ class HitCache:
                     self.changed.add(number)
 
     def given_up(self, *, first: int, stop: int) -> Iterator[tuple[int, GivenUp]]:
-        """Return the messages with given-up patterns, newest first: index, then the patterns."""
+        """Yield the index and the given-up patterns of each message that has some, newest first."""
         indexes = sorted((i for i in self._given_up if first <= i < stop), reverse=True)
         return ((index, self._given_up[index]) for index in indexes)
 
     def _search(self, history: History, first: int, stop: int, steps: int) -> bool:
-        """Search the messages that are new; forget all others if the stretch does not touch them.
+        """Search the new messages; forget the known messages if the stretch is not next to them.
 
-        Return True if patterns are now searched in, or left out of, a message that was known.
+        Returns True if the search for patterns in a known message was now added or dropped.
         """
         known_first, known_stop = self._searched
         if first > known_stop or stop < known_first:
@@ -182,8 +183,8 @@ class HitCache:
     def _search_patterns(self, history: History, first: int, stop: int, steps: int) -> bool:
         """Search the new messages for patterns, newest first, while steps are left.
 
-        Steps of known messages count as if they were searched now. So the same messages are
-        searched in every process, whatever it knows from earlier turns.
+        The steps of known messages count as if they were searched now. So every process searches
+        the same messages, whatever it has cached from earlier turns.
         """
         has_changed = False
         for index in range(stop - 1, first - 1, -1):
@@ -201,7 +202,7 @@ class HitCache:
         return has_changed
 
     def _keep(self, index: int, message: Message, scanned: Scanned) -> None:
-        """Keep the result of searching the message of this index."""
+        """Store the result of searching the message with this index."""
         self._hits.pop(index, None)
         self._given_up.pop(index, None)
         if scanned.hits:
@@ -211,12 +212,12 @@ class HitCache:
             self._given_up[index] = scanned.given_up
 
     def of(self, message: Message, *, steps: int = TEXT_STEPS) -> Scanned:
-        """Return the keys in one message, and the patterns that were given up there."""
+        """Search one message; return its keys and the patterns that were given up in it."""
         text = make_searchable(message, self.with_names, self.table.fold)
         return self.table.scanned(text, steps=steps)
 
     def text_of(self, message: Message) -> str:
-        """Return a message as the text that is searched."""
+        """Return the text of a message that is searched, with the speaker's name if names count."""
         return make_searchable(message, self.with_names, self.table.fold).written
 
 
@@ -226,7 +227,7 @@ _HIT_CACHES: Final = Slot[dict[tuple[str, ...], HitCache]]("hit caches")
 def hit_cache_of(
     history: History, table: KeyTable, *, of: tuple[str, ...], with_names: bool
 ) -> HitCache:
-    """Return the hits of a book in a conversation; `of` identifies the book."""
+    """Return the hit cache of a book in a conversation. `of` identifies the book."""
     caches = history.memo.setdefault(_HIT_CACHES, {})
     known = caches.get(of)
     if known is None or known.table is not table or known.with_names is not with_names:
@@ -235,10 +236,10 @@ def hit_cache_of(
 
 
 MOST_SEARCHABLE: Final = 2048
-"""How many messages stay ready to be searched, each eight times as large as its text.
+"""How many messages are cached in their prepared form, each eight times as large as its text.
 
-A conversation keeps the hits of its messages. Only a new book, a pattern or recursion searches a
-message again.
+A message is rarely searched again, because a conversation keeps its hits: only for a new book, for
+a pattern, or in recursion.
 """
 
 
@@ -248,6 +249,6 @@ def _searchable(content: str, name: str | None, fold: Fold) -> Searchable:
 
 
 def make_searchable(message: Message, with_name: bool, fold: Fold) -> Searchable:
-    """Return a message ready to be searched, shared by all books and all NPCs who heard it."""
+    """Return a message prepared for search. All books, and all NPCs who heard it, share it."""
     said = without_time_line(message.content)
     return _searchable(said, message.name if with_name else None, fold)

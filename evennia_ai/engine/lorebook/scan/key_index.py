@@ -1,11 +1,11 @@
-"""The index of a book's keys: the keys of all entries as numbers, made ready for scanning once.
+"""The index of a book's keys: the keys of all entries as numbers, prepared for scanning once.
 
 Equal keys of different entries share a number. Four things decide how a key is searched: its text,
 the flags of its entry, the flags of the rules, and the values of macros in it. Most keys are plain
-words, and get their numbers together, in a few steps for ten thousand of them.
+words. They get their numbers in bulk, in a few steps for ten thousand keys.
 
-An index stays with its book, one for each set of rules and macro values. All NPCs share it. The
-keys of most entries are made only when an entry is judged.
+An index is cached in its book, for each set of rules and macro values. All NPCs share it. The keys
+of most entries are only made when the entry is judged.
 """
 
 import re
@@ -42,14 +42,14 @@ from evennia_ai.engine.prompt.templates.template import Template, compile_templa
 from evennia_ai.engine.prompt.templates.work import KEYS_WORK, Meter
 from evennia_ai.engine.text.normal_form import normal_form
 
-# Numbers outside the table: a key that is always found, and one that never is.
+# Numbers of keys that are not in the table: a key that is always found, and a key that never is.
 ALWAYS: Final = -1
 NEVER: Final = -2
 
 
 @typed_frozen
 class EntryKeys:
-    """The keys of one entry, by number and as texts for reasons."""
+    """The keys of one entry: as numbers for searching, and as texts for the reasons of verdicts."""
 
     primary: tuple[int, ...] = ()
     texts: tuple[str, ...] = ()
@@ -58,21 +58,21 @@ class EntryKeys:
     additional: tuple[tuple[int, ...], ...] = ()
     excluded: tuple[int, ...] = ()
     refused: str = ""
-    """Its keys that can never be found, each with the reason."""
+    """The keys of the entry that can never be found, each with the reason."""
     scored: tuple[int, ...] = ()
-    """The keys that count in the score of an inclusion group."""
+    """The numbers of the keys that count for the entry's score in its inclusion groups."""
     scored_secondary: tuple[int, ...] = ()
     patterns: tuple[Pattern, ...] = ()
     barred: bool = False
-    """True if one of its patterns is refused, which silences the entry."""
+    """True if one of its patterns is refused. Then the entry never becomes active."""
     keys_decide: bool = False
-    """True if only keys decide about the entry (`keys_decide`)."""
+    """True if only keys decide whether the entry is a candidate (the function `keys_decide`)."""
     hidden: str = ""
-    """The keys that its text hides for recursion, each after a line break."""
+    """The keys hidden in the text of the entry for recursion to find, each after a line break."""
 
     @property
     def numbers(self) -> Iterator[int]:
-        """The numbers of all its keys."""
+        """Yield the numbers of all keys of the entry."""
         yield from self.primary
         yield from self.secondary
         for line in self.additional:
@@ -81,7 +81,7 @@ class EntryKeys:
 
 
 def keys_decide(entry: LoreEntry) -> bool:
-    """True if only its keys decide if an entry is a candidate, provided it has any."""
+    """True if only its keys decide whether an entry is a candidate, provided that it has keys."""
     timing, recursion = entry.timing, entry.recursion
     return not (
         entry.constant
@@ -98,22 +98,22 @@ class BookKeys(NamedTuple):
     """The keys of all entries of a book."""
 
     made: dict[int, EntryKeys]
-    """The keys of each entry that is not `plain`, by index; others are made when needed."""
+    """The keys of each entry that is not in `plain`, by index. Others are made when needed."""
     owners: dict[int, tuple[int, ...]]
-    """The entries that a key may activate."""
+    """The indexes of the entries that each key may activate, by the number of the key."""
     plain: Sequence[int]
-    """The entries whose keys are all words and phrases."""
+    """The indexes of the entries whose keys are all words and phrases."""
 
 
 _NO_DICE: Final = Dice(turn="", conversation="")
 _KEPT_INDEXES: Final = 64
 _KEPT_ENTRIES: Final = 50_000
-# The characters that have a meaning in a regular expression.
+# A character with a special meaning in a regular expression.
 _SYNTAX: Final = re.compile(r"[\\^$.*+?()\[\]{}|/]")
 
 
 class KeysOfEntries:
-    """The keys of each entry of a book by index; most are made on first use."""
+    """The keys of each entry of a book by index. Most are made on first use."""
 
     __slots__ = ("_entries", "_made", "_read")
 
@@ -139,27 +139,27 @@ class KeysOfEntries:
 
 @dataclass(frozen=True, slots=True)
 class BookIndex:
-    """A book made ready for scanning."""
+    """The keys of a book prepared for scanning. Entries are given by their index in the book."""
 
     entry_keys: KeysOfEntries
     table: KeyTable
     owners: Mapping[int, tuple[int, ...]]
-    """The entries that a key may activate."""
+    """The entries that each key may activate, by the number of the key."""
     asked: tuple[int, ...]
-    """The entries that are judged in every turn, because they may need no key."""
+    """The entries that are judged in every turn, because they may become active without a key."""
     alike: frozenset[int]
-    """The entries that share one reason if none of their keys is found."""
+    """The entries whose verdicts have one and the same reason if none of their keys is found."""
     deepest: int
-    """The largest scan depth of an entry."""
+    """The greatest scan depth that an entry of the book sets."""
     sources: tuple[SourceName, ...]
-    """The sources that any entry asks for."""
+    """The sources that at least one entry asks for."""
     patterns: Mapping[int, Pattern]
-    """The patterns that are searched in the whole window as one text, by number."""
+    """The patterns that are searched in the whole window as one text, by number of the key."""
     memo: Memo = field(default_factory=Memo, repr=False, compare=False)
-    """Results that depend only on this index."""
+    """Cached results that depend only on this index."""
 
     def pattern_of(self, number: int) -> Pattern:
-        """Return the pattern of this number."""
+        """Return the pattern with this number of a key."""
         return (self.patterns or self.table.patterns)[number]
 
     @property
@@ -169,12 +169,13 @@ class BookIndex:
 
     @property
     def troubles(self) -> int:
-        """The number of patterns that cannot run."""
+        """How many patterns of the book cannot run."""
         running = self.patterns or self.table.patterns
         return sum(bool(pattern.problem) for pattern in running.values())
 
 
-# By the rules that decide how keys are searched, then by the values that their macros read.
+# The indexes of a book: by the rules that decide how keys are searched, then by the values that
+# macros in keys read.
 _Indexes = dict[tuple[bool, bool, PresetFlags], dict[object, BookIndex]]
 INDEXES: Final = Slot[_Indexes]("indexes")
 _KEY_MACROS: Final = Slot[dict[str, Template]]("key macros")
@@ -183,13 +184,13 @@ _KEY_MACROS: Final = Slot[dict[str, Template]]("key macros")
 def book_index_of(
     book: Lorebook, *, rules: ActivationRules, values: Mapping[str, str], dice: Dice
 ) -> BookIndex:
-    """Return the index of a book for these rules and values; it is made once.
+    """Return the index of a book for these rules and values. It is made once and then cached.
 
     Args:
-        book: The lorebook; it keeps the index.
+        book: The lorebook. It caches the index.
         rules: The rules that decide how keys are searched.
         values: The values that macros in keys read.
-        dice: Rolls for macros in keys.
+        dice: The dice that macros in keys roll.
     """
     by_rules = book.of_entries.setdefault(INDEXES, {})
     indexes = by_rules.setdefault(
@@ -199,7 +200,7 @@ def book_index_of(
     seen = _values_read(macros, values, dice)
     known = indexes.get(seen)
     if known is None:
-        # An index is as large as its book, so fewer are kept of a large one.
+        # An index is as large as its book, so fewer indexes are cached for a large book.
         most = min(_KEPT_INDEXES, 1 + _KEPT_ENTRIES // (1 + len(book.entries)))
         if len(indexes) >= most:
             indexes.clear()
@@ -208,13 +209,13 @@ def book_index_of(
 
 
 def prepare_index(book: Lorebook, *, rules: ActivationRules) -> None:
-    """Make a book's index for these rules, unless macros in its keys need values of a turn."""
+    """Make a book's index for these rules in advance, unless its keys need values of a turn."""
     if not _keys_with_macros(book):
         book_index_of(book, rules=rules, values={}, dice=_NO_DICE)
 
 
 def _keys_with_macros(book: Lorebook) -> dict[str, Template]:
-    """Return the keys of a book that have macros, compiled."""
+    """Return the compiled templates of all keys of a book that have macros, by the key."""
     known = book.of_entries.get(_KEY_MACROS)
     if known is None:
         lists = (
@@ -229,14 +230,14 @@ def _keys_with_macros(book: Lorebook) -> dict[str, Template]:
 
 
 def _values_read(macros: Mapping[str, Template], values: Mapping[str, str], dice: Dice) -> object:
-    """Return the values that macros in keys read; nearly every book has none."""
+    """Return the values that macros in keys read. Nearly all books have no macros in keys."""
     names = {name for template in macros.values() for name in template.names}
     rolls = any(template.rolls for template in macros.values())
     return (*((name, values.get(name)) for name in sorted(names)), dice if rolls else None)
 
 
 class FilledKey(NamedTuple):
-    """A key with its macros filled in, as words and as a pattern."""
+    """A key with expanded macros, once as plain words and once as a regular expression."""
 
     words: str
     pattern: str
@@ -245,7 +246,7 @@ class FilledKey(NamedTuple):
 def _fill_in_keys(
     macros: Mapping[str, Template], values: Mapping[str, str], dice: Dice
 ) -> dict[str, FilledKey]:
-    """Fill in the macros of keys; in a pattern a value matches only its own characters."""
+    """Expand the macros of keys. In a regular expression, the values are escaped."""
     named = {name for template in macros.values() for name in template.names}
     meant = {
         name: _SYNTAX.sub(r"\\\g<0>", value) for name, value in values.items() if name in named
@@ -266,7 +267,7 @@ def _build_index(
     one_text = PRESET_FLAGS[rules.rules].one_text
     in_one_text = reader.patterns if one_text else {}
     table = KeyTable(reader.keys(), patterns={} if one_text else reader.patterns, fold=reader.fold)
-    by_words = [at for at in plain if not entries[at].constant]  # nothing else activates them
+    by_words = [at for at in plain if not entries[at].constant]  # only keys activate them
     others = sorted({*range(len(entries))}.difference(by_words))
     return BookIndex(
         entry_keys=entry_keys,
@@ -283,7 +284,7 @@ def _build_index(
 
 
 def _is_silent_as_others(entry: LoreEntry) -> bool:
-    """True if an entry whose keys are words is silent for the reason that most share."""
+    """True if an entry that has words as keys gets the most common reason when none is found."""
     return bool(entry.keys) and entry.scan_depth is None and keys_decide(entry)
 
 
@@ -296,7 +297,7 @@ def _sources(book: Lorebook) -> tuple[SourceName, ...]:
 
 
 def _needs_judging(entry: LoreEntry, keys: EntryKeys, patterns: Mapping[int, Pattern]) -> bool:
-    """True if an entry may be activated without a key of the table."""
+    """True if something other than a key of the table may activate an entry."""
     gates = entry.gates
     by_itself = entry.constant or gates.forced or gates.kept_after_match or ALWAYS in keys.primary
     if by_itself or patterns:
@@ -304,9 +305,10 @@ def _needs_judging(entry: LoreEntry, keys: EntryKeys, patterns: Mapping[int, Pat
     return False
 
 
-# Numbers of keys
+# Giving numbers to keys
 
-# Instead of a number: more than its text and the flags decide what the key is.
+# Stands for the number of a key that must be read one by one, because its text and the flags alone
+# do not decide how it is searched.
 _TO_READ: Final = -3
 _SHOWN_REFUSALS: Final = 3
 
@@ -314,12 +316,12 @@ _SHOWN_REFUSALS: Final = 3
 _NO_KEYS: Final = EntryKeys()
 
 
-# As `Key._make`, without a step of the interpreter for each of ten thousand keys.
+# The same as `Key._make`, but written in C, because a book may have ten thousand keys.
 _as_key: Final[Callable[[Iterable[object]], Key]] = partial(tuple.__new__, Key)
 
 
 class _Numbers(dict[str, int]):
-    """The numbers of keys by their written text, for entries with equal flags."""
+    """A mapping from keys as written to their numbers, for entries with equal flags."""
 
     def __init__(
         self,
@@ -332,8 +334,8 @@ class _Numbers(dict[str, int]):
         super().__init__()
         self._keys = keys
         self._hows = hows
-        self._fold = fold  # None if the case matters
-        self._odd = odd  # the start of keys that need more than their text
+        self._fold = fold  # removes the case of keys; None if case matters
+        self._odd = odd  # the prefix of keys that must be read one by one
         self._to_read: set[str] = set()
 
     def __missing__(self, written: str) -> int:
@@ -341,7 +343,7 @@ class _Numbers(dict[str, int]):
         return self[written]
 
     def take_in(self, written: Iterable[str]) -> None:
-        """Give all these keys their numbers, in steps that each take all of them."""
+        """Give all these keys their numbers in bulk: each step processes all keys at once."""
         fresh = [one for one in dict.fromkeys(written) if one not in self]
         texts = list(map(str.strip, fresh))
         if not self._are_plain(texts):
@@ -360,7 +362,7 @@ class _Numbers(dict[str, int]):
         self.update(zip(fresh, map(known.__getitem__, keys), strict=True))
 
     def _are_plain(self, texts: Sequence[str]) -> bool:
-        """True if only their texts and the flags decide what keys are."""
+        """True if the texts of keys and the flags alone decide how the keys are searched."""
         together = "\n".join(["", *texts])
         return (
             all(texts)
@@ -370,17 +372,17 @@ class _Numbers(dict[str, int]):
         )
 
     def has_words_of(self, entry: LoreEntry) -> bool:
-        """True if all keys of an entry are words and phrases. `take_in` must have them."""
+        """True if all keys of an entry are words and phrases. Call `take_in` with them before."""
         return not self._to_read or self._to_read.isdisjoint((*entry.keys, *entry.secondary_keys))
 
 
 def _normal_forms(texts: list[str]) -> list[str]:
-    """Return the normal form of each key; ten thousand are normalised as one text."""
+    """Return the normal form of each key. The keys are joined and normalised as one text."""
     together = "\n".join(texts)
     if "_" not in together and together.isascii():
         return texts
     forms = normal_form(together).split("\n")
-    if len(forms) != len(texts):  # a key has a line break in it
+    if len(forms) != len(texts):  # a key contains a line break, so normalise the keys one by one
         forms = list(map(normal_form, texts))
     return list(map(str.strip, forms))
 
@@ -392,7 +394,7 @@ def _hidden_keys(entry: LoreEntry) -> str:
 
 
 class KeyReader:
-    """Gives each key of a book its number. Equal keys of different entries share one."""
+    """A reader that gives each key of a book its number. Equal keys share a number."""
 
     def __init__(self, rules: ActivationRules, *, filled: Mapping[str, FilledKey]) -> None:
         self.patterns: dict[int, Pattern] = {}
@@ -405,13 +407,13 @@ class KeyReader:
         self._alike: dict[tuple[bool | None, bool | None, Patterns], _Numbers] = {}
 
     def keys(self) -> Iterator[tuple[int, Key]]:
-        """Yield the words and phrases among the keys with their numbers."""
+        """Yield each key that is a word or a phrase, after its number."""
         for key, number in self._numbers.items():
             if isinstance(key, Key):
                 yield number, key
 
     def book_keys(self, entries: Sequence[LoreEntry]) -> BookKeys:
-        """Return the keys of all entries of a book; plain words get their numbers together."""
+        """Return the keys of all entries of a book. Plain words get their numbers in bulk."""
         alike: defaultdict[object, list[int]] = defaultdict(list)
         others: list[int] = []
         for at, entry in enumerate(entries):
@@ -440,7 +442,7 @@ class KeyReader:
         return BookKeys(made, grouped(numbers, owners), plain)
 
     def entry_keys(self, entry: LoreEntry) -> EntryKeys:
-        """Return the keys of an entry; none if the entry can never be active."""
+        """Return the keys of an entry. An entry that can never be active gets no keys."""
         if not entry.is_usable:
             return _NO_KEYS
         written, second = entry.keys, entry.secondary_keys
@@ -459,7 +461,7 @@ class KeyReader:
         )
 
     def _numbers_like(self, entry: LoreEntry) -> _Numbers:
-        """Return the numbers of keys for entries with the flags of this one."""
+        """Return the key numbers that all entries with the same flags as this entry share."""
         flags = (entry.case_sensitive, entry.match_whole_words, entry.patterns)
         numbers = self._alike.get(flags)
         if numbers is None:
@@ -507,7 +509,7 @@ class KeyReader:
     def _number_keys(
         self, entry: LoreEntry, written: Iterable[str], refused: list[str]
     ) -> list[tuple[str, int]]:
-        """Return text and number of each key; blank keys only where the rules let them count."""
+        """Return the text and the number of each key. Blank keys count only if the rules say so."""
         numbered: list[tuple[str, int]] = []
         for raw in written:
             number = self._number_key(entry, raw, refused)
@@ -519,9 +521,9 @@ class KeyReader:
     def _scored(
         self, entry: LoreEntry, written: Iterable[str], numbered: Iterable[tuple[str, int]]
     ) -> tuple[int, ...]:
-        """Return the numbers of the keys that count in a score.
+        """Return the numbers of the keys that count in an entry's score in its groups.
 
-        SillyTavern takes them as written, with blanks around them.
+        SillyTavern searches for these keys as written, including the blanks around them.
         """
         if not entry.grouping.names:
             return ()
@@ -553,7 +555,8 @@ class KeyReader:
             refused.append(f"key '{stripped[:40]}...' has more than {MAX_KEY} characters")
             return NEVER
         patterns = self._patterns_of(entry)
-        # Its written form decides: a player's name in a macro never makes it a pattern.
+        # The key as written decides whether it is a pattern, not its expanded form. Otherwise the
+        # name of a player could turn a key into a regular expression.
         if patterns == "all" or (patterns == "by_form" and is_delimited(written.strip())):
             by_form = patterns == "by_form"
             number = self._number_pattern(pattern.strip(), by_form=by_form, refused=refused)
@@ -593,7 +596,7 @@ class KeyReader:
         return self._rules.match_whole_words if whole is None else whole
 
     def _hows(self, texts: Sequence[str], *, whole: bool) -> Iterable[How]:
-        """Return how each of these keys is searched."""
+        """Return how each of these keys is searched: as a whole word, or as part of a word."""
         if not whole:
             return repeat("part", len(texts))
         if not self._flags.ascii_words:

@@ -1,10 +1,11 @@
 """Key matching: which keys of a book are in a text, and where.
 
-All keys of a book are searched together. Each is listed under a part that every text with the key
-has, so a text is split into parts once, and the cost does not depend on the number of keys
-(`Shelves`). Texts are searched one by one: a key never reaches over two messages.
+All keys of a book are searched together. Each key is listed under a short part of itself that every
+text with the key must contain. A text is split into such parts once, and only keys listed under
+them are compared. So the time does not grow with the number of keys (`Shelves`). Texts are searched
+one by one: a key never matches across two messages.
 
-`hit_cache` keeps what was found in the messages of a conversation.
+`hit_cache` stores which keys were found in the messages of a conversation.
 """
 
 from collections import defaultdict
@@ -28,11 +29,11 @@ from evennia_ai.engine.text.words import (
 
 _MOST_KNOWN: Final = 8192
 MOST_CHARACTERS: Final = 2_000_000
-"""The most characters of texts whose hits a table remembers."""
+"""The most characters, over all texts, for which a table caches its hits."""
 
 
 class Span(NamedTuple):
-    """The place of a key in a message's content, in code points.
+    """The start and end of a key in the content of a message, in code points.
 
     `start` is negative if the key is in the speaker's name before the content.
     """
@@ -41,23 +42,24 @@ class Span(NamedTuple):
     end: int
 
 
-# By the number of a key, its first place.
+# The first place of each key in a text, by the number of the key.
 Hits = Mapping[int, Span]
-# By the number of a pattern that was not searched to the end, the reason.
+# Why the search for a pattern was given up in a text, by the number of the pattern.
 GivenUp = Mapping[int, str]
 _NO_HITS: Final[Hits] = {}
 _NONE_GIVEN_UP: Final[GivenUp] = {}
 
 
 class Scanned(NamedTuple):
-    """The keys found in one text, the patterns given up there, and the steps that patterns took."""
+    """The result of searching one text: keys, given-up patterns, and the steps of all patterns."""
 
     hits: Hits
     given_up: GivenUp = _NONE_GIVEN_UP
     steps: int = 0
 
 
-# For each character of a form, its place in the written text. None if no character moved.
+# For each character of a normalised form, its index in the text as written. None if all indexes are
+# the same in both.
 _Places = tuple[int, ...] | None
 
 
@@ -66,7 +68,7 @@ class Searchable:
     """A text to search: as written, in its normal form (`text.normal_form`), and case-folded.
 
     `lead` is the length of the speaker's name before the content. Each form is split into words
-    once, for all tables.
+    only once, and all key tables share the result.
     """
 
     written: str
@@ -78,46 +80,48 @@ class Searchable:
     _words: dict[object, frozenset[str]] = field(default_factory=dict)
 
     def words(self, text: str, split: Callable[[str], Iterable[str]]) -> frozenset[str]:
-        """Return the parts that `split` makes of `text`, which must be one of the two forms."""
+        """Return the set of parts into which `split` splits `text`, one of the two forms."""
         known = self._words.get((split, text is self.folded))
         if known is None:
             known = self._words[split, text is self.folded] = frozenset(split(text))
         return known
 
     def span(self, haystack: str, at: int, end: int) -> Span:
-        """Return the place in the written text of a stretch of `haystack`, one of the two forms."""
+        """Return the span in the written text for a range of `haystack`, one of the two forms."""
         places = self.places_folded if haystack is self.folded else self.places_cased
         if places is not None:
-            # A form may split a letter in two or drop its marks; the span has the whole letter.
+            # Normalising may split a letter in two or drop its marks. Extend the span so that it
+            # covers the whole written letter.
             at, end = places[at], max(places[end - 1] + 1, places[end])
         return Span(at - self.lead, end - self.lead)
 
 
-# Removes the case of a text.
+# A function that removes the case of a text, such as `str.casefold`.
 Fold = Callable[[str], str]
 
 
 def searchable(content: str, *, name: str | None = None, fold: Fold = str.casefold) -> Searchable:
-    """Make a text ready to be searched, with the speaker's name before it if there is one."""
+    """Prepare a text for search, after the name of its speaker if it has one."""
     lead = f"{name}: " if name else ""
     written = lead + content
-    is_plain = written.isascii() and "_" not in written  # as most texts are
+    is_plain = written.isascii() and "_" not in written  # a fast path
     cased = written if is_plain else normal_form(written)
     folded = fold(cased)
     places_cased = places_folded = None if cased is written else normal_positions(written)
-    if len(folded) != len(cased):  # the end is one more place
+    if len(folded) != len(cased):  # the end of the text needs a place, too
         origin = range(len(cased) + 1) if places_cased is None else places_cased
         folds = (origin[at] for at, char in enumerate(cased) for _ in fold(char))
         places_folded = (*folds, len(written))
     return Searchable(written, cased, folded, len(lead), places_cased, places_folded)
 
 
-# "word": a whole word of any script; "ascii": no ASCII word character around it; "part": anywhere.
+# How a key is searched. "word": as a whole word of any script. "ascii": with no ASCII word
+# character next to it. "part": anywhere, also inside a word.
 How = Literal["word", "ascii", "part"]
 
 
 class Key(NamedTuple):
-    """A key as it is searched: `text` is in normal form, and case-folded unless `sensitive`."""
+    """A key prepared for search: `text` is in normal form, and case-folded unless `sensitive`."""
 
     text: str
     sensitive: bool
@@ -127,9 +131,9 @@ class Key(NamedTuple):
 class KeyTable:
     """All keys of a book, searched together.
 
-    It remembers what it found by the text: both are immutable, so the result stays right. A line
-    that thirty NPCs heard is searched once. `patterns` are regular expressions by number. `fold`
-    must be the function that removed the case of the keys.
+    The table caches its results by text. Table and text are immutable, so a result stays valid: a
+    line that thirty NPCs heard is searched once. `patterns` has the regular expressions by number.
+    `fold` must be the function that removed the case of the keys.
     """
 
     __slots__ = ("_cased", "_characters", "_folded", "_known", "fold", "patterns")
@@ -150,21 +154,21 @@ class KeyTable:
         self._characters = 0
 
     def hits(self, text: Searchable) -> Hits:
-        """Return each key in `text` with its first place."""
+        """Return the first place of each key that is in `text`."""
         return self.scanned(text).hits
 
     def scanned(self, text: Searchable, *, steps: int = TEXT_STEPS) -> Scanned:
-        """Return the keys in `text` and the given-up patterns; `steps` are for all patterns."""
+        """Search `text` for keys and patterns. All patterns together may take `steps`."""
         known = self._known.get((text.written, text.lead)) if steps == TEXT_STEPS else None
         return known or self._search(text, steps)
 
     def scanned_in(self, text: str, *, steps: int = TEXT_STEPS) -> Scanned:
-        """Return the keys in a text without a speaker; only a new text is made searchable."""
+        """Search a text without a speaker. A text that was searched before is not prepared."""
         known = self._known.get((text, 0)) if steps == TEXT_STEPS else None
         return known or self._search(searchable(text, fold=self.fold), steps)
 
     def _search(self, text: Searchable, steps: int) -> Scanned:
-        """Search a text for all keys; remember the result of a search with all steps."""
+        """Search a text for all keys. A result found with all steps available is cached."""
         found: dict[int, Span] = {}
         for shelves, haystack in ((self._folded, text.folded), (self._cased, text.cased)):
             for number, at, end in shelves.places(haystack, partial(text.words, haystack)):
@@ -195,7 +199,7 @@ _Numbered = list[tuple[int, Key]]
 
 
 def _by_case(keys: Iterable[tuple[int, Key]]) -> tuple[_Numbered, _Numbered]:
-    """Return the keys whose case does not matter, and the others."""
+    """Split keys into those whose case does not matter and those whose case matters."""
     folded: _Numbered = []
     cased: _Numbered = []
     for one in keys:
@@ -203,22 +207,22 @@ def _by_case(keys: Iterable[tuple[int, Key]]) -> tuple[_Numbered, _Numbered]:
     return folded, cased
 
 
-# Keys by a part that every text with the key has
+# Listing keys under a part of themselves, to search all keys of a book together
 
-# The text of a key, its number, and how it is searched.
+# A key in a list: its text, its number, and how it is searched.
 _Needle = tuple[str, int, How]
 _Shelved = tuple[list[str], list[_Needle]]
-# Splits a text into the parts under which keys are listed.
+# A function that splits a text into the parts under which keys are listed.
 Split = Callable[[str], Iterable[str]]
 _Name = TypeVar("_Name", bound=Hashable)
 _Item = TypeVar("_Item", int, _Needle)
 
 
 def grouped(names: Sequence[_Name], items: Sequence[_Item]) -> dict[_Name, tuple[_Item, ...]]:
-    """Group items by their name, each once, from low to high.
+    """Group items by their name, without duplicates and in ascending order.
 
-    Most names have one item. So one pass gives each name its last item, and only names with
-    several are grouped.
+    Most names have only one item. So one fast pass builds a mapping with one item for each name,
+    and only names with several items are grouped afterwards.
     """
     last = zip(names, zip(items, strict=True), strict=True)
     found: dict[_Name, tuple[_Item, ...]] = dict(last)
@@ -233,12 +237,12 @@ def grouped(names: Sequence[_Name], items: Sequence[_Item]) -> dict[_Name, tuple
 
 
 class Shelves:
-    """Keys, each listed under a part that every text with the key has.
+    """Keys, each listed under a part of itself that every text with the key must contain.
 
-    A search looks only at keys whose part is in the text. A key that must be a whole word is listed
-    under its longest word. A phrase that may be anywhere is listed under one of its blanks with the
-    letters around it. A key of a script without blanks is listed under its first pair of
-    characters, any other key under its first two characters.
+    A search only compares keys whose part is in the text. A key that must be a whole word is listed
+    under its longest word. A phrase that may be anywhere is listed under one of its blanks,
+    together with the letters around it. A key of a script without blanks is listed under its first
+    pair of characters, and any other key under its first two characters.
     """
 
     __slots__ = ("_listed",)
@@ -251,7 +255,7 @@ class Shelves:
     ) -> Iterator[tuple[int, int, int]]:
         """Yield the number, start and end of the first place of each key in `haystack`.
 
-        `words` returns the parts that a split makes of the haystack.
+        `words` returns the parts of the haystack for a split function.
         """
         edges = None
         for split, index in self._listed.items():
@@ -265,12 +269,12 @@ class Shelves:
 
 
 def _list_keys(keys: Iterable[tuple[int, Key]]) -> Mapping[Split, _Shelved]:
-    """Return for each split the parts that keys are listed under, and the keys."""
+    """Return, for each split function, the parts that keys are listed under, and the keys."""
     shelved: defaultdict[Split, _Shelved] = defaultdict(lambda: ([], []))
     for number, (text, _, how) in keys:
         if not text:
             continue
-        is_word = how in _WHOLE and text.isascii() and text.isalnum()  # as most are
+        is_word = how in _WHOLE and text.isascii() and text.isalnum()  # a fast path
         split, under = (_WHOLE[how], text) if is_word else _part_of(text, how)
         unders, needles = shelved[split]
         unders.append(under)
@@ -279,7 +283,7 @@ def _list_keys(keys: Iterable[tuple[int, Key]]) -> Mapping[Split, _Shelved]:
 
 
 def _part_of(text: str, how: How) -> tuple[Split, str]:
-    """Return the split and the part that a key is listed under."""
+    """Return the split function and the part under which a key is listed."""
     split = _WHOLE.get(how)
     if split is not None and (words := split(text)):
         return split, max(words, key=len)
@@ -297,17 +301,18 @@ _WHOLE: Final[Mapping[How, Callable[[str], list[str]]]] = {
 
 
 def _blanks(text: str, around: int) -> Iterator[str]:
-    """Yield each blank with the end of the word before it and the start of the word after it."""
+    """Yield each blank of a text with up to `around` letters of the words on both sides."""
     words = text.split(" ")
     ends, starts = [word[-around:] for word in words], [word[:around] for word in words[1:]]
     return map(" ".join, zip(ends, starts, strict=False))
 
 
 def _longest_blank(key: str, around: int) -> str:
-    """Return the longest blank of a key that every text with the key has; "" without one.
+    """Return the longest blank of a key, with letters around it, that any text with the key has.
 
-    The first and the last word of a key may be parts of longer words in a text. So a blank next to
-    them counts only if they are long enough to fill its side.
+    Returns "" if there is none. In a text, the first and the last word of the key may be parts of
+    longer words. So a blank next to one of them counts only if that word is long enough to fill its
+    side of the blank.
     """
     words = key.split(" ")
     is_sure = [len(word) >= around for word in words]
@@ -317,12 +322,12 @@ def _longest_blank(key: str, around: int) -> str:
 
 
 def _starts(text: str) -> Iterator[str]:
-    """Yield each character of `text` and each two: a key may begin with them."""
+    """Yield each character and each pair of neighbours in `text`: a key may begin with them."""
     yield from text
     yield from map("".join, pairwise(text))
 
 
-# Phrases are listed under the first of these that they have.
+# Split functions for phrases. A phrase is listed under the first of them that gives it a part.
 _BLANKS: Final[Mapping[Split, int]] = {partial(_blanks, around=n): n for n in (3, 1)}
 
 _FIRST: Final[Mapping[How, Callable[[str, str, WordStarts], int]]] = {

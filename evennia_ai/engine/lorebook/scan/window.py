@@ -1,8 +1,9 @@
 """The window of a scan: the texts that are searched for keys, and the keys found in them.
 
-The window has the newest messages: the pending event first, then the history backwards, without
-records that injection depth does not count. Scanned notes belong to every window that is not empty.
-An entry may ask for other sources. In recursion the texts of active entries join.
+The window consists of the newest messages: the pending event first, then the history backwards,
+without records that do not count for depths. Notes that are marked as scanned belong to every
+window that is not empty. An entry may ask for further sources, such as the persona. In recursion
+the texts of active entries are searched, too.
 """
 
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
@@ -37,11 +38,12 @@ from evennia_ai.engine.lorebook.scan.regex.pattern import (
 from evennia_ai.engine.prompt.history import History
 from evennia_ai.engine.prompt.messages import Message
 
-# How far back a message that mentions an entry is searched.
+# How many messages are searched for the one that an entry at a mention is placed next to.
 MOST_LOOKED_BACK: Final = 1000
-# How many texts in which a pattern was given up are reported.
+# The most texts that a verdict names in which the search for a pattern was given up.
 MOST_PLACES: Final = 4
-# SillyTavern puts this mark before each text when it searches all as one.
+# The character that SillyTavern puts before each text when it searches all texts as one. A pattern
+# may refer to it.
 _MARK: Final = "\x01"
 _NOWHERE: Final = Span(0, 0)
 _NONE_FED: Final[Places] = {}
@@ -51,8 +53,8 @@ _NONE_FED: Final[Places] = {}
 class Scan:
     """The texts of a scan: the history, the event being answered, notes and sources.
 
-    `texts` are scanned notes; they count as newest. `sources` are for entries that ask for them by
-    name.
+    `texts` are notes marked as scanned, which count as newest. `sources` are further texts by name,
+    for entries that ask for them.
     """
 
     history: History
@@ -67,7 +69,7 @@ class Scan:
         return history.counted(history.earlier) + (self.event is not None)
 
     def newest(self) -> Iterator[tuple[int, Message]]:
-        """Yield index and message, newest first; the event's index is `EVENT`."""
+        """Yield the index and the message, newest first. The index of the event is `EVENT`."""
         if self.event is not None:
             yield EVENT, self.event
         history = self.history
@@ -85,14 +87,14 @@ class Scan:
 
 
 class Window:
-    """The places of the keys of one book in a scan; during a run it only grows.
+    """The places of the keys of one book in a scan. During a run, texts are only added.
 
-    `given_up` has, by the number of a pattern, the texts in which it was not searched to the end.
+    `given_up` has the texts in which the search for a pattern was given up, by its number.
 
-    The patterns of the book may take `steps` in all messages, and as many in all other texts. The
-    order in which texts are searched depends only on the scan. A text costs the same steps whether
-    it is searched now or was in an earlier turn. So every process that composes the same turn gives
-    up the same patterns in the same texts.
+    The patterns of the book may take `steps` in all messages, and as many again in all other texts.
+    The order in which texts are searched depends only on the scan. A text is charged the same steps
+    whether it is searched now or was searched in an earlier turn. So every process that composes
+    the same turn gives up the same patterns in the same texts.
     """
 
     def __init__(
@@ -106,25 +108,25 @@ class Window:
     ) -> None:
         self._scan = scan
         self._key_index = key_index
-        self._steps = steps  # in the messages of the history
+        self._steps = steps  # left for the messages of the history
         self._steps_in_texts = steps
-        self._steps_alone = steps  # in messages that are searched one by one
+        self._steps_alone = steps  # in messages that `_by_itself` searches one by one
         self.given_up: dict[int, list[tuple[FoundKey, str]]] = {}
         self.hits = hit_cache_of(scan.history, key_index.table, of=of, with_names=include_names)
         self.memo = self.hits.memo
-        """Results that depend on the hits of this book in this conversation."""
+        """Cached results that depend on the hits of this book in this conversation."""
         self._reached = -1
-        self._oldest: dict[int, int] = {}  # by depth the index of the first message in it
-        self._newest: dict[int, FoundKey] = {}  # keys in the event and the notes
+        self._oldest: dict[int, int] = {}  # the index of the oldest message within each depth
+        self._newest: dict[int, FoundKey] = {}  # places of keys in the event and the notes
         self._newest_moved: dict[
             int, FoundKey
-        ] = {}  # keys in an event about somebody who comes or goes
+        ] = {}  # keys in an event about a character who arrives or leaves
         self._fed: Places = _NONE_FED
         self._feeds = 0
         self._sources: dict[SourceName, Hits] = {}
-        self._texts: list[tuple[str, bool]] = []  # with whether it tells who comes and goes
-        self._by_age: list[PatternHits] = []  # what patterns found in each message, by its age
-        self._scanned: list[Scanned] = []  # what was found in each message, by its age
+        self._texts: list[tuple[str, bool]] = []  # True for messages of arrival or departure
+        self._by_age: list[PatternHits] = []  # the places of patterns in each message, by its age
+        self._scanned: list[Scanned] = []  # the keys found in each message, by its age
         self._fed_texts: list[str] = []
         self._joined: dict[object, PatternHits] = {}
 
@@ -139,7 +141,7 @@ class Window:
         return self._fed
 
     def reach(self, depth: int) -> Collection[int]:
-        """Scan the newest `depth` messages; return the keys whose place in the history changed."""
+        """Scan the newest `depth` messages; return keys whose place in the history changed."""
         if depth <= self._reached:
             return ()
         history = self._scan.history
@@ -152,7 +154,7 @@ class Window:
         self._reached = depth
         if self._key_index.patterns:
             newest = islice(self._scan.newest(), depth)
-            # SillyTavern trims each message before it joins them.
+            # SillyTavern trims each message before it joins them into the text to search.
             self._texts = [
                 (self.hits.text_of(message).strip(), message.is_movement) for _, message in newest
             ]
@@ -167,15 +169,15 @@ class Window:
         return self._oldest[depth]
 
     def _add_newest(self) -> None:
-        """Search what counts as newest: the event or else the newest message, then the notes."""
+        """Search the newest texts: the event, or without one the newest message, then the notes."""
         scan = self._scan
         if not scan.texts and scan.event is None:
-            return  # `hits` has the messages of the history
+            return  # `hits` already covers the messages of the history
         for index, message in islice(scan.newest(), 1):
             scanned = self.hits.of(message)
             newest = self._newest_moved if message.is_movement else self._newest
             newest.update({n: FoundKey(index, span) for n, span in scanned.hits.items()})
-            if index == EVENT:  # `reach` counts any other message
+            if index == EVENT:  # `reach` charges the steps of all other messages
                 self._steps -= scanned.steps
                 self._give_up(scanned.given_up, FoundKey(EVENT, _NOWHERE))
         for text in scan.texts:
@@ -198,7 +200,7 @@ class Window:
         )
 
     def search_sources(self) -> list[int]:
-        """Search the sources that entries of the book ask for; return the keys found there."""
+        """Search the sources that entries of the book ask for; return the keys found in them."""
         fresh: list[int] = []
         for name in self._key_index.sources:
             text = self._scan.sources.get(name)
@@ -210,9 +212,9 @@ class Window:
         return fresh
 
     def mentions(self, numbers: Collection[int], *, movement: bool) -> Iterator[tuple[int, int]]:
-        """Yield age and place of the messages with one of these keys, newest first.
+        """Yield the age and the place of each message with one of these keys, newest first.
 
-        Messages about somebody who comes or goes count only with `movement`.
+        Messages about a character who arrives or leaves count only with `movement`.
         """
         patterns = [p for number, p in self._key_index.patterns.items() if number in numbers]
         newest = islice(self._scan.newest(), MOST_LOOKED_BACK)
@@ -228,7 +230,7 @@ class Window:
                     yield age, place
 
     def feed(self, texts: Texts) -> None:
-        """Search these texts of active entries, unless the same list was searched a turn before."""
+        """Search these texts of active entries. The result of an equal list is reused."""
         self._feeds += 1
         known = self.hits.feeds.get(self._feeds)
         if (
@@ -249,7 +251,7 @@ class Window:
                 self._steps_in_texts -= found.steps
             else:
                 found = self._fed_by(of, text)
-            if found.places:  # most feed nothing
+            if found.places:  # most texts contain no keys
                 for number, place in found.places.items():
                     after.setdefault(number, place)
         self._fed = after
@@ -258,7 +260,7 @@ class Window:
             self.hits.feeds[self._feeds] = Feed(texts, before, after, steps)
 
     def _fed_by(self, of: str, text: str) -> FedText:
-        """Search the text of an entry; keep the result if no pattern was given up."""
+        """Search the text of an entry; cache the result if no pattern was given up."""
         scanned = self._in_text(text)
         places = {number: FoundKey(FED, span, of) for number, span in scanned.hits.items()}
         made = FedText(text, places, scanned.steps)
@@ -268,7 +270,7 @@ class Window:
         return made
 
     def feed_as_one(self, texts: Iterable[str]) -> None:
-        """Add the texts of one pass as one text, for patterns that reach over texts."""
+        """Add the texts of one pass as one text, for patterns that may match across texts."""
         if self._key_index.patterns:
             self._fed_texts.append("\n".join(texts))
             self._joined = {}
@@ -276,15 +278,15 @@ class Window:
     def find_first(
         self, numbers: Sequence[int], entry: LoreEntry, depth: int, *, sees_fed: bool
     ) -> tuple[int, FoundKey] | None:
-        """Return the first of these keys that `entry` sees: its index and its place."""
+        """Return the index and the place of the first of these keys that `entry` sees, or None."""
         only_messages = not (self._fed or self._sources or self._key_index.patterns)
         hears_what_is_said = not (self._newest or entry.hears_movement or depth < self._reached)
-        if only_messages and hears_what_is_said:  # as for most entries
+        if only_messages and hears_what_is_said:  # a fast path for most entries
             said = self.hits.said
             for at, number in enumerate(numbers):
                 if number in said:
                     return at, said[number]
-                if number < 0:  # `ALWAYS` or `NEVER`
+                if number < 0:  # `ALWAYS` or `NEVER`, which the second loop handles
                     break
             else:
                 return None
@@ -299,7 +301,7 @@ class Window:
     def find_key(
         self, number: int, entry: LoreEntry, depth: int, *, sees_fed: bool
     ) -> FoundKey | None:
-        """Return the place of a key for `entry`, which sees `depth` messages; None if not found."""
+        """Return the place of a key in the texts that `entry` sees at this depth, or None."""
         if number == ALWAYS:
             return ANYWHERE
         found = self._in_messages(number, entry, depth)
@@ -314,13 +316,17 @@ class Window:
     def find_in_movement(
         self, numbers: Iterable[int], entry: LoreEntry, depth: int
     ) -> FoundKey | None:
-        """Return a key's place in a movement message, for an entry that does not hear those."""
+        """Return a key's place in a movement message if the entry ignores such messages, or None.
+
+        A movement message tells that a character arrives or leaves. The place explains why the
+        entry is not active.
+        """
         if entry.hears_movement or not (self._newest_moved or self.hits.moved):
             return None
         return next(filter(None, (self._moved(number, depth) for number in numbers)), None)
 
     def _in_messages(self, number: int, entry: LoreEntry, depth: int) -> FoundKey | None:
-        """Return the last place of a key in the notes and the messages that an entry hears."""
+        """Return the last place of a key in the notes and in the messages that an entry sees."""
         said = self._within(number, depth, self._newest, self.hits.said)
         if not entry.hears_movement:
             return said
@@ -331,7 +337,7 @@ class Window:
         return moved if is_newer else said
 
     def _moved(self, number: int, depth: int) -> FoundKey | None:
-        """Return the last place of a key in messages about somebody who comes or goes."""
+        """Return the last place of a key in messages about a character who arrives or leaves."""
         return self._within(number, depth, self._newest_moved, self.hits.moved)
 
     def _within(
@@ -341,7 +347,7 @@ class Window:
         newest: Mapping[int, FoundKey],
         messages: Mapping[int, FoundKey],
     ) -> FoundKey | None:
-        """Return the last place of a key among the newest `depth` messages, from these mappings."""
+        """Return the last place of a key within the newest `depth` messages, from the mappings."""
         if newest and number in newest:
             return newest[number] if depth > 0 else None
         found = messages.get(number)
@@ -361,8 +367,8 @@ class Window:
     ) -> FoundKey | None:
         """Return the place of a pattern in all texts that an entry sees, searched as one text.
 
-        If that text is too long to be searched to its end, each message is searched by itself. So
-        one message never hides a pattern in another.
+        If that text is too long to be searched to its end, each message is searched separately. So
+        a long message never hides a match in another message.
         """
         if depth <= 0:
             return None
@@ -378,7 +384,7 @@ class Window:
     def _in_any(
         self, number: int, pattern: Pattern, entry: LoreEntry, depth: int
     ) -> FoundKey | None:
-        """Return the place of a pattern in the newest message with it that an entry sees."""
+        """Return the place of a pattern in the newest message that contains it, or None."""
         hears = entry.hears_movement
         for age, (_, moves) in enumerate(self._texts[:depth]):
             if moves and not hears:
@@ -393,7 +399,7 @@ class Window:
         return None
 
     def _by_itself(self, age: int) -> PatternHits:
-        """Return the places of patterns in the message of this age, searched by itself."""
+        """Search the message of this age separately; return the places of patterns in it."""
         for _, message in islice(self._scan.newest(), len(self._by_age), age + 1):
             found = search_patterns(
                 _MARK + self.hits.text_of(message).strip(),
@@ -405,7 +411,7 @@ class Window:
         return self._by_age[age]
 
     def _scanned_at(self, age: int) -> Scanned:
-        """Return the keys in the message of this age, which may be older than the window."""
+        """Search the message of this age, which may be older than the window."""
         for _, message in islice(self._scan.newest(), len(self._scanned), age + 1):
             scanned = self.hits.of(message, steps=TEXT_STEPS if self._steps_alone > 0 else 0)
             self._scanned.append(scanned)
@@ -413,14 +419,17 @@ class Window:
         return self._scanned[age]
 
     def _in_text(self, text: str) -> Scanned:
-        """Search a text that is no message; without patterns if no steps are left."""
+        """Search a text that is not a message. Patterns are skipped if no steps are left."""
         table = self._key_index.table
         scanned = table.scanned_in(text, steps=TEXT_STEPS if self._steps_in_texts > 0 else 0)
         self._steps_in_texts -= scanned.steps
         return scanned
 
     def _give_up(self, given_up: GivenUp, where: FoundKey) -> None:
-        """Record the patterns that were given up in a text; verdicts on their entries say so."""
+        """Record which patterns were not searched to the end of a text, and why.
+
+        The verdicts on the entries with these patterns report it.
+        """
         for number, why in given_up.items():
             places = self.given_up.setdefault(number, [])
             if len(places) < MOST_PLACES and (where, why) not in places:

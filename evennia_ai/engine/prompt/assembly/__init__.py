@@ -1,5 +1,5 @@
 """The assembly: how texts become messages, in this engine's way or in SillyTavern's.
 
-`rules` says what can differ. The other modules do what SillyTavern does;
-`evennia_ai.engine.compose` enters them only if the rules ask for it.
+`rules` defines the options. The other modules implement SillyTavern's way;
+`evennia_ai.engine.compose` calls them only if the rules ask for it.
 """

@@ -1,9 +1,9 @@
 """Example dialogue as messages: one for each turn of a speaker, under the heading of its block.
 
-A turn begins at a line with the name of the user or the character and a colon, which are removed.
-The text before the first such line belongs to that turn. Lines of one speaker in a row are one turn
-(SillyTavern 1.12). A block without a speaker is one message without name and heading: no text of an
-author is left out.
+A turn begins at a line that starts with the name of the user or the character and a colon. Name and
+colon are removed. Text before the first such line belongs to the first turn. Consecutive lines of
+one speaker are one turn (SillyTavern 1.12). A block without a speaker becomes one message without
+name and heading, so that no text of an author is lost.
 """
 
 import re
@@ -36,14 +36,14 @@ _START: Final = re.compile(r"\s*(?:<START>\s*)+", re.IGNORECASE)
 
 
 class _Speakers(NamedTuple):
-    """The names that begin a turn, and the heading above each block."""
+    """The names of the speakers, which begin a turn, and the heading above each block."""
 
     user: str
     char: str
     heading: str
 
 
-# Kept with a message: the values for which it was split, and the fragment with its messages.
+# Cached in the memo of a message: the values it was split with, and the resulting fragment.
 _APART: Final = Slot[tuple[tuple[_Speakers, TokenCounter, str], Fragment]]("examples apart")
 
 
@@ -55,9 +55,9 @@ def split_examples(
     filling: Filling,
     store: MacroStore,
 ) -> list[Fragment | Verdict]:
-    """Return the fragments and verdicts, with examples split into messages of their own.
+    """Return the fragments and verdicts, with example dialogue split into several messages.
 
-    Lore next to the examples of a card is split too. Examples inside the history stay one message.
+    Lore next to the examples of a card is split, too. Examples inside the history stay one message.
     """
     speakers = _speakers(rules, filling, store)
     numbers = dict(_beside(made, components))
@@ -77,7 +77,7 @@ def _is_of_the_card(fragment: Fragment) -> bool:
 def _beside(
     made: Iterable[Fragment | Verdict], components: ComponentSet
 ) -> Iterator[tuple[int, str]]:
-    """Yield the identity of each lore fragment next to the examples, with its sort key."""
+    """Yield the `id` of each lore fragment next to the examples, with its sort key."""
     fragments = [one for one in made if isinstance(one, Fragment) and one.claim.shared is not None]
     if not fragments:
         return
@@ -106,13 +106,13 @@ def _speakers(rules: AssemblyRules, filling: Filling, store: MacroStore) -> _Spe
 
 
 def _apart(fragment: Fragment, speakers: _Speakers, key: str, counter: TokenCounter) -> Fragment:
-    """Return the fragment as messages.
+    """Return the fragment split into messages, one for each turn of a speaker.
 
     Args:
         fragment: The examples of the card, or lore next to them.
         speakers: The names that begin a turn, and the heading.
-        key: The key for sorting lore next to the examples, "" for the examples.
-        counter: Counts tokens.
+        key: The sort key of lore next to the examples, "" for the examples themselves.
+        counter: The counter for tokens.
     """
     asked = (speakers, counter, key)
     known = fragment.message.memo.get(_APART)
@@ -140,7 +140,7 @@ def _apart(fragment: Fragment, speakers: _Speakers, key: str, counter: TokenCoun
 
 
 def _lines(block: str, message: Message, speakers: _Speakers) -> Iterator[Message]:
-    """Yield the messages of one block: its heading, then each turn."""
+    """Yield the messages of one block: its heading, then one message for each turn."""
     begins = _START.match(block)
     turns = list(_turns((block[begins.end() :] if begins else block).strip(), speakers))
     if speakers.heading.strip() and any(name for name, _ in turns):
@@ -157,7 +157,7 @@ def _lines(block: str, message: Message, speakers: _Speakers) -> Iterator[Messag
 
 
 def _turns(text: str, speakers: _Speakers) -> Iterator[tuple[str | None, str]]:
-    """Yield each turn with the name that its message gets."""
+    """Yield the speaker's name for the message and the text of each turn."""
     labels = {f"{speakers.user}:": "example_user", f"{speakers.char}:": "example_assistant"}
     begun: list[str] = []
     speaking = ""

@@ -1,8 +1,8 @@
-"""Formats: the text around a card's scenario and personality, and around the lore of a place.
+"""Formats: text that surrounds a card's scenario, its personality, or the lore at a place.
 
-A format becomes part of the text that it is put around, and both are expanded together, once. A
-field opens no macro of the format, and the format none of the field. If a format has more macros
-than names, it is only put around imported texts: nobody vouches for it.
+A format and the text inside it are joined and then expanded once, together. A macro cannot begin in
+one of them and end in the other. Formats come from imported presets, so nobody vouches for them: a
+format with macros other than names is only applied to imported texts.
 """
 
 import re
@@ -21,7 +21,8 @@ from evennia_ai.engine.prompt.prefix_rules import stable_values
 from evennia_ai.engine.prompt.templates.template import compile_template
 from evennia_ai.engine.prompt.trace import Verdict
 
-# Key of a component -> the rule with its format, and the macro that stands for its text.
+# For the key of a component: the rule that has its format, and the macro in the format that stands
+# for the component's text.
 _FORMATS: Final[Mapping[str, tuple[str, re.Pattern[str]]]] = MappingProxyType(
     {
         key: (rule, re.compile(rf"\{{\{{\s*{name}\s*\}}\}}", re.IGNORECASE))
@@ -33,25 +34,29 @@ _FORMATS: Final[Mapping[str, tuple[str, re.Pattern[str]]]] = MappingProxyType(
 )
 
 
-# The place of names, in words for the trace.
+# The rule `names` in words, for the trace.
 _NAMES: Final[Mapping[Names, str]] = MappingProxyType(
     {"field": "", "none": "without names", "content": "names before what users and the NPC said"}
 )
 _QUOTED: Final = ["what users said in quotes"]
 _WHY_NOT: Final = "whose macros are more than names"
-# A text without logic whose macros are only names means the same in every template language.
+# A text without logic whose macros are only names. It means the same in every template language, so
+# it is safe to join it with texts of any author.
 _ONLY_NAMES: Final = re.compile(r"(?:\{\{\s*\w+\s*\}\}|\{(?![{%#])|[^{])*")
 
 
 def apply_formats(
     components: Iterable[PromptComponent], rules: AssemblyRules
 ) -> tuple[PromptComponent, ...]:
-    """Return the components with their formats. An empty format disables its component."""
+    """Return the components with formats around their texts.
+
+    An empty format disables its component.
+    """
     return tuple(_formatted(component, rules) for component in components)
 
 
 def format_verdicts(components: ComponentSet, rules: AssemblyRules) -> Iterator[Verdict]:
-    """Yield verdicts on what the rules did to components with a format, and to the history."""
+    """Yield verdicts that tell how the rules changed the history and components with a format."""
     if ways := [_NAMES[rules.names]] * (rules.names != "field") + _QUOTED * rules.quote_user:
         reason = f"shown otherwise than it was said: {', '.join(ways)}"
         yield Verdict(stage="expand", item="history", kept=True, reason=reason)
@@ -82,7 +87,7 @@ def _formatted(component: PromptComponent, rules: AssemblyRules) -> PromptCompon
 
 
 def _may_stand(form: str, component: PromptComponent, text: str) -> bool:
-    """True if a format, for which nobody vouches, may become part of this text."""
+    """True if a format, which is imported and not trusted, may surround this text."""
     if len(text) > MAX_CONTENT:
         return False
     return component.trust == "imported" or _ONLY_NAMES.fullmatch(form) is not None
@@ -94,7 +99,7 @@ def format_lore_messages(
     filling: Filling,
     store: MacroStore,
 ) -> Mapping[str, SharedMessage]:
-    """Return the messages of lore before the history, with the format around the lore."""
+    """Return the shared messages of lore before the history, with the lore format around each."""
     form = rules.lore_format
     if form.strip() in ("", LORE):
         return shared_messages

@@ -1,8 +1,8 @@
 """The format of the history: speakers' names, quotes, and a stand-in for a missing user message.
 
-Nothing in what was said is expanded, and the records stay as they are. A message that is shown in
-another form is a text of its own without a record. Messages to send are made from what is stored,
-so the new form is stored as it is sent.
+Macros in messages of the conversation are never expanded, and the records stay unchanged. A message
+whose form changes becomes a new message without a record. Prompts are rebuilt from stored messages,
+so the new message is stored in the form in which it was sent.
 """
 
 from collections.abc import Iterable
@@ -16,32 +16,32 @@ from evennia_ai.engine.prompt.memo import Memo, Slot
 from evennia_ai.engine.prompt.messages import Message
 
 STAND_IN: Final = "assembly:stand_in"
-"""The origin of the message that stands in for a user."""
+"""The origin of the message that replaces a missing user message."""
 
 _SPEAKING: Final = ("user", "assistant")
 
 
 class _Way(NamedTuple):
-    """The form in which messages are shown."""
+    """The form in which messages of the history are shown: how names and quotes appear."""
 
     names: Names
     quote_user: bool
 
 
 class _Shown(NamedTuple):
-    """A formatted history, and the form for which it was made."""
+    """A formatted history, and the form that it was made for."""
 
     way: _Way
     history: History
 
 
-# Kept with a message: its formatted form. Kept with a conversation: the formatted history.
+# Caches: a message keeps its formatted form, and a conversation keeps its formatted history.
 _SHOWN: Final = Slot[tuple[_Way, Message]]("shown")
 _SHOWN_HISTORY: Final = Slot[_Shown]("shown history")
 
 
 def format_history(history: History, rules: AssemblyRules) -> History:
-    """Return the history in the form of the rules, or itself if nothing changes."""
+    """Return the history in the form of the rules, or the same object if nothing changes."""
     if rules.names == "field" and not rules.quote_user:
         return history
     way = _Way(rules.names, rules.quote_user)
@@ -69,7 +69,7 @@ def format_event(event: Message | None, rules: AssemblyRules) -> Message | None:
 
 
 def _shown(message: Message, way: _Way) -> Message:
-    """Return a message in a form, or itself if nothing changes."""
+    """Return a message in this form, or the same object if nothing changes."""
     if not message.counted or message.role == "tool":
         return message
     known = message.memo.get(_SHOWN)
@@ -93,14 +93,14 @@ def _shown(message: Message, way: _Way) -> Message:
 def stand_in_message(
     rules: AssemblyRules, history: History, fragments: Iterable[Fragment], *, answers: bool
 ) -> Message | None:
-    """Return the user message that ends a history in which the character spoke last, if any.
+    """Return a user message to end a history in which the character spoke last; else None.
 
     Args:
-        rules: The rules, with the text of the message.
+        rules: The rules, which have the text of the message.
         history: The messages that the prompt may show.
-        fragments: The texts of the prompt. If one of depth 0 has another role than the character's,
-            it ends the history already.
-        answers: True if an event or a tool's result follows.
+        fragments: The texts of the prompt. A text at depth 0 with another role than the character's
+            already ends the history, so no message is needed.
+        answers: True if an event or a tool's result follows the history.
     """
     if not rules.stand_in or answers or not len(history):
         return None

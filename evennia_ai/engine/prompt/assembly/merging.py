@@ -1,10 +1,10 @@
 """Merging: texts of one depth, order and role as one message, and squashed system messages.
 
-SillyTavern makes one message for each depth, order and role: assistant above user above system. In
-it, components come first, by their IDs. Then come a summary, the author's note, the card's depth
-prompt, the persona, lore, and everything else that notes inject. A text that keeps its place in the
-history (an anchored note, a persistent text) is never merged: it must read the same in the next
-prompt.
+SillyTavern makes one message of all texts with the same depth, order and role. Roles are sorted
+assistant, user, system. Inside the message, components come first, by their IDs. Then come a
+summary, the author's note, the card's depth prompt, the persona, lore, and other notes. A text that
+keeps its place in the history (an anchored note, a persistent text) is never merged, because the
+next prompt must contain it unchanged.
 
 Squashing merges neighbouring system messages without a name. The lines before and after the history
 and the headings of examples are never squashed.
@@ -20,14 +20,15 @@ from evennia_ai.engine.prompt.fragments import Fragment, Rank
 from evennia_ai.engine.prompt.memo import Slot
 from evennia_ai.engine.prompt.messages import Message, Part
 
-# Slot, negative depth, rank among ties, index, fragment: injected fragments sort by these.
+# The sort key of an injected fragment, with the fragment as its last item: slot, negative depth,
+# rank among texts of that depth, index in the list.
 Slotted = tuple[int, float, Any, int, Fragment]
-# Order, role, kind, then the place inside the kind.
+# The rank of a text at one depth: its order, role and kind, then its place inside the kind.
 RoleRank = tuple[float, int, int, Rank]
 
 _ROLES: Final[Mapping[str, int]] = {"assistant": 0, "user": 1, "system": 2}
 _COMPONENT, _SUMMARY, _NOTE, _DEPTH_PROMPT, _PERSONA, _LORE, _OTHER = range(7)
-# Components and notes that are placed like another kind.
+# Components and notes that are sorted as another kind than their origin says.
 _KINDS: Final[Mapping[str, int]] = {
     "note:summary": _SUMMARY,
     "component:card_depth_prompt": _DEPTH_PROMPT,
@@ -38,33 +39,34 @@ _KINDS: Final[Mapping[str, int]] = {
 _SEPARATOR: Final = "\n"
 
 EXAMPLE_HEADING: Final = "assembly:example_heading"
-"""The origin of the line above a block of examples."""
+"""The origin of the heading above a block of example dialogue."""
 
 _ALONE: Final = frozenset({EXAMPLE_HEADING, *(f"component:{key}" for key in ALONE)})
-# Kept with the first of several messages: the messages that were merged, and the result.
+# Caches for merged messages, in the memo of the first of them: the list of messages that was
+# merged, and the resulting message. An equal list reuses the result.
 _JOINED: Final = Slot[tuple[list[Message], Message]]("joined")
 _SQUASHED: Final = Slot[tuple[list[Message], Message]]("squashed")
 
 
 class RoleTies(NamedTuple):
-    """The rules that order and merge texts of one place by role."""
+    """The rules that sort and merge the texts of one depth by role."""
 
     note: str = ""
     """The origin of the author's note."""
     apart: Collection[str] = frozenset()
-    """The origins of texts that are never merged because they keep their place."""
+    """The origins of texts that are never merged because they keep their place in the history."""
 
     def rank(self, fragment: Fragment) -> RoleRank:
-        """Return the place of a fragment among those of its slot and depth."""
+        """Return the sort key of a fragment among the texts of the same slot and depth."""
         role = _ROLES.get(fragment.message.role, len(_ROLES))
         return fragment.claim.order, role, self.kind(fragment), fragment.rank
 
     def kind(self, fragment: Fragment) -> int:
-        """Return the kind of a text, by its place among the kinds of one role."""
+        """Return the kind of a text, a number by which the texts of one role are sorted."""
         claim = fragment.claim
         if (
             claim.shared is not None
-        ):  # the author's note with lore around it, or lore at a component
+        ):  # the text shares a message: lore around the author's note, or lore at a component
             return _NOTE if claim.shared.key == "note" else _COMPONENT
         if claim.origin in _KINDS:
             return _KINDS[claim.origin]
@@ -74,7 +76,7 @@ class RoleTies(NamedTuple):
         return _LORE if kind == "lore" else _COMPONENT
 
     def shared(self, slotted: Iterable[Slotted]) -> Iterator[Slotted]:
-        """Yield the sorted fragments, with those of one slot, depth, order and role merged."""
+        """Merge sorted fragments of equal slot, depth, order and role; yield all results."""
         for _, group in groupby(slotted, key=self._shares):
             members = list(group)
             fragments = [one[4] for one in members]
@@ -86,7 +88,7 @@ class RoleTies(NamedTuple):
         return slot, depth, order, role, index if alone else -1
 
     def _message(self, fragments: Sequence[Fragment]) -> Message:
-        """Return the message of these fragments. It is made only once for the same fragments."""
+        """Return one message with these fragments. The same fragments reuse the cached message."""
         given = [fragment.message for fragment in fragments]
         if given[0].stays:
             return given[0]
@@ -108,14 +110,14 @@ def _are_the_same(known: Sequence[Message], given: Sequence[Message]) -> bool:
 
 
 def _joined(given: Sequence[Message], *, first_other: int) -> Message:
-    """Return the messages as one.
+    """Return several messages merged into one.
 
-    Components keep blanks inside; the texts after them and the whole message lose blanks around
-    them.
+    Texts of components keep the blanks around them. The other texts, and finally the whole message,
+    lose the blanks at their start and end.
 
     Args:
-        given: The messages.
-        first_other: The index of the first message that is no component.
+        given: The messages, with components first.
+        first_other: The index of the first message that is not from a component.
     """
     parts: list[Part] = []
     texts: list[str] = []
@@ -141,7 +143,7 @@ def _joined(given: Sequence[Message], *, first_other: int) -> Message:
 
 
 def _moved(message: Message, *, by: int, begin: int, end: int) -> list[Part]:
-    """Return the parts of a text that begins later in another text, cut to the kept range."""
+    """Return the parts of a message with offsets shifted by `by` and cut to the kept range."""
 
     def inside(at: int) -> int:
         return min(max(at + by, begin), end)
@@ -149,12 +151,12 @@ def _moved(message: Message, *, by: int, begin: int, end: int) -> list[Part]:
     return [replace(part, start=inside(part.start), end=inside(part.end)) for part in message.parts]
 
 
-# Kept with a squashed message: the messages in it.
+# Cached in the memo of a squashed message: the messages that it was made of.
 _MEMBERS: Final = Slot[tuple[Message, ...]]("members")
 
 
 def squash_system_messages(messages: Iterable[Message]) -> tuple[Message, ...]:
-    """Return the messages with neighbouring system messages merged by a line feed."""
+    """Return the messages with neighbouring system messages merged, joined by line feeds."""
     made: list[Message] = []
     for together, group in groupby(messages, key=_is_squashed):
         members = tuple(group)
@@ -166,7 +168,7 @@ def squash_system_messages(messages: Iterable[Message]) -> tuple[Message, ...]:
 
 
 def squashed_members(message: Message) -> tuple[Message, ...]:
-    """Return the messages from which one was squashed, or the message itself."""
+    """Return the messages that a squashed message was made of, or the message itself."""
     return message.memo.get(_MEMBERS) or (message,)
 
 
@@ -177,7 +179,7 @@ def _is_squashed(message: Message) -> bool:
 
 
 def _squashed(members: tuple[Message, ...]) -> Message:
-    """Return several messages as one. It is made only once for the same messages."""
+    """Return several messages as one. The same messages reuse the cached result."""
     known = members[0].memo.get(_SQUASHED)
     if known is not None and _are_the_same(known[0], members):
         return known[1]

@@ -1,8 +1,8 @@
 """The rules of an assembly: how texts become messages.
 
 The defaults are this engine's own way. `rules: sillytavern` does what SillyTavern 1.12 does with
-its default settings. Each rule can be overridden. They are written in `settings.assembly` of a
-scenario and in `EVENNIA_AI_ASSEMBLY` of a game.
+its default settings. Each rule can be overridden. A scenario has its rules in `settings.assembly`,
+a game in the setting `EVENNIA_AI_ASSEMBLY`.
 """
 
 from collections.abc import Mapping
@@ -23,7 +23,7 @@ HistoryCut = Literal["steps", "messages"]
 WHERE: Final = "settings.assembly"
 MAX_TEXT: Final = 20_000
 LORE: Final = "{0}"
-"""The place of the lore in `lore_format`."""
+"""The placeholder for the lore in `lore_format`."""
 
 NEW_CHAT: Final = "new_chat"
 GROUP_NUDGE: Final = "group_nudge"
@@ -50,40 +50,42 @@ class AssemblyRules:
     """The rules of an assembly. The defaults are this engine's own way."""
 
     ties: Ties = "id"
-    """The order of texts at one depth and order. `id`: by registry ID, each text as a message of
-    its own. `role`: assistant above user above system; inside a role components by ID, then notes,
-    the card's depth prompt, the persona, lore. Texts of one depth, order and role are one
-    message."""
+    """How texts with the same depth and order are sorted. `id`: by registry ID, each text as a
+    separate message. `role`: first assistant, then user, then system; inside a role components by
+    ID, then notes, the card's depth prompt, the persona, lore. With `role`, texts with the same
+    depth, order and role become one message."""
     examples: ExamplesForm = "text"
-    """`messages`: example dialogue of card and lore becomes one message for each turn of a speaker,
-    of role system, named `example_user` or `example_assistant`."""
+    """The form of example dialogue of cards and lore. `text`: one message. `messages`: one message
+    for each turn of a speaker, of role system, named `example_user` or `example_assistant`."""
     example_heading: _Text = ""
-    """The line above each block of examples, with `messages` (`new_example_chat_prompt`)."""
+    """The line above each block of examples, if `examples` is `messages`
+    (`new_example_chat_prompt`)."""
     pin_examples: bool = False
-    """Examples are kept before the history if room is short."""
+    """If True and room is short, history messages are left out before examples are."""
     scenario_format: _Format = None
-    """The text around the component `scenario`, with `{{scenario}}` in it. null: none. Empty: the
-    component is left out."""
+    """The text around the component `scenario`, with `{{scenario}}` as its placeholder. null: no
+    text around it. Empty: the component is left out."""
     personality_format: _Format = None
-    """The text around the component `char_personality`, with `{{personality}}` in it. null: none.
-    Empty: the component is left out."""
+    """The text around the component `char_personality`, with `{{personality}}` as its placeholder.
+    null: no text around it. Empty: the component is left out."""
     lore_format: _LoreFormat = ""
-    """The text around the lore of one place before the history, with `{0}` in it (`wi_format`).
-    Empty: none."""
+    """The text around the lore at each place before the history, with `{0}` as its placeholder
+    (`wi_format`). Empty: no text around it."""
     names: Names = "field"
-    """The place of speakers' names: the field `name`, the text as `Name: ` (of users and of the
-    character), or none."""
+    """Where speakers' names go. `field`: into the field `name`. `content`: before the text of users
+    and of the character, as `Name: `. `none`: nowhere."""
     quote_user: bool = False
-    """Messages of users are in double quotes (`wrap_in_quotes`)."""
+    """If True, messages of users are put in double quotes (`wrap_in_quotes`)."""
     stand_in: _Text = ""
     """A message of role user that ends a history in which the character spoke last
-    (`send_if_empty`). Empty: none."""
+    (`send_if_empty`). Empty: no such message."""
     history_cut: HistoryCut = "steps"
-    """`messages`: each turn keeps all messages that fit. `steps`: see
-    `BudgetRules.keep_percent`."""
+    """How a full history is cut. `messages`: each turn keeps all messages that fit. `steps`: the
+    history is cut to a percentage of its room (`BudgetRules.keep_percent`)."""
     squash: bool = False
-    """Neighbouring system messages without a name become one message, with line feeds between them.
-    `ALONE` and the headings of examples stay apart (`squash_system_messages`)."""
+    """If True, neighbouring system messages without a name become one message, joined by line
+    feeds. The components in `ALONE` and the headings of examples stay separate
+    (`squash_system_messages`)."""
 
     @property
     def changed(self) -> dict[str, Any]:
@@ -95,12 +97,12 @@ class AssemblyRules:
         }
 
     def with_ties_of(self, preset: AssemblyPreset) -> "AssemblyRules":
-        """Return these rules with the ties of a preset."""
+        """Return these rules with the rule `ties` of a preset."""
         return replace(self, ties=PRESETS[preset].ties)
 
 
 PLAIN: Final = AssemblyRules()
-"""This engine's own way, which costs a turn nothing."""
+"""The rules of this engine's own way. With them a turn does no extra work."""
 PRESETS: Final[Mapping[AssemblyPreset, AssemblyRules]] = MappingProxyType(
     {
         "evennia_ai": PLAIN,
@@ -119,7 +121,7 @@ PRESETS: Final[Mapping[AssemblyPreset, AssemblyRules]] = MappingProxyType(
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class WrittenAssembly(AssemblyRules):
-    """The written form of the rules: a preset, and overrides."""
+    """The rules as they are written in settings: a preset, and overrides of single rules."""
 
     rules: AssemblyPreset = "evennia_ai"
 
@@ -135,8 +137,8 @@ def read_assembly(
 
     Args:
         data: The mapping.
-        lore_rules: The preset of lore. It decides the ties if the mapping names no preset.
-        file_rules: The rules of a preset file. They replace the named preset except for its ties.
+        lore_rules: The preset of lore. It decides the rule `ties` if the mapping names no preset.
+        file_rules: The rules of a preset file. They replace the named preset, except for `ties`.
         where: The place of the mapping, for errors.
 
     Raises:

@@ -1,1 +1,1 @@
-"""Templates: their macros, what logic may hold and do, and how they are compiled and filled."""
+"""Templates: macros, logic with its allowed syntax, compiling, and rendering."""

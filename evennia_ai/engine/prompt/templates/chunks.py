@@ -1,6 +1,7 @@
-"""Chunks: the parts into which a text is split, and the result of each when the text is filled in.
+"""Chunks: the parts of a split text (literals and macros), and how each of them is expanded.
 
-Chunks are filled in once and in the written order: later ones read what earlier ones set.
+Chunks are expanded once, in the order in which they are written: a later chunk can read variables
+that an earlier one set.
 """
 
 import re
@@ -19,31 +20,32 @@ _ESCAPED_COMMA: Final = "\x00"
 HIDDEN_KEY: Final = "hidden_key"
 MAX_SIDES: Final = 10**9
 MAX_DICE: Final = 100
-"""The most dice that one `{{roll 2d6}}` throws. With more there is no result."""
+"""The most dice that one `{{roll 2d6}}` throws. With more dice, its result is empty."""
 MAX_CHOICES: Final = 1_000
-"""The most values from which one `{{random}}` or `{{pick}}` chooses. Later ones are ignored."""
+"""The most values from which one `{{random}}` or `{{pick}}` chooses. Further values are ignored."""
 
 
 class Run(NamedTuple):
-    """The values and tools with which a text is filled in."""
+    """The values and tools for expanding one text."""
 
     values: Mapping[str, str]
     dice: Dice
     seed: str
-    """The hash of the text (`seed_of`). With a place in the text, it decides how dice fall."""
+    """The hash of the text (`seed_of`). Together with the place of a macro it decides its rolls."""
     variables: Variables
     kept: Mapping[str, str]
-    """The values in the form that a variable may keep."""
+    """The values in the form in which they may be stored in variables."""
     meter: Meter
 
 
-# The result for an argument, the key of this place, and the dice. These macros read no value.
+# A function that returns the result of a macro for its argument, the key of its place in the text,
+# and the dice. Such a macro reads no values.
 Roller = Callable[[str, tuple[object, ...], Dice], str]
 
 
 @typed_frozen_row
 class Value:
-    """A named value. `written` is the macro as written, for a name without a value."""
+    """A macro that stands for a named value. Without a value, its text is `written`."""
 
     name: str
     written: str
@@ -51,20 +53,20 @@ class Value:
 
 @typed_frozen_row
 class Roll:
-    """A macro computed from its argument and the dice. `place` is its offset."""
+    """A macro computed from its argument and the dice. `place` is its offset in the text."""
 
     name: str
     argument: str
     place: int
 
     def text(self, run: Run) -> str:
-        """Return the result of the dice."""
+        """Return the result of the macro, after paying for the work."""
         return ROLLERS[self.name](self.argument, (run.seed, self.place), run.dice)
 
 
 @typed_frozen_row
 class Choice:
-    """A `random` or `pick` among texts with macros of their own. All of them are filled in."""
+    """A `random` or `pick` among texts that contain macros. All of these texts are expanded."""
 
     name: str
     choices: tuple["Chunks", ...]
@@ -78,10 +80,10 @@ class Choice:
 
 @typed_frozen_row
 class Computed:
-    """A `reverse` or `roll` of a text with macros of its own.
+    """A `reverse` or `roll` of a text that contains macros.
 
-    If a macro inside stays as written, so does the whole: reversed, it would be neither filled nor
-    as written.
+    If an inner macro stays as written, the whole macro does, too. Otherwise the result would show
+    the inner macro reversed.
     """
 
     name: str
@@ -90,12 +92,12 @@ class Computed:
     written: str
 
     def text(self, run: Run) -> str:
-        """Return the result for the argument after it is filled in."""
+        """Expand the argument and return the result of the macro for it."""
         for chunk in nested_chunks(self.argument):
             if isinstance(chunk, Moment) and CLOCK not in run.values:
                 return self.written
             if not isinstance(chunk, Value) or chunk.name.startswith(OUTLET):
-                continue  # an outlet without a text is empty
+                continue  # an outlet without entries is empty text, not an unknown name
             if chunk.name not in run.values:
                 return self.written
         argument = join_chunks(self.argument, run)
@@ -105,7 +107,7 @@ class Computed:
 
 @typed_frozen_row
 class Change:
-    """A macro that sets or reads a variable. Its name and its value may hold macros."""
+    """A macro that sets or reads a variable. Its name and its value may contain macros."""
 
     operation: Operation
     is_global: bool
@@ -114,12 +116,12 @@ class Change:
 
     @property
     def variable(self) -> Variable | None:
-        """The variable, None if its name is only known after filling in."""
+        """The variable; None if its name contains macros, so it is only known when expanded."""
         is_plain = all(isinstance(chunk, str) for chunk in self.name)
         return Variable("".join(map(str, self.name)).strip(), self.is_global) if is_plain else None
 
     def text(self, run: Run) -> str:
-        """Set or read the variable and return the text in the macro's place."""
+        """Set or read the variable and return the text that replaces the macro."""
         kept = run._replace(values=run.kept)
         variable = Variable(join_chunks(self.name, kept).strip(), self.is_global)
         if self.operation == "get":
@@ -136,15 +138,15 @@ class Change:
 
 @typed_frozen_row
 class Moment:
-    """The time of the turn in a format. Without a clock the macro stays as written."""
+    """A macro for the time of the turn in a format. Without a clock it stays as written."""
 
     pattern: str
     utc_hours: int | None
-    """The offset from UTC in hours, None for the zone of the clock."""
+    """The offset from UTC in hours; None for the time zone of the clock."""
     written: str
 
     def text(self, run: Run) -> str:
-        """Return the moment in its format."""
+        """Return the time of the turn in the format of the macro."""
         now = run.values.get(CLOCK)
         return self.written if now is None else clock_text(now, self.pattern, self.utc_hours)
 
@@ -154,16 +156,16 @@ class Trim:
     """A macro that removes the line breaks around it."""
 
     def text(self, run: Run) -> str:
-        """Return no text."""
+        """Return an empty text: `trim_line_breaks` does the work of the macro."""
         return ""
 
 
 @typed_frozen_row
 class Noop:
-    """A macro without a text, across which no `trim` removes line breaks."""
+    """A macro without a text. A `trim` removes no line breaks across it."""
 
     def text(self, run: Run) -> str:
-        """Return no text."""
+        """Return an empty text."""
         return ""
 
 
@@ -175,7 +177,7 @@ SPECIAL: Final = (Choice, Computed, Change, Moment, Trim, Noop)
 
 
 def join_chunks(chunks: Chunks, run: Run) -> str:
-    """Return the filled-in chunks as one text.
+    """Expand the chunks and join them into one text.
 
     Raises:
         TemplateError: the text is too long.
@@ -207,13 +209,13 @@ def trim_line_breaks(
     Args:
         texts: The texts, one for each macro.
         trims: The indexes of `trim` macros.
-        noops: The indexes of `noop` macros. The line breaks before and after them stay:
-            SillyTavern's first engine removes `noop` after it has trimmed, and presets rely on
+        noops: The indexes of `noop` macros. The line breaks before and after a `noop` stay, as in
+            SillyTavern's first engine, which removes `noop` only after trimming. Presets rely on
             that.
     """
     trimming, holding = frozenset(trims), frozenset(noops)
     made: list[str] = []
-    held = 0  # the first texts, up to this number, keep their line breaks
+    held = 0  # this many texts at the start are before a `noop` and keep their line breaks
     is_trimming = False
     for at, text in enumerate(texts):
         if at in trimming:
@@ -235,7 +237,7 @@ _BREAKS: Final = "\r\n"
 
 
 def nested_chunks(chunks: Iterable[Chunk]) -> Iterator[Chunk]:
-    """Yield the chunks, each followed by all chunks inside it."""
+    """Yield all chunks, each followed by the chunks inside it, at any depth."""
     for chunk in chunks:
         yield chunk
         if isinstance(chunk, Change):
@@ -247,16 +249,16 @@ def nested_chunks(chunks: Iterable[Chunk]) -> Iterator[Chunk]:
             yield from nested_chunks(chunk.argument)
 
 
-# Units of work (`work`) for each kind of chunk, without the chunks inside it.
+# The units of work (module `work`) for expanding each kind of chunk, without the chunks inside it.
 _LITERAL_WORK: Final = 1
 _VALUE_WORK: Final = 2
 _TRIM_WORK: Final = 5
 _MOMENT_WORK: Final = 30
-_FORMATTED_WORK: Final = 10  # for each character of a format, which may become forty
+_FORMATTED_WORK: Final = 10  # for each character of a format, which may expand to forty
 _CHOICE_WORK: Final = 60  # also for each throw of the dice
-_DIE_WORK: Final = 7  # for each die after the first, which is paid with the macro
+_DIE_WORK: Final = 7  # for each die after the first one; `_CHOICE_WORK` includes the first
 _REMARK_WORK: Final = 3
-_CHOSEN_FROM_A_UNIT: Final = 4  # characters of a list that is split
+_CHOSEN_FROM_A_UNIT: Final = 4  # how many characters of a list are split for one unit
 _REVERSED_A_UNIT: Final = 20
 _CHANGE_WORK: Final[Mapping[Operation, int]] = {
     "get": 25,
@@ -268,7 +270,7 @@ _CHANGE_WORK: Final[Mapping[Operation, int]] = {
 
 
 def work_of(chunks: Iterable[Chunk]) -> int:
-    """Return the work of filling in these chunks, without the length of values."""
+    """Return the units of work for expanding these chunks, not counting the lengths of values."""
     work = 0
     for chunk in nested_chunks(chunks):
         if isinstance(chunk, str):
@@ -297,9 +299,9 @@ def _work_of_roll(roll: Roll) -> int:
 
 
 def _choices(argument: str) -> list[str]:
-    """Return the values of `A,B`, or of the form `A::B` in the standard's own example.
+    """Split the argument `A,B`, or `A::B` as in the example of the card standard, into its values.
 
-    Blanks around a comma do not belong to a value, as in SillyTavern.
+    Blanks around a comma are removed, as in SillyTavern.
     """
     hidden = argument.replace("\\,", _ESCAPED_COMMA)
     if "::" in hidden:
@@ -323,7 +325,7 @@ def _pick(argument: str, place: tuple[object, ...], dice: Dice) -> str:
 
 
 def _roll(argument: str, place: tuple[object, ...], dice: Dice) -> str:
-    """Return the sum of one or several dice, "" if the argument names no dice (Card V3, `roll`)."""
+    """Return the sum of the dice in the argument; "" if it names no dice (Card V3, `roll`)."""
     found = _DICE.fullmatch(argument)
     if not found:
         return ""
@@ -335,7 +337,7 @@ def _roll(argument: str, place: tuple[object, ...], dice: Dice) -> str:
     return str(total + int(found[3] or 0))
 
 
-# `6`, `d6`, `2d6`, `d%`, `2d6+1`: the forms of the standard and of SillyTavern.
+# The forms of dice in the card standard and in SillyTavern: `6`, `d6`, `2d6`, `d%`, `2d6+1`.
 _DICE: Final = re.compile(
     r"\s*(?:([0-9]{1,3})?d)?(%|[0-9]{1,10})([+-][0-9]{1,6})?\s*", re.IGNORECASE
 )
@@ -361,5 +363,5 @@ ROLLERS: Final[Mapping[str, Roller]] = {
 REMARKS: Final = frozenset({"//", HIDDEN_KEY, "comment"})
 CHOOSING: Final = frozenset({"random", "pick"})
 ROLLED: Final = CHOOSING | {"roll"}
-# Macros whose result may differ in the next turn.
+# The macros whose dice are rolled again in each turn. A `pick` keeps its result in a conversation.
 ROLLED_EACH_TURN: Final = ROLLED - {"pick"}

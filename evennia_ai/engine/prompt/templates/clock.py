@@ -1,7 +1,7 @@
 """The clock of macros: the values of `{{time}}` and similar macros for one moment.
 
-The moment is a fact of the turn and recorded with it: ISO 8601 with the offset of its zone. Formats
-are those of SillyTavern's `{{datetimeformat}}` (moment.js), always in English.
+The moment is a fact of the turn and is recorded with it, in ISO 8601 with the offset of its time
+zone. Formats are those of SillyTavern's `{{datetimeformat}}` (moment.js), always in English.
 """
 
 import re
@@ -17,7 +17,7 @@ _MONTHS: Final = (
     *("January", "February", "March", "April", "May", "June", "July"),
     *("August", "September", "October", "November", "December"),
 )
-# Abbreviations of formats. The small letters are the short forms.
+# Predefined formats of moment.js. Those in small letters are the short forms.
 _LOCAL: Final = {
     "LTS": "h:mm:ss A",
     "LT": "h:mm A",
@@ -97,7 +97,8 @@ _PARTS: Final[Mapping[str, Callable[[datetime], str]]] = {
     "X": lambda now: str(int(now.timestamp())),
     "x": lambda now: str(int(now.timestamp()) * 1000 + now.microsecond // 1000),
 }
-# The longest first. Text in square brackets stays as it is.
+# The tokens of a format, longest first, so that `MMMM` is not read as two `MM`. Text in square
+# brackets is copied without the brackets.
 _PART: Final = re.compile(
     r"\[([^\[\]]*)\]|" + "|".join(sorted((*_PARTS, *_LOCAL), key=lambda part: (-len(part), part)))
 )
@@ -106,7 +107,7 @@ _PART: Final = re.compile(
 def format_moment(now: datetime, pattern: str) -> str:
     """Return the moment in a format of moment.js, in English.
 
-    Letters that are not part of a format stay as they are.
+    Letters that are not a token of a format are copied.
     """
 
     def part(found: re.Match[str]) -> str:
@@ -120,10 +121,11 @@ def format_moment(now: datetime, pattern: str) -> str:
 
 
 def clock_values(now: str) -> dict[str, str]:
-    """Return the values of macros for a moment: `time`, `date`, ... and the moment itself.
+    """Return the values of the macros for a moment: `time`, `date`, ... and the moment itself.
 
     Args:
-        now: ISO 8601 with the offset of its zone; "" if there is no clock, which gives no values.
+        now: ISO 8601 with the offset of the time zone. "" if there is no clock; then there are no
+            values.
     """
     if not now:
         return {}
@@ -132,10 +134,10 @@ def clock_values(now: str) -> dict[str, str]:
 
 
 def clock_text(now: str, pattern: str, utc_hours: int | None) -> str:
-    """Return the moment in a format, in its own zone or in one with this offset from UTC.
+    """Return the moment in a format, in its own time zone or with this offset from UTC.
 
     Raises:
-        TemplateError: it is in a year that no calendar has.
+        TemplateError: the time zone moves the moment into a year that Python cannot express.
     """
     moment = datetime.fromisoformat(now)
     try:

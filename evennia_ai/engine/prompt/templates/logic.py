@@ -1,9 +1,9 @@
 """Logic in builders' texts: conditions, comparisons and filters in the syntax of Jinja2.
 
-`syntax` refuses most of Jinja2's syntax when a text is saved, and Jinja2 renders the rest. This
-module refuses texts that are too long to parse. It also puts a name in the place of each macro,
-such as `{{roll:d6}}`, which Jinja2 cannot parse. The value of that name is the macro's result. If a
-text holds something that is neither a macro nor an expression, the error says how to write it.
+When a text is saved, `syntax` refuses most of Jinja2's syntax. Jinja2 renders what is allowed. This
+module refuses texts that are too long to parse. It also replaces each macro that Jinja2 cannot
+parse, such as `{{roll:d6}}`, by a generated name whose value is the result of the macro. If a text
+contains something that is neither a macro nor an expression, the error says how to write it.
 """
 
 import re
@@ -42,14 +42,15 @@ from evennia_ai.engine.prompt.templates.work import (
 )
 
 MAX_WORDS: Final = 500
-"""The most names, numbers, texts and signs inside all `{{ }}` and `{% %}`."""
+"""The most tokens (names, numbers, strings, operators) in all `{{ }}` and `{% %}` of a text."""
 MAX_BRACKETS: Final = 20
 MAX_DIGITS: Final = 18
 MAX_NAME: Final = 100
 MAX_SOUGHT: Final = 99
 """The longest text, in characters, for which `in` may search another text.
 
-Python finds such a short text in one pass. A longer one may take the product of both lengths."""
+Python finds such a short text in one pass. For a longer text, the time may grow with the product of
+both lengths."""
 _MAX_PROBLEM: Final = 200
 _SILENT: Final = frozenset(
     {"data", "whitespace", "raw_begin", "raw_end"}
@@ -65,14 +66,15 @@ def _is_in(sought: object, found_in: Container[object]) -> bool:
         TemplateError: the text to search for is too long.
     """
     if isinstance(sought, Undefined):
-        str(sought)  # raises the error that names it
+        str(sought)  # raises Jinja2's error, which names the undefined value
     if isinstance(found_in, str) and isinstance(sought, str) and len(sought) > MAX_SOUGHT:
         raise TemplateError(f"'in' looks for at most {MAX_SOUGHT} characters; compare with ==")
     return sought in found_in
 
 
 def _make_environment() -> ImmutableSandboxedEnvironment:
-    # The optimizer takes a tenth of a second to find that a chain of filters is no constant.
+    # The optimizer is off: it needs a tenth of a second to find that a chain of filters is not
+    # constant.
     environment = ImmutableSandboxedEnvironment(
         keep_trailing_newline=True, undefined=StrictUndefined, optimized=False
     )
@@ -86,9 +88,9 @@ _ENVIRONMENT: Final = _make_environment()
 
 
 class _BoundSearches(NodeTransformer):
-    """A transformer that replaces each `in` with the test that limits its work."""
+    """A transformer that replaces each `in` by the test `_is_in`, which limits its work."""
 
-    def visit_Compare(self, node: nodes.Compare) -> nodes.Node:  # noqa: N802 Jinja2 names it
+    def visit_Compare(self, node: nodes.Compare) -> nodes.Node:  # noqa: N802 - Jinja2 defines the name
         self.generic_visit(node)
         [operand] = node.ops
         if operand.op not in ("in", "notin"):
@@ -98,7 +100,7 @@ class _BoundSearches(NodeTransformer):
 
 
 class CheckedLogic:
-    """A checked and compiled template with logic."""
+    """A template with logic, checked and compiled."""
 
     __slots__ = ("_passes", "_placed", "_template", "macros", "names", "work")
 
@@ -107,11 +109,11 @@ class CheckedLogic:
         self.macros = tuple(placed.values())
         """The macros in the template."""
         self.names = tuple(name for name in check_syntax(tree) if name not in placed)
-        """The names of the values that it reads outside macros."""
+        """The names of the values that the template reads outside macros."""
         nodes_below = sum(1 for _ in tree.find_all(nodes.Node))
         of_macros = PLACED_MACRO_WORK * len(placed) + work_of(self.macros)
         self.work = LOGIC_WORK + NODE_WORK * nodes_below + of_macros
-        """The units of work that it takes, without the lengths of values."""
+        """The units of work of a rendering, not counting the lengths of values."""
         self._passes = count_passes(tree)
         code = _ENVIRONMENT.compile(_BoundSearches().visit(tree))
         self._template = JinjaTemplate.from_code(_ENVIRONMENT, code, {})
@@ -120,9 +122,9 @@ class CheckedLogic:
         """Render the template.
 
         Raises:
-            TemplateError: it reads a name without a value, compares a text with a number, or makes
-                too much text. The error names the line.
-            OutOfWorkError: it needs more work than the turn has left.
+            TemplateError: the template reads a name without a value, compares a text with a number,
+                or makes too much text. The error names the line.
+            OutOfWorkError: the template needs more work than the turn has left.
         """
         read = {name: run.values[name] for name in self.names if name in run.values}
         passed = sum(len(read.get(name, "")) * times for name, times in self._passes.items())
@@ -135,7 +137,7 @@ class CheckedLogic:
             for text in texts:
                 made.texts.append(text)
                 made.length += len(text)
-                if made.length > MAX_FILLED:  # raised inside, where the line is known
+                if made.length > MAX_FILLED:  # raise it inside the generator, which knows the line
                     texts.throw(TemplateError(f"makes more than {MAX_FILLED} characters"))
         except OutOfWorkError as error:
             raise OutOfWorkError(line=self._line_of(error)) from error
@@ -152,7 +154,7 @@ class CheckedLogic:
         return "".join(trim_line_breaks(made.texts, made.trims, made.noops))
 
     def _line_of(self, error: Exception) -> int | None:
-        """Return the line of the template at which Jinja2's function stopped."""
+        """Return the line of the template at which rendering failed; None if it is not known."""
         for frame, line in traceback.walk_tb(error.__traceback__):
             if frame.f_globals is self._template.root_render_func.__globals__:
                 return self._template.get_corresponding_lineno(line)
@@ -160,7 +162,7 @@ class CheckedLogic:
 
 
 class _Made:
-    """The text that a rendering has made so far, and the places of `trim` and `noop` in it."""
+    """The output of a rendering so far, and the places of `trim` and `noop` in it."""
 
     __slots__ = ("length", "noops", "run", "texts", "trims")
 
@@ -173,7 +175,7 @@ class _Made:
 
 
 class _MacroValue:
-    """The value in the place of a macro. The macro is filled in when Jinja2 writes the value."""
+    """The value that replaces a macro. The macro is expanded when Jinja2 renders the value."""
 
     __slots__ = ("_chunk", "_made")
 
@@ -193,7 +195,7 @@ def compile_logic(source: str) -> CheckedLogic:
     """Compile a template with logic.
 
     Raises:
-        TemplateError: its syntax is wrong or not allowed. The error names the line.
+        TemplateError: the syntax is wrong or not allowed. The error names the line.
     """
     source = _without_block_remarks(source)
     named, placed = _without_macros(source)
@@ -211,7 +213,8 @@ def compile_logic(source: str) -> CheckedLogic:
         raise TemplateError("is nested too deeply; take some of it out") from error
 
 
-# Starts of stretches without macros (raw text, comment, statement), and the end of each kind.
+# The start of a range in which no macros are searched (raw text, comment, statement), with one
+# group for each kind, and the end of each kind.
 _OPENING: Final = re.compile(r"(\{%-?\s*raw\s*-?%\})|(\{#)|(\{%)")
 _CLOSINGS: Final = (
     (1, re.compile(r"\{%-?\s*endraw\s*-?%\}")),
@@ -223,15 +226,15 @@ _CLOSINGS: Final = (
 def _statements(source: str) -> Iterator[tuple[int, int]]:
     """Yield the start and the end of each statement, comment and raw text of Jinja2.
 
-    If a kind is not closed once, it is not searched again. So thousands of openings without an end
-    take one pass through the text, and not one pass each.
+    If no end of a kind is found once, that kind is not searched again. So thousands of openings
+    without an end take only one pass through the text.
     """
     unclosed: set[int] = set()
     at = 0
     while opened := _OPENING.search(source, at):
         at = opened.start() + 1
         for kind, closing in _CLOSINGS:
-            # A raw text without an end counts as the statement that begins it.
+            # Without `{% endraw %}`, only the statement `{% raw %}` itself is skipped.
             if kind in unclosed or not (opened[kind] or (kind == 3 and opened[1])):
                 continue
             closed = closing.search(source, opened.end(kind) if opened[kind] else at + 1)
@@ -244,10 +247,10 @@ def _statements(source: str) -> Iterator[tuple[int, int]]:
 
 
 def _without_block_remarks(source: str) -> str:
-    """Return the text with a comment of Jinja2 in the place of each `{{//}} ... {{///}}`.
+    """Return the text with each remark `{{//}} ... {{///}}` replaced by a comment of Jinja2.
 
-    Statements in a remark have no effect. The comment has the same length and the same lines, so
-    that errors and dice keep their places.
+    So statements in a remark have no effect. The comment has the same length and the same line
+    breaks, because errors use line numbers and dice use offsets.
     """
     if "{{" not in source or "/" not in source:
         return source
@@ -265,7 +268,7 @@ _RAW: Final = re.compile(r"\{%-?\s*raw\b")
 
 
 def _without_macros(source: str) -> tuple[str, dict[str, Chunk]]:
-    """Return the text with a name in the place of each macro, and the macro of each name."""
+    """Return the text with a generated name in place of each macro, and the macro for each name."""
     name = "macro_"
     while name in source:
         name += "_"
@@ -281,17 +284,17 @@ def _without_macros(source: str) -> tuple[str, dict[str, Chunk]]:
 
 
 def _named(written: str, chunk: Chunk, placed: dict[str, Chunk], name: str) -> str:
-    """Return the text that Jinja2 reads in the place of a chunk."""
-    if chunk == written:  # text, or an expression
+    """Return the text that Jinja2 parses in place of a chunk, and register its macro."""
+    if chunk == written:  # a literal text or an expression, which Jinja2 can parse
         return written
     if isinstance(chunk, Value) and not chunk.name.startswith(OUTLET):
         return f"{{{{{chunk.name}}}}}" if chunk.name in KNOWN_NAMES else written
     placed[f"{name}{len(placed)}"] = chunk
-    lines = "\n" * written.count("\n")  # so that errors name the lines of the text
+    lines = "\n" * written.count("\n")  # keeps the line numbers in errors right
     return f"{{{{{name}{len(placed) - 1}{lines}}}}}"
 
 
-# Macro -> its form, for error messages.
+# The correct form of each macro, for error messages.
 _FORMS: Final = {
     **{
         f"{what}{kind}var": f"{{{{{what}{kind}var::name::value}}}}"
@@ -309,7 +312,8 @@ _FORMS: Final = {
     "outlet": "{{outlet::name}}",
     "reverse": "{{reverse:text}}",
 }
-# Starts of macros in other programs. No expression of Jinja2 starts like this.
+# The start of a macro of another program, such as Handlebars. No expression of Jinja2 starts like
+# this, so the error message can suggest the right form.
 _FOREIGN: Final = re.compile(
     r"\{\{\s*(?:([#/^>])\s*(\w*)|(\w+)(?:\s*::?|[ \t]+(?!is\b|in\b|if\b|not\b|and\b|or\b)[\w'\"]))"
 )
@@ -317,9 +321,9 @@ _CONDITIONS: Final = frozenset({"if", "else", "unless", "each", "with"})
 
 
 def _meant(named: str) -> str:
-    """Return the correct form of a macro that is wrong, for an error message; "" if there is none.
+    """Suggest the correct form of a wrong macro, for an error message; "" without a suggestion.
 
-    Names are already in the place of the macros that are known.
+    In `named`, all known macros are already replaced by names.
     """
     done, outside = 0, []
     for start, end in _statements(named):
@@ -341,7 +345,7 @@ def _meant(named: str) -> str:
 
 
 def _check_size(source: str) -> None:
-    """Check that the text is short enough to parse: Jinja2 has no limit of its own."""
+    """Check that the text is short enough to parse. Jinja2 itself has no limits."""
     words = depth = 0
     for line, kind, written in _ENVIRONMENT.lex(source):
         if kind in _SILENT:

@@ -1,13 +1,13 @@
-"""Macros: a text is split into literal parts and macros, each with a rule for filling it in.
+"""Macros: a text is split into literal parts and macros, each with a rule for expanding it.
 
 The known macros are those of the card standard (Card V3, "Curly braced syntaxes", and V1's
 `<USER>`, `<BOT>`, `<CHAR>`) and those of SillyTavern that presets need: variables, `trim`,
-`newline`, `noop`, and dice such as `{{roll 2d6}}`. Names count in any case. An unknown macro stays
-as written.
+`newline`, `noop`, and dice such as `{{roll 2d6}}`. Names ignore case. An unknown macro stays as
+written.
 
-A macro is either filled in or sent exactly as written, decided from the outermost braces inwards. A
-known macro may hold others, which are filled in first and in their order. In an unknown macro
-nothing is filled in. A result is never parsed again: a value can contain no macro.
+A macro is either expanded or sent exactly as written. The outermost braces are decided first. A
+known macro may contain others, which are expanded first and in their order. Inside an unknown macro
+nothing is expanded. A result is never parsed again, so the text of a value is never a macro.
 """
 
 import re
@@ -35,7 +35,8 @@ from evennia_ai.engine.prompt.templates.chunks import (
 from evennia_ai.engine.prompt.templates.value_names import OUTLET
 from evennia_ai.engine.prompt.templates.variables import Operation
 
-# In an odd run of braces the first one is text, as in SillyTavern: `{{{user}}` is `{Anna`.
+# If there is an odd number of braces in a row, the first brace is literal text, as in SillyTavern:
+# `{{{user}}` becomes `{Anna`.
 _BRACES: Final = re.compile(r"\{\{+|\}\}")
 _BRACES_OR_V1: Final = re.compile(_BRACES.pattern + r"|<(?ai:user|bot|char)>")
 _SIMPLE: Final = re.compile(r"\{\{[^{}<]*\}\}")
@@ -43,15 +44,15 @@ _SIMPLE_OR_V1: Final = re.compile(_SIMPLE.pattern + r"|<(?ai:user|bot|char)>")
 _NAME: Final = re.compile(r"\{\{\s*[A-Za-z_][A-Za-z0-9_]*\s*\}\}|<.*")
 _REMARK: Final = re.compile(r"\{\{\s*(?://(?:\s*\}\})?|comment\s*\}\})", re.IGNORECASE)
 _REMARK_END: Final = re.compile(r"\{\{\s*/\s*(?://|comment)\s*\}\}", re.IGNORECASE)
-# The blanks around the name are stripped afterwards. In the pattern, a run of blanks would take
-# quadratic time.
+# The blanks around the name are stripped after matching. If the pattern matched them, a long run of
+# blanks would take quadratic time.
 _OUTLET: Final = re.compile(r"\s*outlet\s*::(.*)", re.IGNORECASE | re.DOTALL)
 _V1_NAMES: Final = {"user": "user", "bot": "char", "char": "char"}
 MAX_LEVELS: Final = 20
-"""The deepest nesting of macros. Deeper ones stay as written."""
+"""The deepest nesting of macros. Macros nested deeper stay as written."""
 
 MAX_MACROS: Final = 2_000
-"""The most macros in one text. More are not filled in, because they take long to parse."""
+"""The most macros in one text. A text with more is not expanded, because parsing takes long."""
 MAX_MACROS_OF_FILE: Final = 10_000
 """The most macros in all texts of one card or preset."""
 MAX_MACROS_OF_BOOK: Final = 100_000
@@ -60,7 +61,7 @@ _V1_MARKS: Final = ("<user>", "<bot>", "<char>")
 
 
 def count_macros(text: str) -> int:
-    """Return the largest possible number of macros in a text, without splitting it."""
+    """Return an upper bound of the number of macros in a text, without splitting the text."""
     count = text.count("{{")
     if "<" in text:
         folded = text.lower()
@@ -79,7 +80,8 @@ def check_macros(
         most: The most macros in all texts together.
 
     Raises:
-        FormatError: one text, or all together, have too many. The error names the text.
+        FormatError: one text has too many macros, or all texts together have. The error names the
+            text.
     """
     total = 0
     for where, text in texts:
@@ -99,16 +101,16 @@ def check_macros(
             )
 
 
-# Macros that are one word and no value.
+# Macros that are written as one word but are not names of values.
 _PLAIN_WORDS: Final[Mapping[str, Chunk]] = {"trim": Trim(), "newline": "\n", "noop": Noop()}
 
 
 class Split(NamedTuple):
-    """A text in chunks."""
+    """A text that is split into chunks."""
 
     chunks: Chunks
     foreign: tuple[str, ...]
-    """Each `{{...}}` that is no known macro and stays as written."""
+    """The unknown macros: each `{{...}}` that stays as written."""
 
 
 def split_macros(text: str, *, v1_names: bool) -> Split:
@@ -116,7 +118,7 @@ def split_macros(text: str, *, v1_names: bool) -> Split:
 
     Args:
         text: The text.
-        v1_names: True if `<USER>`, `<BOT>` and `<CHAR>` are macros too, as in card texts.
+        v1_names: True if `<USER>`, `<BOT>` and `<CHAR>` are macros, too, as in texts of cards.
     """
     foreign: list[str] = []
     made = split_chunks(text, _Splitting(v1_names, foreign))
@@ -134,12 +136,12 @@ _PLAINLY: Final = _Splitting()
 def split_chunks(
     text: str, how: _Splitting = _PLAINLY, *, place: int = 0, level: int = 0
 ) -> list[tuple[str, Chunk]]:
-    """Return the chunks of a text, each with its written form.
+    """Split a text into chunks; return each after its written form.
 
     Args:
         text: The text.
         how: The rules for splitting.
-        place: The offset of the text in the whole one. It decides how dice fall.
+        place: The offset of this text in the whole text. It decides the rolls of dice.
         level: The depth of nesting.
     """
     made: list[tuple[str, Chunk]] = []
@@ -157,20 +159,20 @@ def split_chunks(
 
 
 class _Span(NamedTuple):
-    """A macro from its first brace to its last one, or a name of V1 such as `<USER>`."""
+    """The range of a macro, from its first to its last brace, or of a V1 name such as `<USER>`."""
 
     start: int
     end: int
     holds: bool = False
-    """True if it holds other macros."""
+    """True if the macro contains other macros."""
     is_block: bool = False
-    """True if it is a remark with an end of its own: `{{//}} ... {{///}}`."""
+    """True if the range is a block remark: `{{//}} ... {{///}}`."""
 
 
 def _outermost(text: str, *, v1_names: bool) -> list[_Span]:
-    """Return the macros that are in no other macro, in one pass over the braces."""
+    """Return the ranges of all macros that are not inside another macro, in one pass."""
     has_names = v1_names and "<" in text
-    # Most texts have no nested macros. Then one pattern finds all of them in half the time.
+    # Most texts have no nested macros. For them, one pattern finds all macros in half the time.
     simple = (_SIMPLE_OR_V1 if has_names else _SIMPLE).finditer(text)
     spans = [_Span(found.start(), found.end()) for found in simple]
     count = sum(text[span.start] == "{" for span in spans) if has_names else len(spans)
@@ -198,16 +200,16 @@ def _outermost_of_nested(text: str, *, v1_names: bool) -> list[_Span]:
 
 
 def block_remarks(text: str) -> list[tuple[int, int]]:
-    """Return the places of remarks with an end of their own: `{{//}} ... {{///}}`."""
+    """Return the start and end of each block remark, `{{//}} ... {{///}}`."""
     spans = _outermost(text, v1_names=False)
     return [(span.start, span.end) for span in spans if span.is_block]
 
 
 def _with_blocks(text: str, spans: list[_Span]) -> list[_Span]:
-    """Return the spans with each remark and its end as one (SillyTavern, Macros 2.0)."""
+    """Return the spans with each block remark merged into one (SillyTavern, Macros 2.0)."""
     made: list[_Span] = []
     bare: list[int] = []
-    texts: list[int] = []  # remarks with a text, which only begin a block if no bare one does
+    texts: list[int] = []  # remarks with text, which begin a block only if no bare remark is open
     for span in spans:
         opened = bare or texts
         is_end = _REMARK_END.fullmatch(text, span.start, span.end)
@@ -232,7 +234,7 @@ def _chunk(written: str, span: _Span, how: _Splitting, *, place: int, level: int
         if named is not None:
             return named
     called = _function(written[2:-2])
-    if called is not None and called[0] in REMARKS:  # its result is always empty
+    if called is not None and called[0] in REMARKS:  # always empty, so skip what is inside
         return Roll(*called, place)
     chunk: Chunk | None = None
     if not span.holds:
@@ -249,7 +251,7 @@ def _chunk(written: str, span: _Span, how: _Splitting, *, place: int, level: int
 
 
 def _of_words(written: str) -> Value | Moment | None:
-    """Return the outlet or the moment of a macro with more than one word, None if it is neither."""
+    """Parse a macro of several words as an outlet or a time format; None if it is neither."""
     body = written[2:-2]
     if outlet := _OUTLET.fullmatch(body):
         name = outlet[1].strip()
@@ -265,10 +267,10 @@ def _of_words(written: str) -> Value | Moment | None:
 def _computed(
     written: str, name: str, argument: str, how: _Splitting, *, place: int, level: int
 ) -> Choice | Computed | None:
-    """Return the chunk of a `random`, `pick`, `reverse` or `roll` that holds other macros.
+    """Return the chunk of a `random`, `pick`, `reverse` or `roll` that contains other macros.
 
-    None if it would reverse an unknown macro, or throw it as dice: the result would be neither
-    filled in nor as written.
+    Returns None if a `reverse` or a `roll` contains an unknown macro. Then the whole macro stays as
+    written.
     """
     begin = place + len(written) - 2 - len(argument)
     if name in CHOOSING:
@@ -288,7 +290,7 @@ def _chunks(text: str, how: _Splitting, *, place: int, level: int) -> Chunks:
 
 
 def _value(written: str) -> Chunk | None:
-    """Return the chunk of a name in braces, or of V1; None for anything else."""
+    """Return the chunk for a name in braces or a V1 name; None for anything else."""
     if not _NAME.fullmatch(written):
         return None
     name = written.strip("{}<>").strip().lower()
@@ -300,23 +302,23 @@ def _value(written: str) -> Chunk | None:
 
 
 _LONG_NAME: Final = 100
-_known_value: Final = lru_cache(maxsize=1024)(_value)  # the same few names in all texts of a game
+_known_value: Final = lru_cache(maxsize=1024)(_value)  # texts use the same few names
 
 
 def _function(body: str) -> tuple[str, str] | None:
-    """Return the name and the argument of a macro that takes one, or None."""
+    """Return the name and the argument of a macro that takes an argument, or None."""
     if body.lstrip().startswith("//"):
         return "//", ""
     if dice := _ROLL.fullmatch(body):
         return "roll", dice[1]
     name, colon, argument = body.partition(":")
     name = name.strip().lower()
-    # Card V3 writes one colon, SillyTavern two.
+    # Card V3 writes one colon before the argument, SillyTavern two.
     return (name, argument.removeprefix(":")) if colon and name in ROLLERS else None
 
 
 _ROLL: Final = re.compile(r"\s*roll\s+([^:\s{][^:{]*(?:\{\{.*)?|\{\{.*)", re.IGNORECASE | re.DOTALL)
-# SillyTavern's `{{datetimeformat YYYY}}`, `{{time_UTC+2}}` and `{{time::UTC+2}}`.
+# The macros `{{datetimeformat YYYY}}`, `{{time_UTC+2}}` and `{{time::UTC+2}}` of SillyTavern.
 _MOMENT: Final = re.compile(
     r"\s*datetimeformat(?:\s*::|\s*:(?!:)|\s)(?=.*\S)(.*)"
     r"|\s*time(?:_|\s*::?\s*|\s+)UTC([+-](?:[01]?[0-9]|2[0-3]))?\s*",
@@ -330,7 +332,7 @@ _VARIABLE: Final = re.compile(
 
 
 def _change(found: re.Match[str], how: _Splitting, *, place: int, level: int) -> Change | None:
-    """Return the chunk of a macro of variables, None if it is incomplete or too deep."""
+    """Return the chunk of a variable macro; None if it is incomplete or nested too deeply."""
     if level > MAX_LEVELS and "{{" in found[3]:
         return None
     operation, is_global = _OPERATIONS[found[1].lower()], found[2] is not None
@@ -353,10 +355,10 @@ _OPERATIONS: Final[Mapping[str, Operation]] = {
 
 
 def _apart(text: str, *, most: int, separator: str = "::") -> Iterator[tuple[int, str]]:
-    """Yield the parts of a text between separators, with their offsets.
+    """Split a text at separators; yield the offset and the text of each part.
 
-    Separators in inner macros do not count, nor does a comma after a backslash. The last of `most`
-    parts holds the rest of the text.
+    Separators inside inner macros are ignored, and so is a comma after a backslash. After `most` -
+    1 separators, the last part has the rest of the text.
     """
     begin = count = done = 0
     for span in [*_outermost(text, v1_names=False), _Span(len(text), len(text))]:

@@ -1,8 +1,9 @@
 """The syntax that a template with logic may use, checked when a builder saves it.
 
-The list is so short that Jinja2 can render the template safely. Nothing in it repeats, calls,
-calculates, or reads a part of a value. So rendering takes at most the length of the template times
-the lengths of its values. No template reaches a method, a class or an address.
+The list of allowed syntax is so short that Jinja2 can render the template safely. It has no loops,
+no calls, no arithmetic, and no access to parts of a value. So the time of a rendering is at most
+proportional to the length of the template times the lengths of its values. No template can reach a
+method, a class or an attribute.
 """
 
 from collections import Counter
@@ -14,7 +15,7 @@ from jinja2 import nodes
 from evennia_ai.engine.errors import TemplateError
 from evennia_ai.engine.prompt.templates.value_names import name_of
 
-MAX_NESTING: Final = 50  # deeper trees may overflow the stack of Jinja2 or of Python
+MAX_NESTING: Final = 50  # deeper trees may exceed the recursion limit of Python
 FILTERS: Final[Mapping[str, int]] = {
     "upper": 0,
     "lower": 0,
@@ -23,7 +24,7 @@ FILTERS: Final[Mapping[str, int]] = {
     "length": 0,
     "default": 1,
 }
-"""The filters, each with the most arguments that it takes."""
+"""The allowed filters, each with the most arguments that it takes."""
 TESTS: Final = ("defined", "undefined")
 _ALLOWED: Final[tuple[type[nodes.Node], ...]] = (
     nodes.Template,
@@ -45,7 +46,7 @@ _ONE_AFTER_ANOTHER: Final = "write the values one after the other"
 _NO_CALCULATION: Final = "templates do not calculate; write the result"
 _PLAIN_TEXTS: Final = "values are plain texts without parts; write the name of the value"
 _IN_PLACE: Final = "write its text where it is to stand"
-# Syntax that is refused -> its name in messages, and what to use instead.
+# For each refused kind of syntax: its name in error messages, and what to use instead.
 _REFUSED: Final[Mapping[type[nodes.Node], tuple[str, str]]] = {
     nodes.For: ("a loop ({% for %})", "write each case out, with {% if %} where it depends"),
     nodes.Assign: ("{% set %}", "write {{setvar::name::value}}"),
@@ -82,7 +83,7 @@ _OTHERWISE: Final = "write names, conditions, comparisons and filters"
 def check_syntax(tree: nodes.Template) -> tuple[str, ...]:
     """Check the syntax of a template and return the sorted names of the values that it reads.
 
-    It writes each name in the tree in the spelling of values: `CHAR` becomes `char`.
+    Names in the tree are changed to the spelling of values: `CHAR` becomes `char`.
 
     Raises:
         TemplateError: the template uses syntax that is not on the list. The error names the line,
@@ -93,7 +94,7 @@ def check_syntax(tree: nodes.Template) -> tuple[str, ...]:
 
 
 def count_passes(tree: nodes.Template) -> Counter[str]:
-    """Return the most passes that a rendering makes through each value.
+    """Return how often a rendering reads each value at most, by the name of the value.
 
     Each filter and each comparison reads the values below it once.
     """
@@ -125,7 +126,7 @@ def _check(node: nodes.Node, *, level: int) -> None:
 
 
 def _children(node: nodes.Node) -> Iterable[nodes.Node]:
-    """Return the nodes below a node. After `in`, these are the items of a list."""
+    """Return the nodes directly below a node. For a list after `in`, return its items."""
     match node:
         case nodes.Operand(
             op="in" | "notin", expr=nodes.List(items=items) | nodes.Tuple(items=items)
@@ -135,7 +136,8 @@ def _children(node: nodes.Node) -> Iterable[nodes.Node]:
 
 
 def _check_name(node: nodes.Name) -> None:
-    # Jinja2 gives `self` a meaning, and Python treats some other letters as the same name.
+    # In Jinja2, `self` has a special meaning. Python normalises letters outside ASCII, so that two
+    # different spellings would be the same name. Refuse both.
     if node.name == "self" or not node.name.isascii():
         raise TemplateError(
             f"{_cut(node.name)} cannot be the name of a value; use letters from a to z, digits"

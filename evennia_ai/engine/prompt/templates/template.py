@@ -1,10 +1,10 @@
 """Templates: the text of a component or an entry, compiled once and rendered over plain values.
 
-Trust decides the language. Imported text (cards, lore, presets) only has macros (`macros.py`). They
-are split out once and filled in by a single pass: the result of a macro is never expanded again,
-and an unknown macro stays as written. Text of builders and authors may also have the syntax of
-Jinja2. `syntax` checks it against a short list when it is saved, and Jinja2 renders it. Text
-without logic never reaches Jinja2, and player text is never a template.
+The trust in a text decides its language. Imported text (cards, lore, presets) only has macros
+(`macros.py`). They are parsed once and expanded in a single pass: the result of a macro is never
+expanded again, and an unknown macro stays as written. Text of builders and authors may also use
+logic in the syntax of Jinja2. `syntax` checks it against a short list when the text is saved, and
+Jinja2 renders it. Text without logic never reaches Jinja2, and text of players is never a template.
 """
 
 import re
@@ -46,18 +46,18 @@ from evennia_ai.engine.prompt.templates.work import COPIED_A_UNIT, MAX_FILLED, T
 
 K = TypeVar("K")
 _LOGIC: Final = re.compile(r"\{[%#]")
-# Up to this many chunks are joined before their length is checked, which is faster. More of them
-# could make too large a text.
+# Up to this many chunks are joined first and their length is checked afterwards, which is faster.
+# With more chunks the joined text could be too large, so their lengths are added up first.
 _FEW: Final = 16
 
 
 def fill_chunks(
     chunks: tuple[Plain, ...], *, values: Mapping[str, str], dice: Dice, seed: str
 ) -> str:
-    """Return the chunks as text. A name without a value stays as written.
+    """Expand the chunks into a text. A name without a value stays as written.
 
     Raises:
-        TooLongError: repeated names make more than MAX_FILLED characters.
+        TooLongError: the text would have more than MAX_FILLED characters.
     """
     texts = [
         chunk
@@ -76,9 +76,9 @@ def fill_chunks(
 
 
 class TooLongError(Exception):
-    """A text that would have more than MAX_FILLED characters.
+    """An expanded text that would have more than MAX_FILLED characters.
 
-    `shortened` is that text, in which names whose values do not fit stay as written.
+    `shortened` is the text with only the values that fit. The other names stay as written.
     """
 
     def __init__(self, shortened: str) -> None:
@@ -87,7 +87,7 @@ class TooLongError(Exception):
 
 
 def _within(chunks: tuple[Plain, ...], texts: list[str]) -> str:
-    """Return the text with the values that fit, and other names as written."""
+    """Return the text with only the values that fit. The other names stay as written."""
     written = [p.written if isinstance(p, Value) else t for p, t in zip(chunks, texts, strict=True)]
     room = MAX_FILLED - sum(map(len, written))
     for index, text in enumerate(texts):
@@ -99,36 +99,36 @@ def _within(chunks: tuple[Plain, ...], texts: list[str]) -> str:
 
 
 MAX_SOURCE: Final = 50_000
-"""The longest text of a builder or an author, in characters: more than most models can read."""
+"""The longest text of a builder or an author, in characters."""
 
 
 class Uses(NamedTuple):
     """The values, dice and variables that the chunks of a text use."""
 
     names: tuple[str, ...] = ()
-    """The names of the values that it reads, each once."""
+    """The names of the values that the text reads, each once."""
     rolls: bool = False
-    """True if it rolls dice."""
+    """True if the text rolls dice."""
     rolls_each_turn: bool = False
-    """True if it rolls dice that fall again in each turn."""
+    """True if the text has dice that are rolled again in each turn."""
     is_special: bool = False
-    """True if it has more than names and dice."""
+    """True if the text has macros other than names and dice."""
     reads: frozenset[Variable] = frozenset()
-    """The variables that it reads, as far as their names are written in it."""
+    """The variables that the text reads, except those whose names contain macros."""
     sets: frozenset[Variable] = frozenset()
-    """The variables that it sets, as far as their names are written in it."""
+    """The variables that the text sets, except those whose names contain macros."""
     computes_names: bool = False
-    """True if the name of a variable in it is made from values."""
+    """True if the name of a variable in the text contains macros."""
     has_variables: bool = False
-    """True if it reads or sets variables."""
+    """True if the text reads or sets variables."""
 
 
 _NAMES_ALONE: Final = frozenset({str, Value})
 
 
 def uses_of(chunks: Sequence[Chunk]) -> Uses:
-    """Return the values, dice and variables that these chunks, and those inside them, use."""
-    if _NAMES_ALONE.issuperset(map(type, chunks)):  # in nearly all texts
+    """Return the values, dice and variables that the chunks use, including chunks inside them."""
+    if _NAMES_ALONE.issuperset(map(type, chunks)):  # a fast path for most texts
         named = [chunk.name for chunk in chunks if isinstance(chunk, Value)]
         return Uses(tuple(dict.fromkeys(named)))
     names: dict[str, None] = {}
@@ -168,21 +168,23 @@ def _variables(changes: Sequence[Change]) -> dict[str, Any]:
 
 @typed_frozen
 class Template:
-    """A compiled text."""
+    """A compiled text, ready to be rendered with values."""
 
     source: str
     uses: Uses = Uses()
-    """The values, dice and variables that it uses."""
+    """The values, dice and variables that the text uses."""
     chunks: Chunks = ()
     logic: CheckedLogic | None = None
     is_checked: bool = False
-    """True if its author gets an error for what does not fit. Imported text stays as written."""
+    """True if a value that does not fit raises an error. In imported text the name stays as
+    written."""
     seed: str = ""
-    """The hash of the text for its dice, "" without dice. It is computed only once."""
+    """The hash of the text, which decides the rolls of its dice; "" without dice."""
     work: int = 0
-    """The units of work for its macros and logic, without the values."""
+    """The units of work for the macros and the logic, not counting the lengths of values."""
 
-    # Only entries of lore have templates as values, and lore is imported text.
+    # Only lore entries are serialised with templates, and lore is imported text. So the source is
+    # enough to make the template again.
     __get_pydantic_core_schema__ = plain_form(
         lambda: str,
         written=lambda template: template.source,
@@ -201,17 +203,17 @@ class Template:
         """Render the text.
 
         Args:
-            values: The values that it may name.
+            values: The values that the text may name.
             dice: The dice of `random`, `pick` and `roll`.
-            meter: The work that the texts of one turn share. Without one, the text has a limit of
-                its own, and imported text that is too expensive stays as written.
-            variables: The variables of other texts, which also take those of this one. Without
-                them, the text has its own.
-            kept: The values that go into variables, if they differ.
+            meter: The limit of work that all texts of a turn share. Without a meter, the text has a
+                limit of its own, and imported text that exceeds it stays as written.
+            variables: The variables of earlier texts. Variables that this text sets are added to
+                them. None starts without variables.
+            kept: The form of the values that is stored in variables, if it differs from `values`.
 
         Raises:
-            TemplateError: it cannot be rendered.
-            OutOfWorkError: it needs more work than the meter has left.
+            TemplateError: the text cannot be rendered.
+            OutOfWorkError: the text needs more work than the meter has left.
         """
         paid = meter or Meter()
         try:
@@ -229,7 +231,7 @@ class Template:
 
     def _filled(self, values: Mapping[str, str], dice: Dice, meter: Meter) -> str:
         try:
-            chunks = cast(tuple[Plain, ...], self.chunks)  # nothing of it is special
+            chunks = cast(tuple[Plain, ...], self.chunks)  # the text has only names and dice
             text = fill_chunks(chunks, values=values, dice=dice, seed=self.seed)
         except TooLongError as error:
             if self.is_checked:
@@ -240,12 +242,12 @@ class Template:
 
     @property
     def names(self) -> tuple[str, ...]:
-        """The names of the values that it reads."""
+        """The names of the values that the text reads."""
         return self.uses.names
 
     @property
     def rolls(self) -> bool:
-        """True if it rolls dice."""
+        """True if the text rolls dice."""
         return self.uses.rolls
 
     @property
@@ -263,14 +265,14 @@ class Template:
         )
 
     def unknown(self, values: Mapping[str, str]) -> tuple[str, ...]:
-        """Return the names that it reads and `values` does not have. They stay as written."""
+        """Return the names that the text reads but `values` lacks. They stay as written."""
         return tuple([n for n in self.names if n not in values and not n.startswith(OUTLET)])
 
 
 def fill_each(
     templates: Mapping[K, Template], values: Mapping[str, str], dice: Dice, meter: Meter
 ) -> dict[K, str]:
-    """Return texts filled in for searching. Texts for which no work is left stay as written."""
+    """Expand several texts for key search. Texts for which no work is left stay as written."""
     made: dict[K, str] = {}
     for key, template in templates.items():
         try:
@@ -281,11 +283,11 @@ def fill_each(
 
 
 MOST_COMPILED: Final = 1_024
-"""The number of texts that are kept compiled. Components of many NPCs have the same text."""
+"""The number of compiled texts in the cache. Many NPCs have components with the same text."""
 LONG_SOURCE: Final = 20_000
-"""Few texts of at least this many characters are kept compiled, to limit the memory."""
+"""Texts with more characters have a smaller cache of their own, to limit the memory."""
 MOST_LONG_COMPILED: Final = 64
-"""The number of these: enough for the cards and presets that a game plays at one time."""
+"""The number of long compiled texts in the cache, enough for the cards and presets in use."""
 
 
 def compile_template(source: str, *, trust: Trust) -> Template:
@@ -296,7 +298,8 @@ def compile_template(source: str, *, trust: Trust) -> Template:
             Imported text and player text never raise it.
     """
     if trust == "imported" and "{{" not in source and "<" not in source:
-        # Most have nothing to fill in, and those of one book would drive out all that is kept.
+        # Most imported texts have no macros. They skip the cache: the entries of a single book
+        # would evict everything else from it.
         return Template(source=source, chunks=(source,) if source else ())
     return (_known_long if len(source) > LONG_SOURCE else _known_template)(source, trust)
 
@@ -310,7 +313,7 @@ def _compiled(source: str, trust: Trust) -> Template:
             f"has {len(source)} characters, and {MAX_SOURCE} are the limit; split it into several"
         )
     if (count := count_macros(source)) > MAX_MACROS:
-        if imported:  # its import refuses it; what is stored all the same stays as it is written
+        if imported:  # the import refuses such a text; if one is stored anyway, do not expand it
             return Template(source=source, chunks=(source,))
         raise TemplateError(
             f"has {count} macros, and {MAX_MACROS} are the limit; split it into several"
@@ -344,7 +347,7 @@ def _seed(source: str, uses: Uses) -> str:
 
 
 def expand_imported(text: str, *, values: Mapping[str, str], dice: Dice) -> str:
-    """Return imported text with its macros filled in and unknown names as written."""
+    """Expand the macros of an imported text. Unknown names stay as written."""
     if count_macros(text) > MAX_MACROS:
         return text
     chunks = split_macros(text, v1_names=False).chunks

@@ -1,6 +1,6 @@
-"""Unknown macros of a text: they are sent as written.
+"""Unknown macros of a text, which are sent to the model as written.
 
-The imports and lints of cards, lorebooks and presets all report this one answer.
+The imports and lints of cards, lorebooks and presets all use this function to report them.
 """
 
 import re
@@ -14,16 +14,17 @@ from evennia_ai.engine.prompt.templates.value_names import KNOWN_NAMES, OUTLET
 MOST_UNKNOWN: Final = 50
 """The most macros that are reported for one text."""
 _LONGEST: Final = 60
-# A macro inside which another one begins, as in `{{reverse:{{user}}}}`.
+# The start of a macro with an argument. Another macro may begin in the argument, as in
+# `{{reverse:{{user}}}}`.
 _OPEN: Final = re.compile(r"\{\{\s*[A-Za-z_#/][^{}:]{0,40}::?")
 
 
 def unknown_macros(text: str, *, known: frozenset[str] = KNOWN_NAMES) -> tuple[str, ...]:
-    """Return the macros of an imported text that stay as written, each once, in their order.
+    """Return the unknown macros of an imported text, each once, in the order of the text.
 
     Args:
         text: The text.
-        known: The names that have a value, in small letters.
+        known: The names that have a value, in lower case.
     """
     if "{{" not in text:
         return ()

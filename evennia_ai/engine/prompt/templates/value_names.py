@@ -4,21 +4,21 @@ from collections.abc import Mapping
 from typing import Final
 
 OUTLET: Final = "outlet::"
-"""The prefix of the name of a lore outlet."""
+"""The prefix of the values that hold the texts of lore outlets."""
 SPELT: Final[Mapping[str, str]] = {
     "lastmessage": "lastMessage",
     "lastusermessage": "lastUserMessage",
     "lastcharmessage": "lastCharMessage",
 }
-"""The spelling of names with capital letters."""
+"""The spelling of each name that has capital letters, by the name in lower case."""
 SAID_LAST: Final = frozenset(SPELT)
-"""The values for the newest message, and for the newest ones of a user and of the character."""
+"""The values for the newest message, the newest of a user, and the newest of the character."""
 CLOCK: Final = "datetimeformat::"
-"""The value for the moment of the turn, which macros format."""
+"""The name of the value that is the time of the turn, which `{{datetimeformat}}` formats."""
 CLOCKED: Final = frozenset({"time", "date", "weekday", "isotime", "isodate", CLOCK})
-"""The values that are the time. They differ in each turn."""
+"""The values that depend on the time, so they differ in each turn."""
 OF_THE_MOMENT: Final = SAID_LAST | CLOCKED
-"""The values that a turn only computes if a text may name one of them."""
+"""The values that a turn only computes if some text may name one of them."""
 FIELDS: Final[Mapping[str, tuple[str, ...]]] = {
     "description": ("char_description",),
     "personality": ("char_personality",),
@@ -31,15 +31,15 @@ FIELDS: Final[Mapping[str, tuple[str, ...]]] = {
     "charinstruction": ("card_post_history", "post_history_instructions"),
     "chardepthprompt": ("card_depth_prompt",),
 }
-"""Name of a value -> keys of the components that hold this field of a card, in order of
-precedence."""
+"""For the value of each card field: the keys of the components that may have the field, in order
+of precedence."""
 ALWAYS_KNOWN: Final = frozenset({"char", "user", "speaker", "charifnotgroup", "group"})
-"""The values that every composition has."""
+"""The values that every prompt has."""
 KNOWN_NAMES: Final = ALWAYS_KNOWN.union(SAID_LAST, CLOCKED, FIELDS)
-"""All names for which imported text may have a value, in small letters."""
+"""All names that may have a value in imported text, in lower case."""
 
 
 def name_of(written: str) -> str:
-    """Return a name in the spelling of values. Known names count in any case."""
+    """Return a name in the spelling of values. Known names are recognised in any case."""
     folded = written.lower()
     return folded if folded in KNOWN_NAMES else written

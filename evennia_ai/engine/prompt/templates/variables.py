@@ -1,11 +1,12 @@
-"""Variables: values that texts of one prompt set for the texts after them, and their cost.
+"""Variables: values that texts of a prompt set for the texts after them.
 
-`{{setvar::name::value}}` and similar macros are SillyTavern's. There a variable lasts as long as a
-chat, or as the program. Here it lasts for one composition, which starts without any, because a
-prompt is a function of its inputs. Local and global variables are different, but last equally long.
+`{{setvar::name::value}}` and similar macros come from SillyTavern. There a local variable lasts as
+long as the chat, and a global one for all chats. Here both last for one prompt, and each prompt
+starts without variables, because a prompt is a function of its inputs. A local and a global
+variable of the same name are different variables.
 
-A text reads what earlier texts set, and leaves what it changed. Setting and reading are paid by
-length (`work`), so texts that double a value again and again end at a limit. The error names it.
+A text can read variables that earlier texts set. Setting and reading are charged as work by the
+length of the value (module `work`). So texts that double a value again and again reach a limit.
 """
 
 import re
@@ -15,14 +16,14 @@ from typing import Final, Literal, NamedTuple
 from evennia_ai.engine.errors import TemplateError
 from evennia_ai.engine.prompt.templates.work import COPIED_A_UNIT, Meter
 
-MAX_NAME: Final = 200  # characters
+MAX_NAME: Final = 200  # in characters, like `MAX_VALUE`
 MAX_VALUE: Final = 200_000
 
 Operation = Literal["set", "add", "inc", "dec", "get"]
 
 
 class Variable(NamedTuple):
-    """The name of a variable. `str` gives its name in reports."""
+    """The name of a variable. `str` returns its name in reports."""
 
     name: str
     is_global: bool = False
@@ -36,26 +37,26 @@ NOTHING_SET: Final[Found] = {}
 
 
 class Variables:
-    """The variables that one text may read, and those that it changes."""
+    """The variables that one text may read, and the changes that the text makes."""
 
     __slots__ = ("_found", "_meter", "_under", "changed", "read")
 
     def __init__(
         self, found: Found = NOTHING_SET, *, meter: Meter, under: Found = NOTHING_SET
     ) -> None:
-        """Start a text.
+        """Prepare the variables for one text.
 
         Args:
-            found: The variables that it may read.
-            meter: The work that it may do.
-            under: Variables to read if `found` has no value.
+            found: The variables that the text may read.
+            meter: The work that the text may do.
+            under: The variables to read if `found` does not have the variable.
         """
         self._found, self._under, self._meter = found, under, meter
         self.changed: dict[Variable, str] = {}
         self.read: dict[Variable, None] = {}
 
     def get(self, variable: Variable) -> str:
-        """Return the value of a variable, "" if no text set it."""
+        """Return the value of a variable; "" if no text set the variable."""
         value = ""
         for known in (self.changed, self._found, self._under):
             if variable in known:
@@ -66,10 +67,10 @@ class Variables:
         return value
 
     def set(self, variable: Variable, value: str) -> None:
-        """Set a variable for the texts after this one.
+        """Set a variable for the rest of this text and for the texts after it.
 
         Raises:
-            TemplateError: its name or its value is too long.
+            TemplateError: the name or the value is too long.
         """
         if len(variable.name) > MAX_NAME:
             raise TemplateError(
@@ -84,7 +85,10 @@ class Variables:
         self.changed[variable] = value
 
     def add(self, variable: Variable, more: str) -> str:
-        """Add a number to a number, or append a text to a text, and return the new value."""
+        """Add to a variable and return its new value.
+
+        Two numbers are added; otherwise `more` is appended as text.
+        """
         before = self.get(variable)
         value = _sum(before, more)
         self.set(variable, before + more if value is None else value)
@@ -97,11 +101,11 @@ def _clipped(variable: Variable) -> str:
 
 _NUMBER: Final = re.compile(r"\s*[+-]?(?:[0-9]+\.?[0-9]*|\.[0-9]+)(?:[eE][+-]?[0-9]+)?\s*")
 _LONGEST_NUMBER: Final = 100
-_WHOLE_BELOW: Final = 1e21  # larger ones are written with an exponent
+_WHOLE_BELOW: Final = 1e21  # larger numbers are written with an exponent, as in JavaScript
 
 
 def _sum(before: str, more: str) -> str | None:
-    """Return the sum of two numbers as SillyTavern writes it, None if one is not a number."""
+    """Return the sum of two numbers as SillyTavern writes it; None if one is not a number."""
     total = 0.0
     for text in (before or "0", more):
         if len(text) > _LONGEST_NUMBER or not _NUMBER.fullmatch(text):

@@ -1,11 +1,11 @@
-"""Work: a limit for the macros and the logic of one turn, in steps and never in time.
+"""Work: the limit for expanding macros and logic in one turn, counted in units and never in time.
 
-A unit is about a tenth of a microsecond on a usual machine. Every operation pays before it runs:
-each macro, each step of logic, and each text by its length. So a turn gives the same prompt on
-every machine, and the same if its texts were remembered from an earlier turn.
+A unit is about a tenth of a microsecond on a usual machine. Each operation is charged before it
+runs: each macro, each step of logic, and each text by its length. A cached text is charged like a
+new one. So a turn gives the same prompt on every machine and with any cache.
 
-All texts of a turn share one limit, regardless of author and grants. Parts of it are reserved, so
-that contained text cannot use up the work that the game's own texts need.
+All texts of a turn share one limit, regardless of author and grants. Parts of the limit are
+reserved, so that contained (untrusted) text cannot use up the work that the game's own texts need.
 """
 
 from typing import Final
@@ -13,41 +13,41 @@ from typing import Final
 from evennia_ai.engine.errors import TemplateError
 
 MAX_WORK: Final = 45_000
-"""Units of work for all texts of one turn: about 5 ms of the game's thread."""
+"""The units of work for all texts of one turn: about 5 ms of the game's thread."""
 FIELDS_WORK: Final = MAX_WORK // 20
-"""The part for rendering the card's fields as values of other texts.
+"""The work reserved for rendering the card's fields as values of other texts.
 
-It is needed four times, once for each way in which a text may see them (`Fields`)."""
+The fields are rendered up to four times, once for each form in which texts see them (`Fields`)."""
 SCANNED_WORK: Final = MAX_WORK // 20
-"""The part for the card's texts in which lore looks for keys."""
+"""The work reserved for the card's texts in which lore searches for keys."""
 KEYS_WORK: Final = MAX_WORK // 20
-"""The part for macros in the keys of a book."""
+"""The work reserved for macros in the keys of a book."""
 PLACED_WORK: Final = MAX_WORK - 4 * FIELDS_WORK - SCANNED_WORK - KEYS_WORK
-"""The rest, for the texts of the prompt."""
+"""The work that remains for the texts of the prompt."""
 LORE_WORK: Final = MAX_WORK // 4
-"""The most that entries of lore may use of it."""
+"""The most work that lore entries may use of `PLACED_WORK`."""
 CONTAINED_WORK: Final = MAX_WORK // 4
-"""The most that contained texts may use of it."""
+"""The most work that contained texts may use of `PLACED_WORK`."""
 TEXT_WORK: Final = 10
-"""The price of starting a text with macros."""
+"""The work charged for starting a text with macros."""
 LOGIC_WORK: Final = 100
-"""The price of starting a text with logic."""
+"""The work charged for starting a text with logic."""
 NODE_WORK: Final = 3
-"""The price of each node in the syntax tree of logic."""
+"""The work charged for each node in the syntax tree of logic."""
 PLACED_MACRO_WORK: Final = 60
-"""The price of each macro inside logic, on top of the macro's own."""
+"""The work charged for each macro inside logic, in addition to the work of the macro."""
 PASSED_A_UNIT: Final = 7
-"""Characters that a filter or a comparison reads for one unit."""
+"""The number of characters that a filter or a comparison reads for one unit of work."""
 MAX_FILLED: Final = 200_000
-"""The longest text after filling in names, in characters."""
+"""The longest expanded text, in characters."""
 COPIED_A_UNIT: Final = 500
-"""Characters that are put together for one unit."""
+"""The number of characters that are copied into a text for one unit of work."""
 COUNTED_A_UNIT: Final = 16
-"""Characters whose tokens are counted for one unit."""
+"""The number of characters whose tokens are counted for one unit of work."""
 
 
 class OutOfWorkError(TemplateError):
-    """A text that needs more work than is left of the turn."""
+    """A text that needs more work than the turn has left."""
 
     def __init__(self, *, line: int | None = None) -> None:
         super().__init__(
@@ -58,7 +58,7 @@ class OutOfWorkError(TemplateError):
 
 
 class Meter:
-    """The work that is left. Every operation pays before it runs."""
+    """A meter for the remaining work. Each operation is charged before it runs."""
 
     __slots__ = ("left", "limit", "ran_out")
 
@@ -66,18 +66,18 @@ class Meter:
         self.limit = limit
         self.left = limit
         self.ran_out = False
-        """True if some operation was too expensive."""
+        """True if an operation was refused because too little work was left."""
 
     @property
     def spent(self) -> int:
-        """The work that was paid."""
+        """The work charged so far."""
         return self.limit - self.left
 
     def pay(self, work: int) -> None:
-        """Pay for work. An operation that is too expensive is refused and costs nothing.
+        """Charge for an operation. If too little work is left, nothing is charged.
 
         Raises:
-            OutOfWorkError: less than that is left.
+            OutOfWorkError: less than `work` is left, so the operation must not run.
         """
         if work > self.left:
             self.ran_out = True
@@ -85,10 +85,11 @@ class Meter:
         self.left -= work
 
     def pay_whole(self, work: int, *, at_least: int) -> None:
-        """Pay for a text whose work is known, as if it were rendered again.
+        """Charge for a cached text as if it were rendered again.
 
-        A text whose macros alone (`at_least`) are too expensive is refused at once. Any other would
-        have used up the rest before it was stopped, so nothing is left.
+        If the work left is less than `at_least`, the work of the macros alone, rendering would have
+        been refused at once, so nothing is charged. If it is between `at_least` and `work`,
+        rendering would have used up the rest before it stopped, so nothing is left.
         """
         if work > self.left >= at_least:
             self.left = 0

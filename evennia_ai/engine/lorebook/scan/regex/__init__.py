@@ -1,14 +1,15 @@
 """Regular expressions as keys: JavaScript's dialect, searched with a limit of steps.
 
-A key goes through the files in this order. `parsing` reads it into a `tree` of `chars`, so no text
-of a stranger reaches an engine as it is written. `writing` writes the tree for PCRE2, which counts
-its steps and stops at a limit. `pattern` searches.
+The modules process a key in this order. `parsing` parses it into a syntax tree (`tree`) of
+character sets (`chars`), so that no untrusted text reaches a regex engine as it is. `writing`
+writes the tree as a pattern for PCRE2, which counts its steps and stops at a limit. `pattern`
+searches texts for it.
 """
 
 
 class BrokenPatternError(ValueError):
-    """A text that is no regular expression of JavaScript; the message says why and where."""
+    """A text that is not a valid JavaScript regular expression. The message says why and where."""
 
 
 class UnsupportedPatternError(ValueError):
-    """A regular expression of JavaScript that cannot run here; the message says why."""
+    """A valid JavaScript regular expression that this package cannot run. The message says why."""

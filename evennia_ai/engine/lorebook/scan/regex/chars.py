@@ -1,12 +1,13 @@
-"""Sets of characters: what one place of a pattern may match, in which case, by which property.
+"""Character sets: the characters that one place of a pattern may match, with case and properties.
 
-The named sets are those of the standard: `\\d` and `\\w` are ASCII, `\\s` is not. General
-categories are known here. Only PCRE2 knows which scripts there are.
+The named sets are those of the ECMAScript standard: `\\d` and `\\w` only contain ASCII characters,
+`\\s` also contains others. This module knows the general categories of Unicode, but not the names
+of scripts; PCRE2 checks those.
 
-Where case does not count, two characters are equal without the flag `u` if their capitals are,
-unless that would make a foreign letter equal to one of ASCII. With `u` they are equal if their
-simple case folding is. So the Kelvin sign is a `k`, and the long s an `s`, only with `u`. No engine
-for Python does either.
+If case is ignored and the flag `u` is not set, two characters are equal if their capital letters
+are equal. A letter outside ASCII never equals an ASCII letter then. With `u`, two characters are
+equal if their simple case foldings are equal. So the Kelvin sign equals `k`, and the long s equals
+`s`, only with `u`. No regex engine for Python follows these rules, so this module applies them.
 """
 
 import re
@@ -17,43 +18,44 @@ from dataclasses import dataclass
 from functools import lru_cache
 from typing import Final
 
-# First and last code point of each run, ascending, none touching the next.
+# Ranges of code points, each given by its first and last. They are in ascending order, and ranges
+# that touch are joined.
 Ranges = tuple[tuple[int, int], ...]
 LAST: Final = 0x10FFFF
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Property:
-    """The characters that have a Unicode property, or if `negated` those that do not."""
+    """The characters that have a Unicode property, or if `negated`, those that do not have it."""
 
     name: str
-    """The property as PCRE2 writes it."""
+    """The name of the property in a PCRE2 pattern."""
     category: str = ""
-    """The general category that it is, "" if it is none."""
+    """The general category, if the property is one, else ""."""
     negated: bool = False
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class CharSet:
-    """The characters that one place of a pattern may match; if `negated`, all but these."""
+    """The characters that one place of a pattern may match; if `negated`, all other characters."""
 
     ranges: Ranges = ()
     properties: tuple[Property, ...] = ()
     negated: bool = False
 
     def overlaps(self, other: "CharSet") -> bool:
-        """True if a character may be in both; of properties that is always assumed."""
+        """True if the sets may have a common character. Sets with properties always may."""
         if self.properties or other.properties:
             return True
         return bool(common(self.positive(), other.positive()))
 
     def positive(self) -> Ranges:
-        """Return the ranges of what is matched, without its properties."""
+        """Return the ranges of matched code points, ignoring properties."""
         return others(self.ranges) if self.negated else self.ranges
 
 
 def merged(ranges: Iterable[tuple[int, int]]) -> Ranges:
-    """Return the ranges in order, with those that touch joined."""
+    """Return the ranges in ascending order, joining ranges that touch or overlap."""
     result: list[tuple[int, int]] = []
     for first, last in sorted(ranges):
         if result and first <= result[-1][1] + 1:
@@ -77,7 +79,7 @@ def others(ranges: Ranges) -> Ranges:
 
 
 def common(left: Ranges, right: Ranges) -> Ranges:
-    """Return the code points that are in both."""
+    """Return the ranges of code points that are in both `left` and `right`."""
     return others(merged((*others(left), *others(right))))
 
 
@@ -153,7 +155,7 @@ _RANGES: Final[Mapping[str, Ranges]] = {
     "Any": ((0, LAST),),
     "ASCII": ((0, 0x7F),),
 }
-# Properties that a character has or lacks, with their short names.
+# The binary properties of Unicode, with their short names.
 _BINARY_NAMES: Final = """
 ASCII_Hex_Digit AHex Alphabetic Alpha Bidi_Control Bidi_C Bidi_Mirrored Bidi_M Case_Ignorable
 CI Cased Changes_When_Casefolded CWCF Changes_When_Casemapped CWCM Changes_When_Lowercased CWL
@@ -174,7 +176,7 @@ _CATEGORY: Final = re.compile(r"(?:General_Category|gc)=(\w+)", re.ASCII)
 
 
 def property_of(name: str, *, negated: bool) -> Property | Ranges | None:
-    """Return what `\\p{name}` means, None if there is no property of that name."""
+    """Return the property or the ranges for `\\p{name}`; None if no property has that name."""
     if name in _RANGES:
         return others(_RANGES[name]) if negated else _RANGES[name]
     if name == "Assigned":
@@ -188,13 +190,13 @@ def property_of(name: str, *, negated: bool) -> Property | Ranges | None:
     return None
 
 
-# No character after this one has a case.
+# No code point from here on has upper and lower case, so the search for pairs stops here.
 _LAST_CASED: Final = 0x1F000
 _LAST_UNIT: Final = 0xFFFF
 
 
 def with_kin(chars: CharSet, *, unicode: bool) -> CharSet:
-    """Return the set with all characters that differ from its members only by case."""
+    """Return the set plus all characters that differ from a member only by case."""
     ranges = _ranges_with_kin(chars.ranges, unicode)
     for one in chars.properties:
         ranges = merged((*ranges, *_kin_of_category(one, unicode)))
@@ -214,7 +216,7 @@ def _ranges_with_kin(ranges: Ranges, unicode: bool) -> Ranges:
 
 @lru_cache(maxsize=128)
 def _kin_of_category(wanted: Property, unicode: bool) -> Ranges:
-    """Return what lacks a general category but differs only by case from what has it."""
+    """Return characters without a general category that differ only by case from one with it."""
     if not wanted.category:
         return ()
     parts = ("Lu", "Ll", "Lt") if wanted.category == "LC" else wanted.category
@@ -231,12 +233,12 @@ def _kin_of_category(wanted: Property, unicode: bool) -> Ranges:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class _Casing:
-    """The characters that equal others where case does not count."""
+    """The characters that equal at least one other character if case is ignored."""
 
     kin: Mapping[int, tuple[int, ...]]
-    """For each of them all that equal it, and itself."""
+    """For each such character, all characters that equal it, including itself."""
     codes: tuple[int, ...]
-    """These characters in order."""
+    """The same characters as a sorted tuple."""
 
 
 @lru_cache(maxsize=2)
@@ -259,6 +261,6 @@ def _capital(code: int) -> int:
 def _folded(code: int) -> int:
     char = chr(code)
     folded = char.casefold()
-    if len(folded) != 1:  # the full folding; the simple one is the small letter, or none
+    if len(folded) != 1:  # a full folding: use the small letter as the simple one
         folded = char.lower()
     return ord(folded) if len(folded) == 1 else code

@@ -1,10 +1,10 @@
-"""The parser of patterns, by the rules of the ECMAScript standard and its annex B.
+"""The parser of regular expressions, by the rules of the ECMAScript standard and its annex B.
 
-Without the flag `u` nearly every character may be escaped and then means itself. With it only those
-that have a meaning of their own may be escaped.
+Without the flag `u`, nearly every character may be escaped and then stands for itself. With `u`,
+only characters with a special meaning may be escaped.
 
-The parser notes what cannot run here and goes on, because a text that is broken further on is no
-pattern at all and must be reported as such.
+If a pattern uses something unsupported, the parser records that and goes on to the end. A syntax
+error further on is more important: such a text is not a regular expression at all.
 """
 
 import re
@@ -53,7 +53,7 @@ _LONGEST_NAME: Final = 60
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Flags:
-    """The flags that bear on what is matched; `unicode` is set by `u` and by `v`."""
+    """The flags that change which texts match. The flags `u` and `v` both set `unicode`."""
 
     ignore_case: bool = False
     multiline: bool = False
@@ -63,12 +63,12 @@ class Flags:
     sticky: bool = False
 
     def chars(self, chars: CharSet) -> CharSet:
-        """Return the set as it is matched under these flags."""
+        """Return the set of characters that match under these flags, such as both cases."""
         return with_kin(chars, unicode=self.unicode) if self.ignore_case else chars
 
 
 def read_flags(letters: str) -> Flags:
-    """Return the flags of `/body/letters`, or raise BrokenPatternError."""
+    """Parse the flags after the second slash of `/body/flags`, or raise BrokenPatternError."""
     if len(set(letters)) < len(letters):
         raise BrokenPatternError("a flag stands there twice")
     if "u" in letters and "v" in letters:
@@ -84,17 +84,17 @@ def read_flags(letters: str) -> Flags:
 
 
 def parse(body: str, flags: Flags) -> Node:
-    """Return the tree of a pattern, or raise BrokenPatternError or UnsupportedPatternError."""
+    """Parse a pattern into a tree, or raise BrokenPatternError or UnsupportedPatternError."""
     if len(body) > MOST_CHARACTERS:
         raise UnsupportedPatternError(f"longer than {MOST_CHARACTERS:,} characters")
     return _Parser(body if flags.unicode else in_units(body), flags).pattern()
 
 
 def _length(node: Node) -> int:
-    """Return how many characters a node takes with its repetitions written out.
+    """Return the length of a node, in characters, with its repetitions written out.
 
-    Repetitions without a bound count at their least. An empty node counts as one character. The
-    memory that an engine needs grows with this number.
+    A repetition without an upper bound counts with its lower bound. An empty node counts as one
+    character. The memory that a regex engine needs grows with this number.
     """
     lengths = [_length(one) for one in below(node)]
     match node:
@@ -106,7 +106,8 @@ def _length(node: Node) -> int:
             return max(1, sum(lengths))
 
 
-# What matters for counting groups: escapes, classes, opening parentheses.
+# The tokens for counting groups: opening parentheses, and the escapes and classes in which a
+# parenthesis opens no group.
 _PIECES: Final = re.compile(r"\\.|\[(?:\\.|[^\]\\])*\]?|\((?:\?<(?![=!]))?", re.DOTALL)
 _COUNTS: Final = re.compile(r"\{([0-9]+)(,([0-9]*))?\}")
 _SHORT_COUNTS: Final[Mapping[str, tuple[int, int | None]]] = {
@@ -114,7 +115,7 @@ _SHORT_COUNTS: Final[Mapping[str, tuple[int, int | None]]] = {
     "+": (1, None),
     "?": (0, 1),
 }
-# How a look-around begins, whether it looks behind, whether it is negative.
+# The start of each kind of lookaround: (True if it is a lookbehind, True if it is negative).
 _LOOKS: Final[Mapping[str, tuple[bool, bool]]] = {
     "?=": (False, False),
     "?!": (False, True),
@@ -137,13 +138,14 @@ _FOUR_HEX: Final = re.compile(r"[0-9a-fA-F]{4}")
 _CODE_POINT: Final = re.compile(r"0*([0-9a-fA-F]{1,6})\}")
 _LOW_SURROGATE: Final = re.compile(r"\\u([dD][c-fC-F][0-9a-fA-F]{2})")
 
-# What means more inside a class with the flag v than with u.
+# Characters, and doubled characters, that have a special meaning inside a class only with the flag
+# `v`.
 _SET_SIGNS: Final = frozenset("()[{}/|-")
 _SET_PAIRS: Final = frozenset("&!#$%*+,.:;<=>?@^`~")
 
 
 class _Parser:
-    """One method for each rule of the grammar, all moving one cursor."""
+    """A parser with one method for each rule of the grammar. All methods move the same cursor."""
 
     __slots__ = ("_at", "_depth", "_flags", "_groups", "_names", "_opened", "_refused", "_text")
 
@@ -152,33 +154,33 @@ class _Parser:
         self._flags = flags
         self._at = 0
         self._depth = 0
-        self._opened = 0  # groups that were opened so far
-        self._groups = 0  # groups of the whole pattern
+        self._opened = 0  # the number of groups opened so far
+        self._groups = 0  # the number of groups in the whole pattern
         self._names: dict[str, int] = {}
-        self._refused = ""  # the first thing that cannot run here
+        self._refused = ""  # the first unsupported thing in the pattern
 
-    # The cursor.
+    # Reading at the cursor.
 
     def _peek(self) -> str:
         """Return the next character, "" at the end."""
         return self._text[self._at : self._at + 1]
 
     def _next(self) -> str:
-        """Take the next character and return it."""
+        """Consume the next character and return it."""
         if self._at >= len(self._text):
             raise self._broken("ends too early")
         self._at += 1
         return self._text[self._at - 1]
 
     def _take(self, wanted: str) -> bool:
-        """Take `wanted` if it comes next."""
+        """Consume `wanted` and return True, if it comes next."""
         if not self._text.startswith(wanted, self._at):
             return False
         self._at += len(wanted)
         return True
 
     def _take_match(self, wanted: re.Pattern[str]) -> re.Match[str] | None:
-        """Take what `wanted` matches if it comes next."""
+        """Consume the text that `wanted` matches at the cursor; return None without a match."""
         found = wanted.match(self._text, self._at)
         if found is not None:
             self._at = found.end()
@@ -190,10 +192,10 @@ class _Parser:
     def _refuse(self, what: str) -> None:
         self._refused = self._refused or what
 
-    # The grammar.
+    # The rules of the grammar.
 
     def pattern(self) -> Node:
-        """Return the tree of the whole pattern."""
+        """Parse the whole pattern into a tree."""
         self._survey_groups()
         tree = self._choice()
         if self._peek():
@@ -208,7 +210,7 @@ class _Parser:
         return Chain(parts=(Edge(place="start"), tree)) if self._flags.sticky else tree
 
     def _survey_groups(self) -> None:
-        """Number the groups; what `\\1` and `\\k` mean depends on groups that follow."""
+        """Count and name all groups in advance: `\\1` and `\\k` may refer to later groups."""
         for piece in _PIECES.finditer(self._text):
             if piece[0] == "(" and self._text[piece.end() : piece.end() + 1] != "?":
                 self._groups += 1
@@ -222,7 +224,7 @@ class _Parser:
         self._at = 0
 
     def _group_name(self) -> str:
-        """Take the name of a group and the angle that closes it."""
+        """Parse the name of a group and the closing angle bracket."""
         end = self._text.find(">", self._at)
         name = self._text[self._at : max(end, self._at)]
         if len(name) > _LONGEST_NAME or not name.replace("$", "_").isidentifier():
@@ -231,7 +233,7 @@ class _Parser:
         return name
 
     def _choice(self) -> Node:
-        """Take options with bars between them."""
+        """Parse alternatives separated by `|`."""
         options = [self._chain()]
         while self._take("|"):
             options.append(self._chain())
@@ -259,7 +261,7 @@ class _Parser:
         return self._repeated(node)
 
     def _repeated(self, node: Node) -> Node:
-        """Take the count after a node, if there is one."""
+        """Parse the quantifier after a node, if there is one, and return the repeated node."""
         begin = self._at
         counts = self._counts()
         if counts is None:
@@ -271,12 +273,13 @@ class _Parser:
         if max(least, most or 0) > MOST_REPEATS:
             self._refuse(f"a count above {MOST_REPEATS:,}")
         lazy = self._take("?")
-        if isinstance(node, Look):  # annex B lets a look-around be repeated; once is enough
+        # Annex B allows a quantifier after a lookahead. One round is enough, as it takes no text.
+        if isinstance(node, Look):
             return node if least else EMPTY
         return Repeat(body=node, least=least, most=most, lazy=lazy)
 
     def _counts(self) -> tuple[int, int | None] | None:
-        """Take `*`, `+`, `?` or `{2,5}` if it comes next, as the least and the most times."""
+        """Parse `*`, `+`, `?` or `{2,5}` if it comes next; return the least and most rounds."""
         for written, counts in _SHORT_COUNTS.items():
             if self._take(written):
                 return counts
@@ -302,7 +305,7 @@ class _Parser:
             case "*" | "+" | "?":
                 self._at -= 1
                 raise self._broken("nothing to repeat")
-            case "{" | "}" | "]":  # without `u` it means itself, unless it counts
+            case "{" | "}" | "]":  # without `u` a literal, unless it is a quantifier
                 self._at -= 1
                 if self._flags.unicode or _COUNTS.match(self._text, self._at):
                     raise self._broken(f"a {char} that belongs to nothing")
@@ -310,7 +313,7 @@ class _Parser:
         return Chars(chars=self._flags.chars(one(ord(char))))
 
     def _parenthesis(self) -> Node:
-        """Take a look-around or a group; the opening parenthesis is already taken."""
+        """Parse a lookaround or a group, after its opening parenthesis."""
         for written, (behind, negative) in _LOOKS.items():
             if self._take(written):
                 return Look(body=self._inside(self._flags), behind=behind, negative=negative)
@@ -324,7 +327,7 @@ class _Parser:
         return Group(number=number, body=self._inside(self._flags))
 
     def _modified_flags(self) -> Flags:
-        """Take `:`, `i:` or `i-m:` and return the flags that are in force after it."""
+        """Parse `:`, `i:` or `i-m:` and return the flags that are in force after it."""
         end = self._text.find(":", self._at)
         on, dash, off = self._text[self._at : max(end, self._at)].partition("-")
         both = on + off
@@ -337,7 +340,7 @@ class _Parser:
         return replace(self._flags, **{_MODIFIERS[name]: state for name, state in changed.items()})
 
     def _inside(self, flags: Flags) -> Node:
-        """Take what is in parentheses, under its own flags, and the closing parenthesis."""
+        """Parse the content of parentheses under `flags`, and the closing parenthesis."""
         if self._depth == MOST_NESTED:
             raise UnsupportedPatternError(f"more than {MOST_NESTED} groups one inside another")
         outer, self._flags = self._flags, flags
@@ -349,10 +352,10 @@ class _Parser:
             raise self._broken("a ( that is never closed")
         return body
 
-    # What follows a backslash.
+    # Escapes: the text after a backslash.
 
     def _escape(self) -> Node:
-        """Take an escape outside a class."""
+        """Parse an escape outside a class."""
         number = self._group_number()
         if number is not None:
             return Again(number=number, folded=self._flags.ignore_case)
@@ -362,7 +365,7 @@ class _Parser:
         return Chars(chars=self._flags.chars(chars))
 
     def _group_number(self) -> int | None:
-        """Take `1` or `k<name>` and return the number of the group, None if it means no group."""
+        """Parse `1` or `k<name>` as a backreference; return the group's number, or None if not."""
         if self._names or self._flags.unicode:
             if self._take("k<"):
                 name = self._group_name()
@@ -378,7 +381,7 @@ class _Parser:
         return int(digits[0])
 
     def _set_escape(self) -> CharSet | None:
-        """Take `d`, `p{Lu}` and their like and return the set, None if something else follows."""
+        """Parse `d`, `p{Lu}` or a similar set and return it; None if something else follows."""
         letter = self._peek()
         if letter.lower() in _NAMED_SETS:
             self._at += 1
@@ -392,7 +395,7 @@ class _Parser:
         return None
 
     def _property(self, *, negated: bool) -> CharSet:
-        """Take the name of a property in braces."""
+        """Parse the name of a Unicode property in braces."""
         end = self._text.find("}", self._at)
         if self._peek() != "{" or end < 0:
             raise self._broken("\\p wants a name in braces")
@@ -410,7 +413,7 @@ class _Parser:
         return CharSet(properties=(found,))
 
     def _char_escape(self, *, in_class: bool) -> int:
-        """Take the escape of one character and return its code point."""
+        """Parse the escape of one character and return its code point."""
         letter = self._next()
         if letter in _CONTROLS:
             return _CONTROLS[letter]
@@ -431,28 +434,28 @@ class _Parser:
         return ord(letter)
 
     def _control_escape(self, *, in_class: bool) -> int:
-        """Take what follows `\\c`."""
+        """Parse the letter after `\\c` and return the code point of the control character."""
         lenient = in_class and not self._flags.unicode
         letter = self._take_match(_CONTROL_IN_CLASS if lenient else _CONTROL_LETTER)
         if letter is not None:
             return ord(letter[0]) % 32
         if self._flags.unicode:
             raise self._broken("\\c wants a letter")
-        self._at -= 1  # the backslash means itself, and the c comes next
+        self._at -= 1  # the backslash is a literal here, so the `c` is parsed next
         return ord("\\")
 
     def _octal_escape(self, digit: str) -> int:
-        """Take the octal number that begins with a digit; the digit is already taken."""
+        """Parse an octal number whose first digit is already consumed."""
         if self._flags.unicode and (digit != "0" or self._peek() in _DECIMAL_DIGITS):
             raise self._broken("a number without a group")
         self._at -= 1
         octal = self._take_match(_OCTAL)
-        if octal is None:  # an 8 or a 9 means itself
+        if octal is None:  # 8 and 9 stand for themselves
             return ord(self._next())
         return int(octal[0], 8)
 
     def _unicode_escape(self) -> int | None:
-        """Take what follows `\\u` and return the code point, None if it is none."""
+        """Parse the digits after `\\u` and return the code point; None if there are none."""
         if self._flags.unicode and self._take("{"):
             digits = self._take_match(_CODE_POINT)
             if digits is None or int(digits[1], 16) > LAST:
@@ -462,17 +465,17 @@ class _Parser:
         if digits is None:
             return None
         code = int(digits[0], 16)
-        # Two halves that are escaped one after the other are one character.
+        # With `u`, an escaped high surrogate followed by an escaped low one is one character.
         if self._flags.unicode and 0xD800 <= code < 0xDC00:
             low = self._take_match(_LOW_SURROGATE)
             if low is not None:
                 return 0x10000 + ((code - 0xD800) << 10) + (int(low[1], 16) - 0xDC00)
         return code
 
-    # What is between brackets.
+    # Classes: the text between brackets.
 
     def _class(self) -> CharSet:
-        """Take a class; the opening bracket is already taken."""
+        """Parse a character class, after its opening bracket."""
         negated = self._take("^")
         found: list[CharSet] = []
         while not self._take("]"):
@@ -491,7 +494,7 @@ class _Parser:
                 found.append(CharSet(ranges=((low, high),)))
             elif self._flags.unicode:
                 raise self._broken("a range wants single characters")
-            else:  # a hyphen next to a set means itself
+            else:  # next to a set such as `\\d`, the hyphen is a literal
                 found += (first, one(ord("-")), last)
         if negated and self._flags.sets and self._flags.ignore_case:
             self._refuse("[^...] without regard to case and with the flag v")
@@ -502,7 +505,7 @@ class _Parser:
         )
 
     def _class_member(self) -> CharSet:
-        """Take one character of a class, or one escape."""
+        """Parse one character or one escape in a class."""
         char, pair = self._peek(), self._text[self._at : self._at + 2]
         if self._flags.sets and (char in _SET_SIGNS or (char in _SET_PAIRS and pair == char * 2)):
             raise UnsupportedPatternError("set notation in a class with the flag v")
@@ -519,7 +522,7 @@ class _Parser:
 
 
 def _code_of(chars: CharSet) -> int | None:
-    """Return the code point of a set of one character, None for other sets."""
+    """Return the code point of a set with exactly one character; None for other sets."""
     if chars.properties or len(chars.ranges) != 1 or chars.ranges[0][0] != chars.ranges[0][1]:
         return None
     return chars.ranges[0][0]

@@ -1,10 +1,10 @@
 """Keys that are regular expressions, in the dialect of JavaScript (Card V3, `use_regex`).
 
-A key is `/body/flags`, or the bare body. It is parsed and checked first. PCRE2 then searches for
-it, and only in texts that have the literal text which every match must contain.
+A key is written as `/body/flags`, or as the body only. It is parsed and checked first. Then PCRE2
+searches for it. A text is skipped if it lacks the literal text that every match must contain.
 
-PCRE2 counts its steps and stops at a limit. So what a pattern finds depends on the pattern and the
-text, never on the machine. A search beyond the limit is given up for that text only.
+PCRE2 counts its steps and stops at a limit. So the matches depend on the pattern and the text,
+never on the speed of the machine. If a search reaches the limit, it is given up for that text only.
 """
 
 import re
@@ -43,19 +43,19 @@ _UNESCAPED_SLASH: Final = re.compile(r"(?:^|[^\\])/")
 
 
 def is_delimited(written: str) -> bool:
-    """True if a text has the form `/body/flags`; every slash inside must have a backslash."""
+    """True if a text has the form `/body/flags`, with all slashes in the body escaped."""
     return _split(written) is not None
 
 
 def delimited(written: str) -> str:
-    """Return a pattern in the form `/body/flags`, between new slashes if it has another form."""
+    """Return a pattern in the form `/body/flags`, adding slashes if it has none."""
     return written if is_delimited(written) else "/" + _OPEN_SLASH.sub(r"\/", written) + "/"
 
 
 def _split(written: str) -> tuple[str, str] | None:
-    """Return body and flags of the delimited form, None if the text has another form.
+    """Split `/body/flags` into body and flags; None if the text has another form.
 
-    As SillyTavern reads it: a slash after any backslash counts as escaped, and the first such
+    This follows SillyTavern: a slash after any backslash counts as escaped, and the first such
     backslash is removed.
     """
     found = _DELIMITED.fullmatch(written)
@@ -66,15 +66,16 @@ def _split(written: str) -> tuple[str, str] | None:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Refused:
-    """Why a text is no pattern that runs here."""
+    """The reason why a text cannot be used as a regular expression."""
 
     reason: str
     is_broken: bool
-    """True if JavaScript refuses it too; then a key that only looks like one is an ordinary key."""
+    """True if JavaScript refuses the text, too. Then a key that only looks like a regular
+    expression is searched as an ordinary key."""
 
 
 def read_pattern(written: str) -> "Pattern | Refused":
-    """Return the pattern of a key, `/body/flags` or else the bare body, or why there is none."""
+    """Parse a key, `/body/flags` or the body only, into a pattern, or return why it is refused."""
     body, letters = _split(written) or (written, "")
     if not body:
         return Refused(reason="is no regular expression: it is empty", is_broken=True)
@@ -91,30 +92,31 @@ def read_pattern(written: str) -> "Pattern | Refused":
 
 
 STEP_LIMITS: Final = (1 << 9, 1 << 11, 1 << 13, 1 << 15, 1 << 17)
-"""A pattern is searched with the first limit, then with each larger one until it has an answer."""
+"""The limits of steps for a search. A pattern is searched with the first limit, then with each
+larger one until the search ends."""
 
 MOST_SEARCHED: Final = 20_000
-"""Characters of a text that are searched."""
+"""The number of characters of a text that are searched, from its beginning."""
 
-# The number of PCRE2 for a search that reached `LIMIT_MATCH`.
+# PCRE2's error code for a search that reached its limit of steps (`LIMIT_MATCH`).
 _STEPS_EXCEEDED: Final = -47
 _MEMORY_KIBIBYTES: Final = 8192
-# So many characters cost as much to walk over as one step.
+# Walking over this many characters takes about as long as one step.
 _CHARACTERS_A_STEP: Final = 64
-# What is one character in Python and is, or has, a half of one in JavaScript.
+# Characters that are one in Python, but in JavaScript half of a surrogate pair or a whole pair.
 _HALVES: Final = CharSet(ranges=(SURROGATES, (0x10000, LAST)))
 
 
 class StepsExceededError(Exception):
-    """A search did not end within its steps."""
+    """A search that did not end within its limit of steps."""
 
 
 class OutOfMemoryError(Exception):
-    """A search needed more memory than a pattern may have."""
+    """A search that needed more memory than a pattern may use."""
 
 
 class Pattern:
-    """A pattern that is ready to search."""
+    """A compiled regular expression, ready to search texts."""
 
     __slots__ = (
         "_compiled",
@@ -128,15 +130,17 @@ class Pattern:
     )
 
     def __init__(self, written: str, tree: Node, *, unicode: bool) -> None:
-        """Raise UnsupportedPatternError if the tree cannot be written for PCRE2."""
+        """Prepare the pattern, or raise UnsupportedPatternError if PCRE2 cannot express it."""
         nodes = list(walk(tree))
         sets = [node.chars for node in nodes if isinstance(node, Chars)]
         self.written = written
-        # Every lower-cased text that matches contains this.
+        # Every matching text contains this literal once it is lower-cased, so a search may skip
+        # texts without it.
         self.literal = required_literal(tree)
-        # Why the pattern runs in no text at all. It depends on the pattern, never on a text.
+        # The reason why the pattern can run in no text at all, "" if it can.
         self.problem = ""
-        # True if it can match half of a wide character or the place between two halves.
+        # True if the pattern can match one half of a surrogate pair, or the place between both
+        # halves. Then texts are searched as UTF-16 units, like in JavaScript.
         self._sees_halves = not unicode and (
             any(chars.overlaps(_HALVES) for chars in sets)
             or any(isinstance(node, WordEdge) and node.negated for node in nodes)
@@ -146,18 +150,18 @@ class Pattern:
         self._written_search = write_search(tree)
         self._compiled: dict[int, Any] = {}
         if any(chars.properties for chars in sets):
-            self.can_run()  # only PCRE2 knows which scripts there are
+            self.can_run()  # compile at once: only PCRE2 can say whether a script name exists
 
     def __repr__(self) -> str:
         return f"Pattern({self.written!r})"
 
     @property
     def trouble(self) -> str:
-        """What is wrong with the pattern, "" if nothing is."""
+        """The reason why the pattern cannot run, "" if it can."""
         return f"pattern '{self.written[:40]}' {self.problem}" if self.problem else ""
 
     def can_run(self) -> bool:
-        """True if PCRE2 accepts the pattern; compiles it the first time, because that is slow."""
+        """True if PCRE2 accepts the pattern. The first call compiles it, which is slow."""
         if not self.problem and not self._compiled:
             try:
                 self._compiled_with(STEP_LIMITS[0])
@@ -166,7 +170,9 @@ class Pattern:
         return not self.problem
 
     def search(self, text: str, *, steps: int = STEP_LIMITS[-1]) -> tuple[int, int] | None:
-        """Return the span of the first match in code points; only the beginning is searched.
+        """Return the span of the first match in code points, or None.
+
+        Only the first `MOST_SEARCHED` characters are searched.
 
         Raises:
             StepsExceededError: The search takes more than `steps`.
@@ -176,8 +182,8 @@ class Pattern:
             return None
         text = text[:MOST_SEARCHED]
         units = in_units(text) if self._sees_halves else text
-        # A step costs more where it may walk over many characters, so there are fewer of them.
-        # The limit is a power of 2, so that few limits are compiled.
+        # If one step may walk over many characters, it takes longer, so allow fewer steps. The
+        # limit is rounded to a power of 2, because each limit needs a compiled pattern of its own.
         walked = self._uncounted + (len(units) if self._refers_back else 0)
         limit = max(1, steps >> (walked // _CHARACTERS_A_STEP).bit_length())
         try:
@@ -202,15 +208,15 @@ class Pattern:
 
 
 _MOST_ALIKE: Final = 4
-# Its small letter depends on its neighbours.
+# The small letter of this capital depends on the letters next to it, so it is in no literal.
 _SIGMA: Final = "Σ"
 
 
 def required_literal(tree: Node) -> str:
     """Return the longest text, in lower case, that every match must contain; "" if there is none.
 
-    A character may be part of it only if all that the pattern takes in its place have one and the
-    same small letter: an `s` that also means the long s does not, and ends the run.
+    A place of the pattern adds a character to that text only if all characters that may match there
+    have the same small letter. For example, an `s` that also matches the long s ends the text.
     """
     runs = [""]
     _add_runs(tree, runs)
@@ -218,7 +224,7 @@ def required_literal(tree: Node) -> str:
 
 
 def _add_runs(node: Node, runs: list[str]) -> None:
-    """Add the texts that a node needs; the last run is the one that may still grow."""
+    """Add the literal texts that a node requires. The last of `runs` may still be extended."""
     match node:
         case Chain(parts=parts):
             for part in parts:
@@ -242,7 +248,7 @@ def _add_runs(node: Node, runs: list[str]) -> None:
 
 
 def _small_letter(chars: CharSet) -> str:
-    """Return the small letter of all members, "" if they have several."""
+    """Return the small letter that all members share; "" if they have different ones."""
     if chars.negated or chars.properties:
         return ""
     if sum(last - first + 1 for first, last in chars.ranges) > _MOST_ALIKE:
@@ -255,24 +261,24 @@ def _small_letter(chars: CharSet) -> str:
 
 
 TEXT_STEPS: Final = 1 << 19
-"""For all patterns of a book in one text."""
+"""The limit of steps for all patterns of a book in one text."""
 
 TURN_STEPS: Final = 1 << 20
-"""For all patterns in all messages of a turn, and as many in all its other texts."""
+"""The limit of steps for all patterns in all messages of a turn, and again in all other texts."""
 
 NO_STEPS: Final = "the other patterns had used up the steps"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class PatternHits:
-    """What patterns found in one text."""
+    """The result of searching one text for several patterns."""
 
     places: Mapping[Pattern, tuple[int, int]]
-    """The span of the first match of each pattern that has one, in code points."""
+    """The span of the first match, in code points, for each pattern that matches."""
     given_up: Mapping[Pattern, str]
-    """Why a pattern was not searched to the end."""
+    """The reason for each pattern whose search was given up."""
     steps: int
-    """How many steps the searches were allowed."""
+    """The sum of the steps that the searches were allowed to take."""
     is_whole: bool
     """False if the text is so long that its end was not searched."""
 
@@ -280,10 +286,10 @@ class PatternHits:
 def search_patterns(
     text: str, patterns: Iterable[Pattern], *, steps: int = TEXT_STEPS
 ) -> PatternHits:
-    """Search a text for patterns, with at most so many steps for all of them together.
+    """Search a text for patterns. All searches together may take at most `steps`.
 
     All patterns are searched with the smallest limit before any is searched with a larger one. So
-    a slow pattern takes no steps from those that are quick.
+    a slow pattern takes no steps away from fast patterns.
     """
     lowered = text.lower()
     pending = [one for one in patterns if one.literal in lowered and one.can_run()]

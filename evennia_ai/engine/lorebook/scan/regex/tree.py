@@ -1,6 +1,7 @@
-"""The tree of a pattern.
+"""The syntax tree of a regular expression.
 
-All flags are applied: case is in the sets of characters, lines are in the edges.
+The flags are already applied to the nodes: ignoring case widens the character sets, and the
+multiline flag changes the edges.
 """
 
 from collections.abc import Iterator
@@ -14,28 +15,28 @@ Place = Literal["start", "end", "line_start", "line_end"]
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Chars:
-    """One character of a set."""
+    """A node that matches one character of a set."""
 
     chars: CharSet
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Chain:
-    """Nodes that match one after another."""
+    """A sequence of nodes that match one after another."""
 
     parts: tuple["Node", ...]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Choice:
-    """Options, of which the first that leads to a match is taken."""
+    """Alternatives, of which the first that leads to a match is used."""
 
     options: tuple["Node", ...]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Repeat:
-    """A node that matches from `least` to `most` times; `most` is None if there is no bound."""
+    """A node repeated from `least` to `most` times. `most` is None if there is no upper bound."""
 
     body: "Node"
     least: int
@@ -45,7 +46,7 @@ class Repeat:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Group:
-    """A node whose text is remembered under a number."""
+    """A capturing group: its text can be referred to by a number."""
 
     number: int
     body: "Node"
@@ -53,7 +54,7 @@ class Group:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Look:
-    """What must follow, or must stand before if `behind`; if `negative`, what must not."""
+    """A lookahead, or a lookbehind if `behind`. It must not match if `negative`."""
 
     body: "Node"
     behind: bool
@@ -62,14 +63,14 @@ class Look:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Edge:
-    """The start or the end of the text or of a line."""
+    """An anchor: the start or the end of the text or of a line."""
 
     place: Place
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class WordEdge:
-    """A place where a run of `words` begins or ends; if `negated`, any other place."""
+    """A word boundary: a place where a run of `words` begins or ends; any other if `negated`."""
 
     words: CharSet
     negated: bool
@@ -77,7 +78,7 @@ class WordEdge:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Again:
-    """The text that group `number` found, once more; in any case if `folded`."""
+    """A backreference to the text of group `number`. Case is ignored if `folded`."""
 
     number: int
     folded: bool

@@ -1,7 +1,8 @@
-"""The text units of JavaScript.
+"""The text units of JavaScript: UTF-16 code units instead of code points.
 
-A character beyond the first 65,536 is a pair of surrogates in JavaScript. Without the flag `u` a
-pattern sees both halves: `.` is one of them, and a class of two emoji holds their common half.
+JavaScript stores a character beyond U+FFFF as a pair of surrogates. Without the flag `u`, a pattern
+sees the two halves as characters: `.` matches one half, and a class of two emoji contains the half
+that both share.
 """
 
 import re
@@ -10,7 +11,7 @@ from typing import Final
 
 SURROGATES: Final = (0xD800, 0xDFFF)
 TO_PRIVATE_USE: Final = 0x100000
-"""PCRE2 takes no surrogates. Added to a surrogate, this gives the character that stands for it."""
+"""The offset that maps a surrogate to a private-use character, since PCRE2 takes no surrogates."""
 
 _WIDE: Final = re.compile("[\U00010000-\U0010ffff]")
 _SURROGATE: Final = re.compile("[\ud800-\udfff]")
@@ -18,7 +19,7 @@ _SURROGATE: Final = re.compile("[\ud800-\udfff]")
 
 @lru_cache(maxsize=4)
 def in_units(text: str) -> str:
-    """Return the text with a pair of surrogates for each wide character."""
+    """Return the text with a pair of surrogates for each character beyond U+FFFF."""
     return text if text.isascii() else _WIDE.sub(_pair, text)
 
 
@@ -28,9 +29,9 @@ def _pair(found: re.Match[str]) -> str:
 
 
 def in_points(units: str, start: int, end: int) -> tuple[int, int]:
-    """Return a span of a text of units as a span of code points.
+    """Convert a span in UTF-16 units to a span in code points.
 
-    A half counts as its whole character.
+    Half of a surrogate pair counts as the whole character.
     """
     first = _count_points(units[:start])
     if (
@@ -47,7 +48,7 @@ def _count_points(units: str) -> int:
 
 @lru_cache(maxsize=4)
 def without_surrogates(text: str) -> str:
-    """Return the text with a character of private use for each surrogate."""
+    """Return the text with each surrogate replaced by its private-use character."""
     if text.isascii():
         return text
     return _SURROGATE.sub(lambda found: chr(ord(found[0]) + TO_PRIVATE_USE), text)

@@ -1,9 +1,9 @@
-"""A pattern's tree, written for PCRE2.
+"""Writing the syntax tree of a pattern as a regular expression for PCRE2.
 
-PCRE2 is asked about case and words only for ASCII, where all engines agree, and every other sign of
-ASCII is escaped. JavaScript forgets what groups found at each new round of a repetition around
-them, and reads backwards in a look behind; PCRE2 does neither. A reference back that would come out
-differently is refused.
+The result relies on PCRE2's rules for case and words only for ASCII, where all engines agree. All
+ASCII punctuation is escaped. JavaScript and PCRE2 differ in two points: JavaScript clears the
+groups in a repetition at each new round, and it matches a lookbehind backwards. A pattern with a
+backreference that would give another result because of that is refused.
 """
 
 import math
@@ -56,9 +56,10 @@ _MOST_BEHIND: Final = 255
 def write_search(tree: Node) -> str:
     """Return the pattern with which PCRE2 searches a text, or raise UnsupportedPatternError.
 
-    It needs `(*NO_AUTO_POSSESS)`: only then does PCRE2 count a step for each character that a
-    repetition gives back. PCRE2 counts from zero at each place where it begins a match. So this
-    pattern begins at one place, the start of the text, and walks to where the tree may match.
+    The option `(*NO_AUTO_POSSESS)` is needed: only with it does PCRE2 count a step for each
+    character that a repetition gives back. PCRE2 restarts its count at each place where it tries a
+    match. So the pattern is anchored to the start of the text and walks from there to the match;
+    then one count covers the whole search.
     """
     first, may_be_empty = _first_characters(tree)
     walk_there = "(?s:.)*?"
@@ -69,7 +70,7 @@ def write_search(tree: Node) -> str:
 
 
 def _first_characters(node: Node) -> tuple[Ranges, bool]:
-    """Return what a match of the node may begin with, and whether the match may be empty."""
+    """Return the characters a match of the node may begin with, and True if it may be empty."""
     inside = [_first_characters(one) for one in below(node)]
     first: Ranges = ()
     match node:
@@ -93,12 +94,13 @@ def _first_characters(node: Node) -> tuple[Ranges, bool]:
 
 
 def _referred_groups(tree: Node) -> frozenset[int]:
-    """Return the numbers of the groups that a reference back may read.
+    """Return the numbers of the groups whose text a backreference may use.
 
-    A reference to any other group, or to one that is not closed yet, matches the empty text.
+    A backreference to any other group, or to a group that is not closed yet, matches empty text.
 
     Raises:
-        UnsupportedPatternError: PCRE2 would read another text than JavaScript.
+        UnsupportedPatternError: In PCRE2 a backreference would stand for another text than in
+            JavaScript.
     """
     groups: dict[int, tuple[Node, ...]] = {}
     referred: set[int] = set()
@@ -109,7 +111,8 @@ def _referred_groups(tree: Node) -> frozenset[int]:
             continue
         group = groups[node.number]
         shared = {id(one) for one in around}
-        # Outside a negative look-around its groups have found nothing.
+        # A group in a negative lookaround is unset outside of it, so a backreference from there
+        # matches empty text.
         if any(isinstance(one, Look) and one.negative and id(one) not in shared for one in group):
             continue
         if any(isinstance(one, Look) and one.behind for one in (*group, *around)):
@@ -121,14 +124,17 @@ def _referred_groups(tree: Node) -> frozenset[int]:
 
 
 def _closed_nodes(node: Node, around: tuple[Node, ...]) -> Iterator[tuple[Node, tuple[Node, ...]]]:
-    """Yield all nodes in the order in which they end, each with the nodes around it."""
+    """Yield all nodes in the order in which they end, each with its enclosing nodes."""
     for under in below(node):
         yield from _closed_nodes(under, (*around, node))
     yield node, around
 
 
 def _may_forget(node: Node, inside: tuple[Node, ...]) -> bool:
-    """True if a later round of this node may pass by a group that is inside these nodes of it."""
+    """True if a later round of a repetition may skip a group inside it.
+
+    `inside` are the nodes between the repetition `node` and the group.
+    """
     repeats = isinstance(node, Repeat) and node.most != 1
     return repeats and any(
         isinstance(one, Choice) or (isinstance(one, Repeat) and not one.least) for one in inside
@@ -136,17 +142,17 @@ def _may_forget(node: Node, inside: tuple[Node, ...]) -> bool:
 
 
 class _Writer:
-    """Writes one tree; `referred` are the numbers of the groups that PCRE2 must remember."""
+    """A writer for one tree. `referred` are the numbers of the groups that PCRE2 must capture."""
 
     __slots__ = ("_closed", "_looks", "_referred")
 
     def __init__(self, referred: frozenset[int]) -> None:
         self._referred = referred
         self._closed: set[int] = set()
-        self._looks = 0  # how many look-arounds enclose what is being written
+        self._looks = 0  # the number of lookarounds around the current node
 
     def node(self, node: Node) -> str:
-        """Return what PCRE2 reads for a node and all under it."""
+        """Return the PCRE2 pattern for a node and all nodes under it."""
         match node:
             case Chain(parts=parts):
                 written = "".join(map(self._part, parts))
@@ -176,8 +182,8 @@ class _Writer:
 
     def _repeat(self, node: Repeat) -> str:
         body = self.node(node.body)
-        # A look-around that succeeds gives nothing back, so PCRE2 would not count the characters
-        # that a repetition in it walks over. It counts each round of a group.
+        # A successful lookaround is never backtracked into, so PCRE2 would not count the characters
+        # that a repetition in it walks over. It does count each round of a group, so write one.
         if not isinstance(node.body, Chars) or (self._looks and node.most is None):
             body = f"(?:{body})"
         most = "" if node.most is None else node.most
@@ -195,17 +201,17 @@ class _Writer:
         return f"{_LOOKS[look.behind, look.negative]}{body})"
 
     def _again(self, again: Again) -> str:
-        """Return a reference to what the group found; it matches "" if the group found nothing."""
+        """Return a backreference that matches empty text if the group is unset."""
         number = again.number
         if number not in self._referred or number not in self._closed:
             return ""
         written = f"(?P=g{number})"
-        # `r`: no letter of ASCII equals one that is not.
+        # The option `r` keeps ASCII letters from matching letters outside ASCII.
         return f"(?(<g{number}>){f'(?ri:{written})' if again.folded else written}|)"
 
 
 def _longest(node: Node) -> float:
-    """Return how many characters a node takes at most; infinity if there is no bound."""
+    """Return the most characters that a node can match; infinity if there is no bound."""
     inside = [_longest(one) for one in below(node)]
     match node:
         case Chars():
@@ -251,7 +257,7 @@ def _write_chars(chars: CharSet) -> str:
 
 
 def _in_private_use(ranges: Ranges) -> Ranges:
-    """Return the ranges with characters of private use for the surrogates in them."""
+    """Return the ranges with all surrogates replaced by their private-use characters."""
     surrogates = common(ranges, (SURROGATES,))
     if not surrogates:
         return ranges
@@ -270,10 +276,10 @@ def _escape(code: int) -> str:
 
 
 def uncounted_characters(node: Node, *, in_look: bool = False) -> int:
-    """Return how many characters one counted step of PCRE2 may walk over, at most.
+    """Return the most characters that PCRE2 may walk over in one counted step.
 
-    These are the characters that stand one after another, and the rounds of a repetition that it
-    cannot give back. References back are not included: they walk over what their group found.
+    PCRE2 does not count characters in a row, nor rounds of a repetition that cannot be given back.
+    Backreferences are not included here: they walk over the text of their group.
     """
     inside = [
         uncounted_characters(one, in_look=in_look or isinstance(node, Look)) for one in below(node)
