@@ -388,7 +388,7 @@ def _list_doubts(data: Mapping[str, Any], read: Mapping[str, Any]) -> Iterator[s
     for name in DATA_FIELDS:
         if name in data and data[name] is None and name in _TEXTS:
             yield f"{name} is null: taken as empty"
-    if isinstance(data.get("character_version"), int | float):
+    if type(data.get("character_version")) in (int, float):
         yield "character_version is a number: taken as the text it is written as"
     for name, (wanted, called) in _KEPT.items():
         value = data.get(name)

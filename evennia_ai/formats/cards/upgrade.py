@@ -64,7 +64,7 @@ def upgrade_card(raw: Mapping[str, Any]) -> Object:
     for name, default in _REQUIRED.items():
         if data.get(name) is None:
             data[name] = default()
-    if isinstance(data["character_version"], int | float):
+    if type(data["character_version"]) in (int, float):  # true and false are no versions
         data["character_version"] = str(data["character_version"])
     if isinstance(data.get("character_book"), dict):
         with suppress(FormatError):  # a book that cannot be read is exported unchanged

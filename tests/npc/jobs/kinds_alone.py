@@ -27,7 +27,7 @@ def main(database: str, jobs: str) -> None:
     django.setup()
     for line in asyncio.run(done(Path(jobs).read_text().splitlines())):
         print(line)
-    known = {"evennia", "twisted.internet.reactor", "evennia_ai.npc"} & set(sys.modules)
+    known = {"evennia", "twisted.internet.reactor", "evennia_ai.npc.runtime"} & set(sys.modules)
     assert not known, known
 
 

@@ -25,13 +25,13 @@ WORKER = """
 import json, sys
 from evennia_ai.engine.execution_request import ExecutionRequest
 from evennia_ai.engine.history.turn.sending import storable_messages
-from evennia_ai.engine.prompt.messages import digest
+from evennia_ai.engine.prompt.messages import messages_sha256
 
 told = []
 for line in sys.stdin:
     request = ExecutionRequest.from_json(line)
     prompt = request.composed().prompt
-    told.append([digest(storable_messages(prompt.messages)), request.kb_meta_prompt])
+    told.append([messages_sha256(storable_messages(prompt.messages)), request.kb_meta_prompt])
 roots = {name.partition(".")[0] for name in sys.modules}
 game = sorted(roots & {"evennia", "django", "twisted"})
 knowledge = [name for name in sys.modules if name.startswith("evennia_ai.engine.knowledge")]

@@ -131,14 +131,14 @@ def test_a_first_turn_asks_the_store_where_it_is_written(stage, monkeypatch):
         finally:
             in_turn.pop()
 
-    def draft_of(*args, **kwargs):
+    def make_draft(*args, **kwargs):
         drafted.append(bool(in_job))
         return real_draft(*args, **kwargs)
 
-    real_taken_on, real_round, real_draft = Writer._taken_on, Turn._first_round, rounds.draft_of
+    real_taken_on, real_round, real_draft = Writer._taken_on, Turn._first_round, rounds.make_draft
     monkeypatch.setattr(Writer, "_taken_on", taken_on)
     monkeypatch.setattr(Turn, "_first_round", first_round)
-    monkeypatch.setattr(rounds, "draft_of", draft_of)
+    monkeypatch.setattr(rounds, "make_draft", make_draft)
     model = stage.talks_with("Aye.")
     with connection.execute_wrapper(noted):
         stage.says(stage.anna, "Oren?")
