@@ -2,7 +2,8 @@
 
 The readers, the editor and the commands derive from this table. Many fields of SillyTavern and of
 the `evennia_ai` data mean the same as an attribute of `LoreEntry`. Such a field needs only a line
-here. Other fields also need functions in their readers.
+here. Other fields also need functions in their readers, and a field of the `evennia_ai` data an
+attribute of `OwnFields` in `extension`.
 
 V3 entries keep fields that the standard lacks in `extensions`, in snake case, where SillyTavern
 looks for them. Fields that only this package has are in `extensions.evennia_ai`. World files keep

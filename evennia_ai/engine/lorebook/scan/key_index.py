@@ -81,7 +81,11 @@ class EntryKeys:
 
 
 def keys_decide(entry: LoreEntry) -> bool:
-    """True if only its keys decide whether an entry is a candidate, provided that it has keys."""
+    """True if only its keys decide whether an entry is a candidate, provided that it has keys.
+
+    `judge` checks nothing but the keys of such an entry. So every attribute that can keep an entry
+    inactive must be named here.
+    """
     timing, recursion = entry.timing, entry.recursion
     return not (
         entry.constant
