@@ -3,8 +3,8 @@
 The decorators of the entry are already applied. If the entry asks for something impossible,
 `refused` has the reason: the entry is never active, and its verdict says why.
 
-To add a field to entries, start with the table in `formats.lorebooks.entry_fields`. A field that can
-keep an entry inactive also needs a check in `activation.judging`, and its name in
+To add a field to entries, start with the table in `formats.lorebooks.entry_fields`. A field that
+can keep an entry inactive also needs a check in `activation.judging`, and its name in
 `scan.key_index.keys_decide`.
 """
 
