@@ -19,9 +19,9 @@ pytestmark = [pytest.mark.service, pytest.mark.minutes(4)]
 ROOT = Path(__file__).parents[2]
 PLACES = (
     "store",
-    "game/recording/test_nothing_unrecorded.py",
-    "game/recording/test_writer.py",
-    "game/knowledge/test_searching.py",
+    "npc/recording/test_nothing_unrecorded.py",
+    "npc/recording/test_writer.py",
+    "npc/knowledge/test_searching.py",
 )
 LEFT_OUT = (
     "store/test_crashes.py",
