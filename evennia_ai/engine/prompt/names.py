@@ -49,7 +49,8 @@ _HEADS: Final = ("thetool", "whatyou", "whospeaks", "whoacts", "whowhispers", "g
 ANOTHER: Final = "another"
 SO_CALLED: Final = "so called"
 _MARK: Final = re.compile(rf" \((?:{ANOTHER}|{SO_CALLED})(?:, \d{{1,9}})?\)$")
-# A name that ends like a mark is compared without that ending, so that it cannot imitate a mark.
+# A mark such as " (another, 2)" tells two people of one name apart. A player may choose a name that
+# ends like a mark, so names are compared without such an ending.
 _LIKE_A_MARK: Final = re.compile(rf"[\W_]*(?:{ANOTHER}|so[\W_]*called)[\W_]*\d*[\W_]*$")
 
 _BRACKETS: Final = str.maketrans(dict.fromkeys("()[]{}<>（）［］｛｝＜＞⟨⟩‹›«»【】〔〕|｜", " "))

@@ -72,7 +72,7 @@ class AuthorsNote:
 
     @property
     def injection_depth(self) -> int:
-        """The depth at which the note is placed."""
+        """The number of messages of the history that follow the note."""
         return 0 if self.is_tail else self.depth
 
     @property

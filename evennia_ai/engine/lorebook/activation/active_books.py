@@ -347,11 +347,12 @@ class ActiveBook:
 
 
 class PassMatches:
-    """The candidates of one pass that depend only on their keys, cached from turn to turn.
+    """The entries whose keys occur in one pass of activation, cached from turn to turn.
 
-    An entry belongs to the first pass that activates it. `others` are entries that have a key in
-    this pass, too, but depend on more than keys. `stale` are entries that must be judged again. All
-    sets and mappings use the index of the entry.
+    `candidates` depend on nothing but their keys, so the next turn can reuse them. `others` depend
+    on more, for example on chance or a timer, and are judged in every turn. `stale` are candidates
+    whose keys may have left the conversation, so they are judged again. An entry belongs to the
+    first pass that activates it. All sets and mappings use the index of the entry.
     """
 
     __slots__ = ("_has_newcomers", "candidates", "judgements", "others", "seen", "stale", "works")

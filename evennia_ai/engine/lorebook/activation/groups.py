@@ -55,7 +55,8 @@ def contest(
     served = _served_groups(active, rules)
     for name, members in _groups(candidates).items():
         competing = members
-        # In SillyTavern a loser still competes in other groups. Our preset takes it out.
+        # In SillyTavern an entry that lost in one group still competes in its other groups. The
+        # preset `evennia_ai` excludes it there, too.
         if not rules.flags.losers_compete:
             competing = [one for one in members if id(one) not in outcome.lost]
         _contest_group(name, competing, outcome, rules=rules, served=served, roll=roll, score=score)
