@@ -249,9 +249,11 @@ def _build_archive(
     if addresses:
         assets = [
             {**asset, "uri": addresses[asset["uri"]]}
-            if isinstance(asset, dict) and asset.get("uri") in addresses
+            if isinstance(asset, dict)
+            and isinstance(asset.get("uri"), str)
+            and asset["uri"] in addresses
             else asset
-            for asset in value["data"].get("assets", ())
+            for asset in _assets(value)
         ]
         value = _with_assets(value, assets)
     found = picture or card.picture
@@ -266,7 +268,7 @@ def _build_archive(
 
 def _with_archived_icon(value: Object, path: str) -> Object:
     """Make the picture at `path` the main icon of a card that has no other icon."""
-    assets = value["data"].get("assets", [])
+    assets = _assets(value)
     icons = [asset for asset in assets if _is_icon(asset)]
     if not all(map(_is_picture_itself, icons)):
         return value
@@ -295,7 +297,7 @@ def _with_main_icon(value: Object, fields: Object, matches: Callable[[Object], b
 
     An icon named "main" is preferred; else it is the first match.
     """
-    assets = list(value["data"].get("assets", []))
+    assets = list(_assets(value))
     found = [at for at, asset in enumerate(assets) if _is_icon(asset) and matches(asset)]
     if not found:
         return value
@@ -304,7 +306,16 @@ def _with_main_icon(value: Object, fields: Object, matches: Callable[[Object], b
     return _with_assets(value, assets)
 
 
+def _assets(value: Object) -> list[Any]:
+    """Return the assets of a card. A file may have any JSON value in place of the list."""
+    assets = value["data"].get("assets")
+    return assets if isinstance(assets, list) else []
+
+
 def _with_assets(value: Object, assets: list[Any]) -> Object:
+    """Return the card with these assets; a value that is not a list stays as it is."""
+    if not isinstance(value["data"].get("assets", []), list):
+        return value
     return {**value, "data": {**value["data"], "assets": assets}}
 
 

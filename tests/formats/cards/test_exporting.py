@@ -465,6 +465,18 @@ BOOK = st.fixed_dictionaries(
 FIELDS = ("description", "tags", "extensions", "assets", "nickname", "character_version", "source")
 
 
+@pytest.mark.parametrize("assets", [False, 7, "x", {"type": "icon"}, None, [{"uri": []}, 3]])
+def test_value_in_place_of_assets_stays_in_every_export(assets: Any) -> None:
+    raw = {"spec": "chara_card_v3", "spec_version": "3.0", "data": card_data(assets=assets)["data"]}
+    found = load_card(as_json(raw))
+    for form in FORMS:
+        first = load_card(dump_card(found, form, modified_at=NOW))
+        again = load_card(dump_card(first, form, modified_at=NOW))
+        assert again.card == first.card
+        if not isinstance(assets, list | None):
+            assert again.card.source["data"]["assets"] == assets
+
+
 @example(book={"entries": {"": {**SOUND, "uid": 0}}}, fields={}, spec="chara_card_v3")
 @given(
     book=BOOK | st.none(),
