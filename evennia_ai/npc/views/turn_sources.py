@@ -218,11 +218,11 @@ def told_by(origin: str, text: str, manifest: TurnManifest) -> Iterator[Told]:
     Nothing for what somebody stored or said.
     """
     kind, _, key = origin.partition(":")
-    made_of = manifest.inputs.get("made_of") or {}
-    providers = made_of.get("providers", {})
+    made_of = _sources_named(manifest)
+    providers = {} if made_of is None else made_of["providers"]
     if kind == "block":
         yield Told(by=f"provider {providers.get(key, key)}", revision=_revision(text))
-    if kind != "component" or not made_of:
+    if kind != "component" or made_of is None:
         return
     filled = manifest.inputs.get("filled", {})
     for block, words in manifest.inputs.get("blocks", ()):
@@ -232,6 +232,19 @@ def told_by(origin: str, text: str, manifest: TurnManifest) -> Iterator[Told]:
     known = key in CARD_KEYS or any(key in keys for keys in made_of["components"].values())
     if not known and not _is_of_preset(key, made_of):
         yield Told(by="evennia_ai itself", revision=_revision(text))
+
+
+_NAMED: Final = frozenset({"components", "card", "preset", "books", "notes", "providers"})
+
+
+def _sources_named(manifest: TurnManifest) -> Mapping[str, Any] | None:
+    """Return the sources that a turn names, or None if it does not name all kinds of them.
+
+    The words of a turn may have been erased, and anybody may have written an imported transcript.
+    """
+    made_of = manifest.inputs.get("made_of")
+    is_whole = isinstance(made_of, Mapping) and made_of.keys() >= _NAMED
+    return made_of if is_whole else None
 
 
 def _revision(text: str) -> str:
@@ -244,7 +257,7 @@ def source_of(origin: str, manifest: TurnManifest, *, npc_ref: str) -> Source | 
     Facts of the moment, this program's own texts, the framing and what was said have none.
     """
     kind, _, key = origin.partition(":")
-    made_of = manifest.inputs.get("made_of")
+    made_of = _sources_named(manifest)
     if made_of is None or kind not in _KINDS:
         return None
     try:
@@ -267,7 +280,7 @@ def _component(key: str, made_of: Mapping[str, Any], _: str) -> Source | None:
 
 def _is_of_preset(key: str, made_of: Mapping[str, Any]) -> bool:
     """True if a component that no builder made was the preset's, and not the card's."""
-    if not made_of.get("preset"):  # or the transcript of elsewhere says nothing of it
+    if made_of["preset"] is None:
         return False
     card = card_then(*made_of["card"]) if made_of["card"] else None
     read = card_from_text(card.source) if card else None

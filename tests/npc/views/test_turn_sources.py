@@ -114,8 +114,10 @@ def manifest():
     made_of = {
         "components": {"room:3": {"mood": 1}},
         "card": ["oren", 1],
+        "preset": None,
         "books": [["harbour#old", "game", 1], ["own", "character", 1]],
         "notes": [["note", 1], ["note_01", 1]],
+        "providers": {},
     }
     said = a_conversation(1)
     return replace(manifest_of(a_prompt(said), said), inputs={"made_of": made_of})
@@ -187,6 +189,21 @@ def test_what_somebody_stored_or_said_was_told_by_nothing_else(manifest, origin)
 def test_a_turn_that_did_not_keep_its_sources_has_none(manifest):
     older = replace(manifest, inputs={})
     assert source_of("component:mood", older, npc_ref="12") is None
+
+
+ORIGINS = ("component:mood", "component:char_description", "lore:own#1", "note:note", "block:sky")
+
+
+@pytest.mark.parametrize(
+    "gone", ["components", "card", "preset", "books", "notes", "providers", None]
+)
+def test_turn_of_a_transcript_has_no_sources_when_it_does_not_name_all_kinds(manifest, gone):
+    made_of = manifest.inputs["made_of"]
+    less = "x" if gone is None else {key: one for key, one in made_of.items() if key != gone}
+    foreign = replace(manifest, inputs={"made_of": less})
+    assert [source_of(origin, foreign, npc_ref="12") for origin in ORIGINS] == [None] * 5
+    told = [one.by for origin in ORIGINS for one in told_by(origin, "text", foreign)]
+    assert told == ["provider sky"]
 
 
 def test_a_source_whose_revisions_are_gone_is_not_made_up(manifest):
