@@ -12,7 +12,7 @@ code that made the history.
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from itertools import islice, zip_longest
-from typing import Final, Literal, NamedTuple, get_args
+from typing import Final, Literal, NamedTuple
 
 from evennia_ai.engine.prompt.dice import Dice
 from evennia_ai.engine.prompt.expansion import CompiledComponent, ComponentSet
@@ -38,7 +38,6 @@ Reason = Literal[
     "order",
     "undeclared",
 ]
-REASONS: Final[tuple[Reason, ...]] = get_args(Reason)
 # The explanation of each reason for reports. "It" in the texts is the text that broke the prefix.
 MEANINGS: Final[Mapping[Reason, str]] = {
     "append": "the whole prompt before is a prefix",

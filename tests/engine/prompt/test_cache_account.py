@@ -2,13 +2,13 @@
 
 from collections.abc import Callable
 from dataclasses import replace
-from typing import Any
+from typing import Any, get_args
 
 import pytest
 
 from evennia_ai.engine.inputs import ComposeRules
 from evennia_ai.engine.prompt.budget import BudgetRules
-from evennia_ai.engine.prompt.cache_account import MEANINGS, REASONS, CacheAccount
+from evennia_ai.engine.prompt.cache_account import MEANINGS, CacheAccount, Reason
 from evennia_ai.engine.prompt.cache_account import account as account_of
 from evennia_ai.engine.prompt.dice import Dice
 from evennia_ai.engine.prompt.expansion import ComponentSet
@@ -291,7 +291,7 @@ def test_break_of_bare_messages_has_no_reason() -> None:
 
 @pytest.mark.req("S2-18")
 def test_every_reason_is_explained() -> None:
-    assert tuple(MEANINGS) == REASONS
+    assert tuple(MEANINGS) == get_args(Reason)
 
 
 ROOM_RULES = a_component("Rules.", id=1, key="rules")
