@@ -47,7 +47,7 @@ def test_a_line_is_followed_to_its_reply(stage: Any) -> None:
 def test_a_line_is_followed_to_its_reply_where_there_is_a_lorebook(stage: Any) -> None:
     entries = [an_entry(f"Of the {key}.", keys=[key]) for key in FIVE_KEYS]
     lorebooks.save_book("harbour", json.dumps({"entries": entries}), by=trusted("Mara"))
-    lorebooks.attach("harbour", GAME, by=trusted("Mara"))
+    lorebooks.LOREBOOKS.assign("harbour", GAME, by=trusted("Mara"))
     bounded("say_lore", said_twice(stage), files=121, moves=848)
 
 

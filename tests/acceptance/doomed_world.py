@@ -125,7 +125,7 @@ class World:
     def greets(self) -> None:
         """Let the NPC open its conversations with a greeting; once for a database."""
         cards.save_card("oren", json.dumps(_CARD), by=trusted("builder"))
-        cards.assign(self._npc.ai.ref, "oren", by=trusted("builder"))
+        cards.CARDS.assign("oren", of_npc(self._npc.ai.ref), by=trusted("builder"))
         cards.set_greeting(self._npc.ai.ref, 0, by=trusted("builder"))
 
     def starts(self) -> None:

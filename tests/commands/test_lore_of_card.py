@@ -62,8 +62,8 @@ def test_the_first_entry_makes_the_book_and_a_revision_of_the_card(stage):
         ("herb",),
         "Mira grows them.",
     )
-    assert [one.action for one in log.changes("Mira")] == ["created", "edited"]
-    assert lorebooks.book_names() == ()
+    assert [one.action for one in store.CARDS.revisions("Mira")] == ["created", "edited"]
+    assert lorebooks.LOREBOOKS.list_keys() == ()
 
 
 def test_bad_input_gets_one_clear_line_and_changes_nothing(stage, mira):
@@ -71,7 +71,7 @@ def test_bad_input_gets_one_clear_line_and_changes_nothing(stage, mira):
     for typed, words in BAD_INPUT.items():
         assert words in one_line(stage.builds(typed)), typed
         assert (store.get_card("Mira"), store.get_card("Tam")) == before, typed
-        assert lorebooks.book_names() == (), typed
+        assert lorebooks.LOREBOOKS.list_keys() == (), typed
 
 
 EDITS = {
@@ -135,7 +135,7 @@ def test_an_entry_is_written_in_the_editor(stage, mira):
 
 def test_the_editor_overwrites_nothing_that_changed_meanwhile(stage, mira):
     stage.builds("lore/edit card:Mira/herbs", "She buys them.")
-    store.revoke("Mira", frozenset({"regex"}), by=trusted("Tam"))
+    store.CARDS.revoke("Mira", frozenset({"regex"}), by=trusted("Tam"))
     assert "was changed by Tam" in stage.builds(":wq")
     assert "dries" in the_book().entries[0].template.source
 
@@ -162,7 +162,7 @@ def test_who_plays_the_card_has_it_in_mind(stage, mira):
 
 def test_an_export_holds_the_edited_book(stage, mira):
     stage.builds("lore/keys card:Mira/herbs = leaf", "lore/create card:Mira/tea = tea: Hot.")
-    _, file = log.revision("Mira", store.get_card("Mira").revision)
+    _, file = store.CARDS.revision("Mira", store.get_card("Mira").revision)
     written = json.loads(dump_card(load_card(file.content), "json", modified_at=1))
     book = written["data"]["character_book"]
     assert written["spec"] == "chara_card_v3"

@@ -97,7 +97,7 @@ def test_an_import_reports_waits_and_changes_nothing(stage, folder):
     told = stage.builds("preset/import Loom")
     assert "Import 1 of preset Loom, by Mara" in told
     assert "To put it in force: preset/approve Loom/1 [= <grants>]" in told
-    assert (presets.preset_names(), preset_revisions.waiting_names()) == ((), ("Loom",))
+    assert (presets.PRESETS.list_keys(), presets.PRESETS.waiting_names()) == ((), ("Loom",))
     assert "not in force" in stage.builds("preset")
     assert "its import only waits: preset/approve Loom/1" in stage.builds("preset Loom")
 
@@ -106,7 +106,7 @@ def test_no_secret_of_a_file_is_kept_and_the_report_says_so(stage, folder):
     told = stage.builds("preset/import Loom")
     assert "proxy_password" in told
     assert "hush-hush" not in told
-    _, source = preset_revisions.revision("Loom", 1)
+    _, source = presets.PRESETS.revision("Loom", 1)
     assert "hush" not in source
     assert "proxy.example" not in source
     assert json.loads(source) == json.loads(without_secrets(LOOM))
@@ -125,7 +125,7 @@ def test_nobody_approves_what_somebody_else_imported_meanwhile(stage, folder):
     told = one_line(stage.builds("preset/approve Loom"))
     assert "read it with preset/report Loom, then preset/approve Loom/1" in told
     stage.builds("preset/report Loom", "preset/approve Loom")
-    assert presets.preset_names() == ("Loom",)
+    assert presets.PRESETS.list_keys() == ("Loom",)
 
 
 def test_another_file_waits_beside_and_what_is_not_carried_over_is_told(stage, preset):
@@ -289,7 +289,7 @@ def test_a_removed_preset_can_come_back(stage, preset):
     assert "preset/revert Loom = 2 brings it back" in told
     assert "not in force any more" in stage.builds("preset Loom")
     stage.builds("preset/revert Loom = 2", "yes")
-    assert presets.preset_names() == ("Loom",)
+    assert presets.PRESETS.list_keys() == ("Loom",)
 
 
 def test_a_player_has_no_such_command(stage, preset):

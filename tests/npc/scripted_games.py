@@ -67,7 +67,7 @@ def furnish(stage: Any, *, card: dict[str, Any] = CARD) -> None:
     """A card with a greeting, two books, notes, components in three scopes, dice everywhere."""
     data = {"spec": "chara_card_v3", "spec_version": "3.0", "data": card}
     save_card("oren", json.dumps(data), by=trusted("builder"))
-    cards.assign(stage.npc.ai.ref, "oren", by=trusted("builder"))
+    cards.CARDS.assign("oren", of_npc(stage.npc.ai.ref), by=trusted("builder"))
     cards.set_greeting(stage.npc.ai.ref, 1, by=trusted("builder"))
     a_book("harbour", HARBOUR, GAME)
     a_book("secrets", SECRETS, Scope(kind="player", ref=str(stage.anna.id)))
@@ -102,7 +102,7 @@ def edit_everything(stage: Any) -> None:
             name, json.dumps({"entries": [an_entry("oren", "New words.")]}), by=trusted("editor")
         )
     components.update("mood", content="Merry.", by=trusted("editor"))
-    components.remove("spare", by=trusted("editor"))
+    components.COMPONENTS.remove("spare", by=trusted("editor"))
     components.update("asleep", enabled=True, by=trusted("editor"))
     notes.clear_notes(stage.npc.ai.ref, by=trusted("editor"))
     notes.set_note(stage.npc.ai.ref, by=trusted("editor"), content="Ramble on.")

@@ -45,7 +45,7 @@ def a_card(**fields):
 def greets(stage, index=0, **fields):
     """Let the NPC play a card of these fields and open with this greeting of it."""
     save_card("oren", json.dumps(a_card(**fields)), by=trusted("builder"))
-    cards.assign(stage.npc.ai.ref, "oren", by=trusted("builder"))
+    cards.CARDS.assign("oren", of_npc(stage.npc.ai.ref), by=trusted("builder"))
     cards.set_greeting(stage.npc.ai.ref, index, by=trusted("builder"))
 
 
@@ -232,7 +232,7 @@ class TestWhoComes:
     def test_two_npcs_greet_each_for_itself(self, stage):
         greets(stage)
         berta = stage.make("Berta", NPC, stage.room)
-        cards.assign(berta.ai.ref, "oren", by=trusted("builder"))
+        cards.CARDS.assign("oren", of_npc(berta.ai.ref), by=trusted("builder"))
         cards.set_greeting(berta.ai.ref, 0, by=trusted("builder"))
         comes(stage, stage.anna)
         comes(stage, stage.make("Carl", PERSON, stage.room))

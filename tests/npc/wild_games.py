@@ -89,7 +89,7 @@ class Game:
         changed(brida, mode=self.mode, tools=("note", "say"), profile="spare", by=THE_GAME)
         changed(ismay, mode=self.mode, by=THE_GAME)
         save_card("ismay", json.dumps(CARD), by=trusted("builder"))
-        cards.assign(str(ismay.id), "ismay", by=trusted("builder"))
+        cards.CARDS.assign("ismay", of_npc(str(ismay.id)), by=trusted("builder"))
         cards.set_greeting(str(ismay.id), 0, by=trusted("builder"))
         self.model = Model(self, self.habits)
         self.starts(_clock_at(time.time()))

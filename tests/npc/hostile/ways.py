@@ -123,7 +123,7 @@ def card(scene: Scene, text: str) -> None:
     }
     whole = {"spec": "chara_card_v3", "spec_version": "3.0", "data": data}
     save_card("hostile", json.dumps(whole), grants=NO_GRANTS, by=trusted("builder"))
-    cards.assign(scene.npc.ai.ref, "hostile", by=trusted("builder"))
+    cards.CARDS.assign("hostile", of_npc(scene.npc.ai.ref), by=trusted("builder"))
     scene.says(scene.anna, QUESTION)
 
 

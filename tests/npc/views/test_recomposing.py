@@ -89,7 +89,7 @@ def test_every_turn_gives_its_bytes_again_after_everything_was_edited(furnished)
 def test_a_turn_with_a_book_in_the_card_and_one_of_its_name_gives_its_bytes_again(stage, content):
     data = {"spec": "chara_card_v3", "spec_version": "3.0", "data": CARD}
     save_card("oren", json.dumps(data), by=trusted("builder"))
-    cards.assign(stage.npc.ai.ref, "oren", by=trusted("builder"))
+    cards.CARDS.assign("oren", of_npc(stage.npc.ai.ref), by=trusted("builder"))
     (entry,) = CARD["character_book"]["entries"]
     name = CARD["character_book"]["name"]
     npc, anna = stage.npc.ai.ref, str(stage.anna.id)
@@ -115,7 +115,7 @@ def test_a_turn_tells_the_time_that_it_had_when_it_is_composed_again(stage, monk
     card = {**CARD, "extensions": {}, "description": text, "character_book": book}
     data = {"spec": "chara_card_v3", "spec_version": "3.0", "data": card}
     save_card("oren", json.dumps(data), grants=frozenset({"fields"}), by=trusted("builder"))
-    cards.assign(stage.npc.ai.ref, "oren", by=trusted("builder"))
+    cards.CARDS.assign("oren", of_npc(stage.npc.ai.ref), by=trusted("builder"))
     model = stage.talks_with("Aye.", "Aye.")
     said = []
     for hour in (7, 8):
@@ -135,7 +135,7 @@ def test_the_depth_that_a_card_s_instructions_had_then_counts_for_a_past_turn(st
     card = {**CARD, "extensions": {}, "post_history_instructions": "Say little."}
     data = {"spec": "chara_card_v3", "spec_version": "3.0", "data": card}
     save_card("oren", json.dumps(data), grants=frozenset({"fields"}), by=trusted("builder"))
-    cards.assign(stage.npc.ai.ref, "oren", by=trusted("builder"))
+    cards.CARDS.assign("oren", of_npc(stage.npc.ai.ref), by=trusted("builder"))
     depths = []
     for depth in (1, 3):
         model = stage.talks_with(lambda request: "Aye.", post_history_depth=depth)

@@ -242,9 +242,9 @@ def test_a_component_written_elsewhere_is_seen_after_a_refresh():
 @pytest.mark.usefixtures("refreshed")
 def test_cards_books_and_notes_written_elsewhere_are_seen_after_a_refresh():
     cards.save_card("oren", '{"a": 1}', by=trusted("builder"))
-    cards.assign("12", "oren", by=trusted("builder"))
+    cards.CARDS.assign("oren", of_npc("12"), by=trusted("builder"))
     lorebooks.save_book("harbour", '{"a": 1}', by=trusted("builder"))
-    lorebooks.attach("harbour", GAME, by=trusted("builder"))
+    lorebooks.LOREBOOKS.assign("harbour", GAME, by=trusted("builder"))
     notes.set_note("12", by=trusted("builder"), content="Be brief.")
     another_process_writes("cards", "UPDATE evennia_ai_card SET grants = ''")
     another_process_writes("lorebooks", "UPDATE evennia_ai_lorebookrevision SET source = '{}'")
@@ -260,8 +260,8 @@ def test_cards_books_and_notes_written_elsewhere_are_seen_after_a_refresh():
 @pytest.mark.usefixtures("refreshed")
 def test_a_preset_written_elsewhere_is_seen_after_a_refresh():
     number = presets.import_preset("Loom", "{}", by=trusted("builder"))
-    presets.approve("Loom", number, grants=frozenset(), by=trusted("builder"))
-    presets.assign("Loom", GAME, by=trusted("builder"))
+    presets.PRESETS.approve("Loom", number, grants=frozenset(), by=trusted("builder"))
+    presets.PRESETS.assign("Loom", GAME, by=trusted("builder"))
     assert presets.preset_for([GAME]).switches == ()
     another_process_writes("presets", """UPDATE evennia_ai_preset SET switches = '{"a": true}'""")
 

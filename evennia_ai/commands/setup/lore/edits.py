@@ -222,7 +222,7 @@ class LoreEdits(CardWork):
         named.refuse_card(name, "name its first entry, lore/create card:{card}/<entry>.")
         if named.stored_book(name) is not None:
             raise CommandError(f"There is a lorebook '{name}' already. Nothing was changed.")
-        made = store.save_book(name, written(new_book(name)), by=self.actor, expected_revision=0)
+        made = store.save_book(name, written(new_book(name)), by=self.actor, seen_revision=0)
         self.say(
             f"Made lorebook {made.name}, without entries. It counts nowhere yet:"
             f" lore/attach {made.name} = game."
@@ -270,7 +270,7 @@ class LoreEdits(CardWork):
         if named.card_called(book.name):
             self._remove_own_book(book)
             return
-        store.remove_book(book.name, by=self.actor, expected_revision=book.revision)
+        store.LOREBOOKS.remove(book.name, by=self.actor, seen_revision=book.revision)
         self.say(
             f"Removed lorebook {book.name}; lore/revert {book.name} = {book.revision} brings it"
             " back."
