@@ -22,7 +22,7 @@ from evennia.utils.utils import class_from_module
 
 from evennia_ai.engine.actors import trusted
 from evennia_ai.engine.errors import EvenniaAIError, UnknownComponentError
-from evennia_ai.engine.prompt.components import STATIC_IDS, PromptComponent, Scope
+from evennia_ai.engine.prompt.components import STATIC_IDS, PromptComponent, Scope, of_npc
 from evennia_ai.store.authored import cards, components, lorebooks, notes
 from server.logins import Login, Logins
 from world.demo_content import (
@@ -272,7 +272,8 @@ def _make_book(book: Book, text: str) -> str:
 def _renew_book(book: Book, text: str) -> str:
     """Give the book of an older demo the text of this one, while nobody else has changed it."""
     changes = lorebooks.LOREBOOKS.revisions(book.name)
-    if book.name not in lorebooks.LOREBOOKS.list_keys() or {one.changed_by for one in changes} != {BY.name}:
+    is_ours = {one.changed_by for one in changes} == {BY.name}
+    if book.name not in lorebooks.LOREBOOKS.list_keys() or not is_ours:
         return ""
     if lorebooks.get_book(book.name).source == text:
         return ""

@@ -10,7 +10,7 @@ from evennia_ai.migrations._first_rows import create, keep_plain
 class Migration(migrations.Migration):
     initial = True
 
-    dependencies = []
+    dependencies: list[tuple[str, str]] = []
 
     operations = [
         migrations.CreateModel(

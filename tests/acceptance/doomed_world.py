@@ -27,6 +27,7 @@ from evennia_ai.engine.errors import EvenniaAIError, ModelUnavailable
 from evennia_ai.engine.history.compaction.planning import CompactionRules, CompactionSettings
 from evennia_ai.engine.history.records import NewRecord, RecordKind, find_broken
 from evennia_ai.engine.history.turn.replay import replay
+from evennia_ai.engine.prompt.components import of_npc
 from evennia_ai.npc import runtime as running
 from evennia_ai.npc import service
 from evennia_ai.npc.recording import unanswered

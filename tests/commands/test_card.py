@@ -5,7 +5,6 @@ from django.test import override_settings
 
 from evennia_ai.engine.actors import trusted
 from evennia_ai.formats.cards.loading import load_card
-from evennia_ai.store.authored import card_revisions as log
 from evennia_ai.store.authored import cards
 from evennia_ai.store.authored import cards as store
 from tests.commands.card_files import OREN, as_json, oren
@@ -69,7 +68,8 @@ def test_an_import_waits_and_changes_nothing(stage, card_folder):
 
 def test_an_import_keeps_the_file_to_the_letter(stage, card_folder):
     stage.builds("card/import oren.json")
-    change, file = cards.CARDS.revision("Oren Tallow", 1)
+    change = cards.CARDS.revision("Oren Tallow", 1)
+    file = cards.CARDS.revision_file("Oren Tallow", 1)
     assert file.content == (card_folder / "oren.json").read_bytes()
     assert (file.source, file.carrier) == (file.content.decode(), "json")
     assert change.changed_by == "Mara"
@@ -88,7 +88,7 @@ def test_an_import_keeps_the_file_to_the_letter(stage, card_folder):
 def test_the_content_says_what_a_file_is(stage, card_folder, name, content, carrier):
     (card_folder / name).write_bytes(content)
     stage.builds(f"card/import {name}")
-    _, file = cards.CARDS.revision("Oren Tallow", 1)
+    file = cards.CARDS.revision_file("Oren Tallow", 1)
     assert (file.content, file.carrier) == (content, carrier)
     assert "mends nets" in file.source
 
@@ -195,7 +195,7 @@ def test_a_file_over_a_limit_is_refused_by_the_name_of_the_limit(stage, card_fol
 def test_a_byte_order_mark_is_no_part_of_the_card(stage, card_folder):
     (card_folder / "bom.json").write_bytes(b"\xef\xbb\xbf" + as_json(OREN))
     stage.builds("card/import bom.json")
-    assert cards.CARDS.revision("Oren Tallow", 1)[1].source.startswith("{")
+    assert cards.CARDS.revision_file("Oren Tallow", 1).source.startswith("{")
 
 
 def test_the_bare_command_lists_the_cards(stage, card_folder):

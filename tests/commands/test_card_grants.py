@@ -3,9 +3,8 @@
 import pytest
 
 from evennia_ai.engine.actors import trusted
-from evennia_ai.store.authored import card_revisions as log
 from evennia_ai.store.authored import cards as store
-from evennia_ai.store.authored.card_revisions import json_file
+from evennia_ai.store.authored.files import json_file
 from tests.commands.card_files import as_json, hostile, oren
 from tests.commands.stage import on_screen, one_line
 

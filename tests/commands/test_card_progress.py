@@ -6,7 +6,7 @@ from twisted.internet.defer import Deferred, maybeDeferred
 from evennia_ai import models
 from evennia_ai.commands import background_work
 from evennia_ai.engine.actors import trusted
-from evennia_ai.store.authored import card_revisions as log
+from evennia_ai.engine.prompt.components import of_npc
 from evennia_ai.store.authored import cards
 from evennia_ai.store.authored import cards as store
 from tests.commands.card_files import as_json, oren
@@ -154,7 +154,7 @@ def test_nothing_is_written_while_the_file_is_read_so_a_reload_leaves_nothing_ha
         stage.builder.execute_cmd("card/import oren")
         _, _, never = thread.begun.pop()  # the process ends here
         assert cards.CARDS.names_ever() == ()
-        assert models.CardFile.objects.count() == 0
+        assert models.SourceFile.objects.count() == 0
         never.errback(ConnectionAbortedError())
 
 

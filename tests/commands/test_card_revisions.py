@@ -2,7 +2,6 @@
 
 import pytest
 
-from evennia_ai.store.authored import card_revisions as log
 from evennia_ai.store.authored import cards as store
 from tests.commands.card_files import as_json, oren
 from tests.commands.stage import one_line

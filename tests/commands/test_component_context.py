@@ -2,7 +2,7 @@
 
 import pytest
 
-from evennia_ai.store.authored import components
+from evennia_ai.store.authored import contexts
 
 
 def off(name):

@@ -5,10 +5,10 @@ from typing import Any
 from unittest.mock import patch
 
 from evennia_ai.engine.actors import trusted
-from evennia_ai.engine.prompt.components import GAME, PromptComponent, Scope
+from evennia_ai.engine.prompt.components import GAME, PromptComponent, Scope, of_npc
 from evennia_ai.store.authored import cards, components, notes
 from evennia_ai.store.authored.cards import save_card
-from evennia_ai.store.authored.lorebooks import attach, save_book
+from evennia_ai.store.authored.lorebooks import LOREBOOKS, save_book
 
 CARD = {
     "name": "Oren Vale",
@@ -85,7 +85,7 @@ def furnish(stage: Any, *, card: dict[str, Any] = CARD) -> None:
 
 def a_book(name: str, entries: Any, scope: Scope) -> None:
     save_book(name, json.dumps({"entries": list(entries)}), by=trusted("builder"))
-    attach(name, scope, by=trusted("builder"))
+    LOREBOOKS.assign(name, scope, by=trusted("builder"))
 
 
 def rule(key: str, content: str, **fields: Any) -> None:

@@ -8,7 +8,7 @@ from evennia_ai.engine.actors import trusted
 from evennia_ai.engine.prompt.components import PromptComponent
 from evennia_ai.npc.floor.ticks import QUIET, tick_of
 from evennia_ai.npc.views.recomposing import PastReader, compared, composed_again, whole
-from evennia_ai.store.authored import components
+from evennia_ai.store.authored import components, contexts
 from evennia_ai.store.core.snapshots import forget_everything
 from evennia_ai.store.history import turns
 from evennia_ai.store.history.past_turns import turns_in_order

@@ -19,6 +19,7 @@ from evennia_ai import models
 from evennia_ai.engine.actors import THE_GAME, trusted
 from evennia_ai.engine.errors import BudgetError, EvenniaAIError, HistoryConflictError
 from evennia_ai.engine.history.records import NewRecord, RecordKind
+from evennia_ai.engine.prompt.components import of_npc
 from evennia_ai.npc import service
 from evennia_ai.npc.mind import emergency
 from evennia_ai.npc.npc_settings import changed

@@ -99,9 +99,7 @@ def edit_book(name: str) -> None:
     say(ready=True)
     sys.stdin.readline()
     try:
-        lorebooks.save_book(
-            "harbour", json.dumps({"n": name}), by=trusted(name), seen_revision=1
-        )
+        lorebooks.save_book("harbour", json.dumps({"n": name}), by=trusted(name), seen_revision=1)
     except EditConflictError as error:
         say(conflict=error.changed_by)
     else:
@@ -259,7 +257,7 @@ def read_everything() -> list[str]:
 def write_everything(number: int) -> None:
     """A little of everything, with this number in it."""
     from evennia_ai.engine.history.records import NewRecord, RecordKind
-    from evennia_ai.engine.prompt.components import GAME
+    from evennia_ai.engine.prompt.components import GAME, of_npc
     from evennia_ai.store.authored import cards, components, lorebooks, notes
     from evennia_ai.store.history import conversations
 

@@ -5,6 +5,7 @@ import re
 import pytest
 
 from evennia_ai.engine.actors import trusted
+from evennia_ai.engine.prompt.components import of_npc
 from evennia_ai.npc.turn.rehearsal import rehearsed
 from evennia_ai.store.authored import lorebooks, notes
 from evennia_ai.store.core.snapshots import forget_everything
@@ -64,7 +65,9 @@ def test_branch_page_shows_its_own_turns_and_the_settings_of_its_npc(branched, b
 
 
 def test_book_page_shows_the_npc_itself_when_its_newest_turn_is_in_a_branch(branched, browser):
-    lorebooks.LOREBOOKS.unassign(lorebooks.LOREBOOKS.assigned_to("harbour")[0], "harbour", by=trusted("builder"))
+    lorebooks.LOREBOOKS.unassign(
+        lorebooks.LOREBOOKS.assigned_to("harbour")[0], "harbour", by=trusted("builder")
+    )
     told = browser("Builder").get("/ai/lore/harbour/?format=json").json()
     assert (told["newest"]["npc"], told["newest"]["ref"]) == ("Oren", branched.npc.ai.ref)
 

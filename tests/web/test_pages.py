@@ -17,6 +17,7 @@ from django.test.utils import CaptureQueriesContext
 import evennia_ai
 from evennia_ai.engine.actors import trusted
 from evennia_ai.engine.history.turn.replay import turn_report
+from evennia_ai.engine.prompt.components import of_npc
 from evennia_ai.npc.views.parse_cache import parsed_card
 from evennia_ai.store import model_calls
 from evennia_ai.store.authored import cards, components, lorebooks, notes
@@ -378,7 +379,7 @@ def test_saving_a_trial_makes_a_revision_of_all_it_edits(played, browser):
     answer = client.post(turn_page(played, 3), saved_form(client, address))
     assert answer.status_code == 302
     forget_everything()
-    weather = components.COMPONENTS.revisions("weather")[-1].new
+    weather = components.COMPONENTS.revisions("weather")[-1].value
     note = notes.NOTES.current("gulls", of_npc(ref))
     [entry] = [
         one
@@ -400,7 +401,7 @@ def test_who_saves_what_somebody_else_changed_meanwhile_is_told_and_nothing_is_o
     forget_everything()
     assert (answer.status_code, "tilda" in answer.content.decode()) == (409, True)
     assert notes.NOTES.current("gulls", of_npc(played.npc.ai.ref)).order != 20
-    assert components.COMPONENTS.revisions("weather")[-1].new.injection_depth == 1
+    assert components.COMPONENTS.revisions("weather")[-1].value.injection_depth == 1
 
 
 def test_an_entry_whose_lock_forbids_it_is_not_changed(played, browser):

@@ -191,12 +191,16 @@ class ImportedCommand(BackgroundWork, Generic[G]):
         more = and_more(names, most=_MOST_LISTED, more=f"{'':10}and {{}} more")
         return [*lines, *more[_MOST_LISTED:]]
 
-    def state(self, thing: Any, *, head: str, facts: Sequence[str]) -> list[str]:
-        """Return one thing in force: who put it there, who gave each grant, and what waits."""
+    def state(self, thing: Any, *, facts: Sequence[str], source: str = "") -> list[str]:
+        """Return one thing in force: who put it there, who gave each grant, and what waits.
+
+        `source` says what the file was, such as ", from a png file".
+        """
         changes = self.kind.revisions(thing.name)
         given = grant_givers(changes)
+        what = self.kind.name.capitalize()
         lines = [
-            head,
+            f"{what} {visible(thing.name)}, revision {thing.revision}{source}",
             *(f"  {changed_in_words(one)}" for one in changes if _made_so(one, thing)),
             *facts,
             *(f"  may: {grant}, {given_in_words(change)}" for grant, change in given.items()),
@@ -420,14 +424,14 @@ class ImportedCommand(BackgroundWork, Generic[G]):
 
     def _compared(self, before: Any, after: Any) -> list[str]:
         """Return what is different in a thing from what it was before."""
-        lines = []
+        grants = []
         if before is not None and before.grants != after.grants:
             was, now = grants_in_words(before.grants), grants_in_words(after.grants)
-            lines += ["grants:", f"- {was}", f"+ {now}"]
-        lines += self.differences(before, after)
+            grants = ["grants:", f"- {was}", f"+ {now}"]
+        lines = self.differences(before, after) or ["No text is different."]
         head = f"Compared with revision {before.revision}:" if before else "There was none before:"
         more = f"and {{}} lines more; {self.key}/export writes all of it"
-        return and_more([head, *(lines or ["Nothing is different."])], most=_MOST_LINES, more=more)
+        return and_more([*grants, head, *lines], most=_MOST_LINES, more=more)
 
     def _history(self, name: str, changes: Sequence[Revision[G]]) -> Iterator[str]:
         """Return the revisions of a thing, oldest first."""

@@ -20,6 +20,7 @@ from evennia_ai.engine.foreign.fields import suggest_name
 from evennia_ai.engine.prompt.components import (
     PLUGGABLE_IDS,
     depth_in_words,
+    of_npc,
 )
 from evennia_ai.engine.prompt.messages import TEXT_ROLES
 from evennia_ai.engine.prompt.notes import NOTE_MODES
@@ -30,7 +31,7 @@ from evennia_ai.npc.senses.presence import NPC
 from evennia_ai.store.authored import notes as store
 from evennia_ai.store.authored.components import registry
 from evennia_ai.store.authored.life_cycle import Revision, with_values_before
-from evennia_ai.store.authored.notes import NOTE, NOTES, StoredNote, of_npc
+from evennia_ai.store.authored.notes import NOTE, NOTES, StoredNote
 
 _NAMED: Final = "<npc>[/<key>]"
 _KIND: Final = "note"

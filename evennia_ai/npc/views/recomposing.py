@@ -29,7 +29,13 @@ from evennia_ai.engine.lorebook.same_book import with_label
 from evennia_ai.engine.memory.recalling import Moment, RecallRules
 from evennia_ai.engine.prompt.assembly.rules import assembly_rules
 from evennia_ai.engine.prompt.blocks import DynamicBlock
-from evennia_ai.engine.prompt.components import GAME, STATIC_COMPONENTS, PromptComponent, Scope
+from evennia_ai.engine.prompt.components import (
+    GAME,
+    STATIC_COMPONENTS,
+    PromptComponent,
+    Scope,
+    of_npc,
+)
 from evennia_ai.engine.prompt.contexts import CONVERSATION, PromptContext
 from evennia_ai.engine.prompt.dice import Dice
 from evennia_ai.engine.prompt.messages import Message, messages_sha256
@@ -44,7 +50,7 @@ from evennia_ai.services.settings.game import Conf
 from evennia_ai.store.authored.cards import CARDS, StoredCard
 from evennia_ai.store.authored.components import COMPONENTS
 from evennia_ai.store.authored.lorebooks import LOREBOOKS, StoredBook
-from evennia_ai.store.authored.notes import NOTES, of_npc
+from evennia_ai.store.authored.notes import NOTES
 from evennia_ai.store.authored.presets import PRESETS
 from evennia_ai.store.history.branches import npc_of
 from evennia_ai.store.history.past_turns import PastHistories

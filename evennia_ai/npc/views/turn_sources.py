@@ -24,14 +24,14 @@ from evennia_ai.engine.lorebook.conditions import Fact
 from evennia_ai.engine.lorebook.entry import SourceName
 from evennia_ai.engine.lorebook.rules import ActivationRules
 from evennia_ai.engine.prompt.assembly.rules import PLAIN
-from evennia_ai.engine.prompt.components import NO_GRANTS, Scope
+from evennia_ai.engine.prompt.components import NO_GRANTS, Scope, of_npc
 from evennia_ai.engine.prompt.history import History
 from evennia_ai.formats.cards.card import card_from_text
 from evennia_ai.formats.cards.components import CARD_KEYS
 from evennia_ai.npc.views.presets import is_of_preset
 from evennia_ai.npc.views.view import NPCView, policy_sha256
 from evennia_ai.store.authored import cards, components, lorebooks, presets
-from evennia_ai.store.authored.notes import NOTES, of_npc
+from evennia_ai.store.authored.notes import NOTES
 from evennia_ai.store.core.authoring import Change
 from evennia_ai.store.core.snapshots import value_of
 

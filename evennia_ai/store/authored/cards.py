@@ -7,7 +7,7 @@ from typing import Any, Final
 from evennia_ai import models
 from evennia_ai.engine.actors import Actor
 from evennia_ai.engine.errors import EditConflictError, NotStoredError, StoreError
-from evennia_ai.engine.prompt.components import ALL_GRANTS, GAME, NO_GRANTS, Grants, Scope
+from evennia_ai.engine.prompt.components import ALL_GRANTS, GAME, NO_GRANTS, Grants, Scope, of_npc
 from evennia_ai.services.settings.conf import conf
 from evennia_ai.store.authored.files import (
     AuthoredFile,
@@ -17,7 +17,6 @@ from evennia_ai.store.authored.files import (
     store_file,
 )
 from evennia_ai.store.authored.life_cycle import Action, ImportedKind, grants_from, grants_text
-from evennia_ai.store.authored.notes import of_npc
 from evennia_ai.store.core.authoring import checked_name
 from evennia_ai.store.core.snapshots import Snapshots, changing
 
@@ -81,12 +80,6 @@ class CardKind(ImportedKind[StoredCard]):
         else:
             assignment_of.written(scope.ref)
 
-    def check(
-        self, old: StoredCard | None, new: StoredCard | None, *, doing: str, by: Actor
-    ) -> None:
-        if old is not None and new is None:
-            self.refuse_assigned(old.name)
-
     def save(
         self,
         key: str,
@@ -133,11 +126,8 @@ def save_card(
     """
     file = json_file(source) if isinstance(source, str) else source
     with changing(CARDS.state, f"saving card '{name}'", by=by):
-        number = CARDS.import_file(name, _stored(name, file, grants=NO_GRANTS), by=by)
-        if number is None:
-            now = CARDS.existing(name)
-            return CARDS.set_grants(name, add=grants, take=now.grants - grants, by=by)
-        return CARDS.approve(name, number, grants=grants, by=by)
+        card = _stored(name, file, grants=NO_GRANTS)
+        return CARDS.approve_at_once(name, card, grants=grants, by=by)
 
 
 def create_card(name: str, file: AuthoredFile, *, by: Actor) -> StoredCard:

@@ -17,7 +17,7 @@ from evennia_ai.engine.errors import (
     StoreError,
 )
 from evennia_ai.engine.history.records import make_storable
-from evennia_ai.engine.prompt.components import GAME, PromptComponent, Scope
+from evennia_ai.engine.prompt.components import GAME, STATIC_COMPONENTS, PromptComponent, Scope
 from evennia_ai.engine.prompt.prefix_rules import check_before_history
 from evennia_ai.engine.prompt.registry import ComponentRegistry, with_statics
 from evennia_ai.engine.prompt.templates.template import compile_template
@@ -34,6 +34,7 @@ _FIXED: Final = ("key", "is_static", "revision")
 # Columns whose names differ from the fields.
 _COLUMNS: Final = {"id": "registry_id"}
 _TEXTS: Final = ("name", "description", "content")
+_STATIC: Final = {component.key: component for component in STATIC_COMPONENTS}
 
 
 class ComponentKind(Kind[PromptComponent]):
@@ -42,12 +43,7 @@ class ComponentKind(Kind[PromptComponent]):
     name = "component"
     state = "components"
     table = models.Component
-
-    def row_key(self, key: str, scope: Scope) -> dict[str, str]:
-        return {"scope_kind": scope.kind, "scope_ref": scope.ref, "key": key}
-
-    def to_row(self, value: PromptComponent) -> dict[str, Any]:
-        return {_COLUMNS.get(name, name): getattr(value, name) for name in VALUE_FIELDS}
+    columns = _COLUMNS
 
     def from_row(self, row: Any) -> PromptComponent:
         values = {name: getattr(row, _COLUMNS.get(name, name)) for name in VALUE_FIELDS}
@@ -71,10 +67,11 @@ class ComponentKind(Kind[PromptComponent]):
         registry.all_written()
 
     def current(self, key: str, scope: Scope = GAME) -> PromptComponent | None:
-        return next((c for c in _load() if (c.key, c.scope) == (key, scope)), None)
+        stored = super().current(key, scope)
+        return stored or (_STATIC.get(key) if scope == GAME else None)
 
     def existing(self, key: str, scope: Scope = GAME) -> PromptComponent:
-        return _load().get(key, scope=scope)
+        return self.current(key, scope) or _load().get(key, scope=scope)
 
     def check(
         self,
@@ -84,21 +81,12 @@ class ComponentKind(Kind[PromptComponent]):
         doing: str,
         by: Actor,
     ) -> None:
-        """Refuse what the registry refuses, and a text that could not be shown or placed."""
-        known = _load()
-        if new is None:
-            assert old is not None
-            known.removed(old.key, scope=old.scope)
-            return
-        if old is None:
-            known.created(new)
-        else:
-            known.updated(old.key, scope=old.scope, **self.to_json(new))
-        for name in _TEXTS:
-            if make_storable(text := getattr(new, name)) != text:
-                raise ComponentValueError(name, text, "text without null characters or half pairs")
-        compile_template(new.content, trust=new.trust)
-        check_before_history(new)
+        if old is not None and new is not None:
+            _changed(_load(), old, self.to_json(new))
+        elif new is not None:
+            _created(_load(), new)
+        elif old is not None:
+            _load().removed(old.key, scope=old.scope)
 
 
 COMPONENTS: Final = ComponentKind()
@@ -119,8 +107,8 @@ def create(component: PromptComponent, *, by: Actor) -> PromptComponent:
     key, scope = component.key, component.scope
     doing = f"creating {COMPONENTS.called(key, scope)}"
     with changing(COMPONENTS.state, doing, by=by):
-        COMPONENTS.check(None, component, doing=doing, by=by)
-        return COMPONENTS.save(key, component, action="created", by=by, scope=scope)
+        new = _created(_load(), component)
+        return COMPONENTS.save(key, new, action="created", by=by, scope=scope)
 
 
 def update(
@@ -151,13 +139,38 @@ def update(
         raise ComponentValueError(refused[0], fields[refused[0]], "left as it is")
     doing = f"changing component '{wanted}'"
     with changing(COMPONENTS.state, doing, by=by):
-        old = _load().get(wanted, scope=scope)
+        known = _load()
+        old = known.get(wanted, scope=scope)
         COMPONENTS.refuse_stale(old.key, seen_revision, scope=scope)
-        new = old.changed(**fields)
+        new = _changed(known, old, fields)
         if new == old:
             return old
-        COMPONENTS.check(old, new, doing=doing, by=by)
         return COMPONENTS.save(old.key, new, action="updated", by=by, scope=scope)
+
+
+def _created(known: ComponentRegistry, new: PromptComponent) -> PromptComponent:
+    """Return a new component if the registry and its own text allow it."""
+    known.created(new)
+    _check_texts(new)
+    return new
+
+
+def _changed(
+    known: ComponentRegistry, old: PromptComponent, fields: Mapping[str, Any]
+) -> PromptComponent:
+    """Return a component with other fields if the registry and its own text allow them."""
+    new = known.updated(old.key, scope=old.scope, **fields).get(old.key, scope=old.scope)
+    _check_texts(new)
+    return new
+
+
+def _check_texts(component: PromptComponent) -> None:
+    """Refuse a text that could not be stored as it is, or not be placed where the component is."""
+    for name in _TEXTS:
+        if make_storable(text := getattr(component, name)) != text:
+            raise ComponentValueError(name, text, "text without null characters or half pairs")
+    compile_template(component.content, trust=component.trust)
+    check_before_history(component)
 
 
 def _load() -> ComponentRegistry:

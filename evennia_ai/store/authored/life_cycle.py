@@ -115,16 +115,12 @@ class Kind(ABC, Generic[V]):
     """The name of the number in the table of state revisions that each change raises."""
     table: ClassVar[type[Model]]
     """What is in force."""
+    identity: ClassVar[tuple[str, ...]] = ("scope_kind", "scope_ref", "key")
+    """The columns of `table` that identify a row. The last one has the key."""
+    columns: ClassVar[Mapping[str, str]] = {}
+    """The columns of `table` whose names differ from the fields in `to_json`."""
 
     # What a kind declares.
-
-    @abstractmethod
-    def row_key(self, key: str, scope: Scope) -> dict[str, str]:
-        """Return the columns that identify a row of `table`."""
-
-    @abstractmethod
-    def to_row(self, value: V) -> dict[str, Any]:
-        """Return the other columns of a row, without the revision."""
 
     @abstractmethod
     def from_row(self, row: Any) -> V:
@@ -132,7 +128,7 @@ class Kind(ABC, Generic[V]):
 
     @abstractmethod
     def to_json(self, value: V) -> dict[str, Any]:
-        """Return the fields that a revision keeps."""
+        """Return the fields that a revision keeps. `table` has a column for each."""
 
     @abstractmethod
     def from_json(self, fields: Mapping[str, Any], row: models.Revision) -> V:
@@ -148,6 +144,9 @@ class Kind(ABC, Generic[V]):
         Rights that `by` must have are checked here too. `doing` names the change, for errors.
         """
 
+    def before_removal(self, key: str) -> None:
+        """Do what a removal needs first, in its transaction."""
+
     def restored(self, then: V, now: V | None, *, key: str) -> V:
         """Return the value that a revert puts in force. `then` is the value of the revision."""
         return then
@@ -160,16 +159,15 @@ class Kind(ABC, Generic[V]):
 
     def current(self, key: str, scope: Scope = GAME) -> V | None:
         """Return the value in force as the table has it now, or None."""
-        row = self._rows().filter(**self.row_key(key, scope)).first()
+        row = self._rows().filter(**self._row_key(key, scope)).first()
         return None if row is None else self.from_row(row)
 
     def list_keys(self, scope: Scope = GAME) -> tuple[str, ...]:
         """Return the keys or names of all things in force in a scope, sorted ignoring case."""
-        (column,) = set(self.row_key("", scope)) & {"key", "name"}
-        rows: Any = self.table._default_manager.filter(
-            **{c: v for c, v in self.row_key("", scope).items() if c != column}
-        )
-        found = rows.values_list(column, flat=True)
+        *_, column = self.identity
+        place = self._row_key("", scope)
+        del place[column]
+        found = self.table._default_manager.filter(**place).values_list(column, flat=True)
         return tuple(sorted(found, key=lambda one: (one.casefold(), one)))
 
     def existing(self, key: str, scope: Scope = GAME) -> V:
@@ -191,7 +189,7 @@ class Kind(ABC, Generic[V]):
         """
         number = self._record(key, scope, value, action=action, by=by)
         self.table._default_manager.update_or_create(
-            **self.row_key(key, scope), defaults={**self.to_row(value), "revision": number}
+            **self._row_key(key, scope), defaults={**self.to_row(value), "revision": number}
         )
         self.refresh(key, scope)
         return replace(value, revision=number)  # type: ignore[type-var]
@@ -311,13 +309,24 @@ class Kind(ABC, Generic[V]):
             now = self.existing(key, scope)
             self.refuse_stale(key, seen_revision, scope=scope)
             self.check(now, None, doing=doing, by=by)
+            self.before_removal(key)
             self._record(key, scope, now, action="removed", by=by)
-            self.table._default_manager.filter(**self.row_key(key, scope)).delete()
+            self.table._default_manager.filter(**self._row_key(key, scope)).delete()
             self.refresh(key, scope)
+
+    def to_row(self, value: V) -> dict[str, Any]:
+        """Return the columns of a row, without its identity and its revision."""
+        return {self.columns.get(name, name): said for name, said in self.to_json(value).items()}
 
     def file_of(self, value: V) -> models.SourceFile | None:
         """Return the row of the file that a value is read from, if it is read from one."""
         return None
+
+    def _row_key(self, key: str, scope: Scope) -> dict[str, str]:
+        """Return the columns of a row that identify it, with their values."""
+        said = {"scope_kind": scope.kind, "scope_ref": scope.ref, "npc_ref": scope.ref}
+        *places, column = self.identity
+        return {**{name: said[name] for name in places}, column: key}
 
     def _rows(self) -> Any:
         return self.table._default_manager.all()
@@ -376,6 +385,8 @@ F = TypeVar("F", bound=HasFile)
 class FileKind(Kind[F]):
     """A kind whose things have names, are read from files, and count where they are assigned."""
 
+    identity = ("name",)
+
     scopes: ClassVar[Sequence[str]]
     """The kinds of scopes to which a thing can be assigned, besides the game."""
     is_alone: ClassVar[bool] = True
@@ -384,9 +395,6 @@ class FileKind(Kind[F]):
     def refresh_assigned(self, scope: Scope | None) -> None:
         """Tell the snapshots of assignments that those of a scope, or of any, were changed."""
         raise NotImplementedError
-
-    def row_key(self, key: str, scope: Scope) -> dict[str, str]:
-        return {"name": key}
 
     def file_of(self, value: F) -> models.SourceFile:
         return models.SourceFile.objects.only("pk").get(sha256=value.sha256)
@@ -472,13 +480,16 @@ class FileKind(Kind[F]):
         """Raise ComponentValueError if a thing cannot be assigned to a scope."""
         check_scope(scope, kinds=self.scopes)
 
-    def refuse_assigned(self, name: str) -> None:
-        """Raise StoreError if a thing is assigned, so that it cannot be removed."""
-        if scopes := self.assigned_to(name):
+    def before_removal(self, key: str) -> None:
+        """Take a lorebook from its scopes; refuse to remove what a scope has alone."""
+        scopes = self.assigned_to(key)
+        if scopes and self.is_alone:
             where = ", ".join(map(str, scopes[:10]))
             raise StoreError(
-                f"{self.called(name)} is assigned to {where}; assign another there, or none, first"
+                f"{self.called(key)} is assigned to {where}; assign another there, or none, first"
             )
+        models.Assignment.objects.filter(kind=self.name, key=key).delete()
+        self.refresh_assigned(None)
 
 
 class Grantable(HasFile, Protocol):
@@ -522,22 +533,26 @@ class ImportedKind(FileKind[G]):
         Raises:
             StoreError: too many imports wait.
         """
-        checked_name(name, what=self.name)
-        imports = self.waiting(name)
-        now = self.current(name)
-        if now is not None and now.sha256 == value.sha256 and not imports:
-            return None
-        same = [one.number for one in imports if one.value.sha256 == value.sha256]
-        if same:
-            return same[-1]
         before = self.waiting_names()
-        number = self._record(name, GAME, value, action="imported", by=by)
+        number = self._waiting_import(name, value, by=by)
         if self.count_waiting() > self.most_waiting:
             raise StoreError(
                 f"more than {self.most_waiting} imports would wait; approve or reject some first,"
                 f" such as {', '.join(before[:10])}"
             )
         return number
+
+    def approve_at_once(self, name: str, value: G, *, grants: Grants, by: Actor) -> G:
+        """Import a value and approve it. This is for the code of a game, which knows its files.
+
+        Call this inside the change's transaction. The same file with the same grants changes
+        nothing.
+        """
+        number = self._waiting_import(name, value, by=by)
+        if number is None:
+            now = self.existing(name)
+            return self.set_grants(name, add=grants, take=now.grants - grants, by=by)
+        return self.approve(name, number, grants=grants, by=by)
 
     def approve(
         self,
@@ -667,6 +682,15 @@ class ImportedKind(FileKind[G]):
             if len(same) == 1:
                 return same[0]
         return wanted
+
+    def _waiting_import(self, name: str, value: G, *, by: Actor) -> int | None:
+        checked_name(name, what=self.name)
+        imports = self.waiting(name)
+        now = self.current(name)
+        if now is not None and now.sha256 == value.sha256 and not imports:
+            return None
+        same = [one.number for one in imports if one.value.sha256 == value.sha256]
+        return same[-1] if same else self._record(name, GAME, value, action="imported", by=by)
 
     def _unanswered(self) -> QuerySet:
         """Return the revisions that are imports without an answer."""

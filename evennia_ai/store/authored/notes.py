@@ -17,6 +17,7 @@ from evennia_ai.engine.prompt.components import (
     MAX_DEPTH,
     Order,
     Scope,
+    of_npc,
 )
 from evennia_ai.engine.prompt.messages import Role
 from evennia_ai.engine.prompt.notes import NoteMode, NotePlace
@@ -84,12 +85,7 @@ class NoteKind(Kind[StoredNote]):
     name = "note"
     state = "notes"
     table = models.Note
-
-    def row_key(self, key: str, scope: Scope) -> dict[str, str]:
-        return {"npc_ref": scope.ref, "key": key}
-
-    def to_row(self, value: StoredNote) -> dict[str, Any]:
-        return self.to_json(value)
+    identity = ("npc_ref", "key")
 
     def from_row(self, row: Any) -> StoredNote:
         columns = {name: getattr(row, name) for name in _FIELDS}
@@ -112,11 +108,6 @@ class NoteKind(Kind[StoredNote]):
 
 
 NOTES: Final = NoteKind()
-
-
-def of_npc(npc_ref: str) -> Scope:
-    """Return the scope of an NPC."""
-    return Scope(kind="npc", ref=npc_ref)
 
 
 def set_note(

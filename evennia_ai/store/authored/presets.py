@@ -80,12 +80,6 @@ class PresetKind(ImportedKind[StoredPreset]):
     def refresh_assigned(self, scope: Scope | None) -> None:
         assignments.all_written()
 
-    def check(
-        self, old: StoredPreset | None, new: StoredPreset | None, *, doing: str, by: Actor
-    ) -> None:
-        if old is not None and new is None:
-            self.refuse_assigned(old.name)
-
 
 PRESETS: Final = PresetKind()
 

@@ -13,7 +13,7 @@ from django.http import HttpRequest, HttpResponseBase, HttpResponseRedirect
 from django.urls import reverse
 
 from evennia_ai.engine.errors import FormatError
-from evennia_ai.engine.prompt.components import ALLOWS, NO_GRANTS, Grants, in_order
+from evennia_ai.engine.prompt.components import ALLOWS, NO_GRANTS, Grants, in_order, of_npc
 from evennia_ai.formats.cards.card import Card, greetings
 from evennia_ai.formats.cards.comparing import card_differences
 from evennia_ai.formats.cards.loading import load_card
@@ -27,7 +27,6 @@ from evennia_ai.store.authored.card_files import card_file
 from evennia_ai.store.authored.cards import StoredCard
 from evennia_ai.store.authored.files import AuthoredFile
 from evennia_ai.store.authored.life_cycle import Revision
-from evennia_ai.store.authored.notes import of_npc
 from evennia_ai.web.site.differing import as_values
 from evennia_ai.web.site.page import Page, named_npc, revision_seen
 

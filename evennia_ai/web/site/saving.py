@@ -11,10 +11,10 @@ from typing import Any, Final
 
 from evennia_ai.engine.actors import Actor
 from evennia_ai.engine.errors import FormatError
+from evennia_ai.engine.prompt.components import of_npc
 from evennia_ai.formats.lorebooks.editing.edits import change_entry
 from evennia_ai.npc.views.trials import Place, Trial, component_fields, entry_fields
 from evennia_ai.store.authored import components, lorebooks, notes
-from evennia_ai.store.authored.notes import of_npc
 from evennia_ai.store.core.snapshots import one_transaction
 
 SEEN: Final = "seen"

@@ -13,9 +13,10 @@ from evennia_ai.cli.game.folder.exporting import write_out
 from evennia_ai.cli.game.folder.importing import take_in
 from evennia_ai.engine.actors import trusted
 from evennia_ai.engine.errors import FormatError
+from evennia_ai.engine.prompt.components import of_npc
 from evennia_ai.engine.prompt.personas import Persona
 from evennia_ai.services.settings.conf import conf
-from evennia_ai.store.authored import card_revisions, cards, lorebooks, preset_revisions, presets
+from evennia_ai.store.authored import cards, lorebooks, presets
 from evennia_ai.store.authored.personas import persona_of, set_persona
 from evennia_ai.store.history.conversations import conversations_of
 from evennia_ai.store.history.verifying import verify
@@ -185,7 +186,7 @@ def test_presets_wait_without_their_secrets(stage, folder, told):
     (mine,) = [one for one in report["items"] if one["name"] == "Mine"]
     assert any("secret" in notice for notice in mine["notices"])
     number = presets.PRESETS.waiting("Mine")[-1].number
-    assert "hush" not in presets.PRESETS.revision("Mine", number)[1]
+    assert "hush" not in presets.PRESETS.revision_file("Mine", number).source
     assert told(folder)["counts"]["preset"] == {"there": 3}
 
 

@@ -36,7 +36,9 @@ def counts() -> dict[str, int]:
         "objects": ObjectDB.objects.count(),
         "accounts": AccountDB.objects.count(),
         "components": len(components.registry().components),
-        "revisions": sum(len(components.COMPONENTS.revisions(c.key)) for c in read_content().components),
+        "revisions": sum(
+            len(components.COMPONENTS.revisions(c.key)) for c in read_content().components
+        ),
         "cards": len(cards.CARDS.list_keys()),
         "books": len(lorebooks.LOREBOOKS.list_keys()),
         "pages": sum(base.pages for base in knowledge_bases.bases()),

@@ -6,7 +6,14 @@ import pytest
 
 from evennia_ai.engine.actors import trusted
 from evennia_ai.engine.history.turn.replay import replay
-from evennia_ai.engine.prompt.components import ALL_GRANTS, GAME, NO_GRANTS, PromptComponent, Scope
+from evennia_ai.engine.prompt.components import (
+    ALL_GRANTS,
+    GAME,
+    NO_GRANTS,
+    PromptComponent,
+    Scope,
+    of_npc,
+)
 from evennia_ai.engine.prompt.contexts import AUTONOMOUS, CONVERSATION
 from evennia_ai.npc.views.edits import AsOfToday
 from evennia_ai.npc.views.recomposing import PastReader, composed_again

@@ -10,7 +10,7 @@ from twisted.internet.defer import Deferred
 from evennia_ai.engine.actors import trusted
 from evennia_ai.engine.history.records import NewRecord, RecordKind
 from evennia_ai.engine.history.turn.replay import replay
-from evennia_ai.engine.prompt.components import Scope
+from evennia_ai.engine.prompt.components import Scope, of_npc
 from evennia_ai.npc.recording import heard
 from evennia_ai.npc.views.recomposing import (
     NotReadBackError,
@@ -21,7 +21,7 @@ from evennia_ai.npc.views.recomposing import (
 )
 from evennia_ai.store.authored import cards
 from evennia_ai.store.authored.cards import save_card
-from evennia_ai.store.authored.lorebooks import detach, remove_book
+from evennia_ai.store.authored.lorebooks import LOREBOOKS
 from evennia_ai.store.core.snapshots import forget_everything
 from evennia_ai.store.history import conversations, record_rows, turns
 from evennia_ai.store.history.conversations import begin_segment
@@ -101,8 +101,8 @@ def test_a_turn_with_a_book_in_the_card_and_one_of_its_name_gives_its_bytes_agai
         assert (said.count("He keeps a lamp"), said.count("Another")) == (1, content[0] == "A")
         labels = [label for label, *_ in turns_of(stage)[-1].manifest.inputs["made_of"]["books"]]
         assert len(labels) == len(set(labels))
-        detach(name, scope, by=trusted("builder"))
-        remove_book(name, by=trusted("builder"))
+        LOREBOOKS.unassign(scope, name, by=trusted("builder"))
+        LOREBOOKS.remove(name, by=trusted("builder"))
     forget_everything()
     assert not_the_same(stage) == []
 
@@ -258,7 +258,7 @@ def test_what_cannot_be_read_back_is_named(furnished):
     furnished.talks_with("Aye.")
     furnished.says(furnished.anna, "Oren?")
     forget_everything()
-    models.ComponentRevision.objects.filter(key="spare").delete()
+    models.Revision.objects.filter(key="spare").delete()
     with pytest.raises(NotReadBackError, match="revision of component 'spare' with number 1"):
         composed_again(turns.last_turn(furnished.npc.ai.ref), PastReader())
 

@@ -36,8 +36,8 @@ def test_the_same_text_again_is_no_change(twice):
 
 
 def test_a_revision_has_the_text_to_the_letter(twice):
-    assert lorebooks.LOREBOOKS.revision("harbour", 1).source == FIRST
-    assert lorebooks.LOREBOOKS.revision("harbour", 2).source == SECOND
+    assert lorebooks.LOREBOOKS.then("harbour", 1).source == FIRST
+    assert lorebooks.LOREBOOKS.then("harbour", 2).source == SECOND
 
 
 def test_an_unknown_revision_names_the_known_ones(twice):
@@ -92,7 +92,7 @@ def test_a_removed_book_is_gone_with_its_attachments_and_its_revisions_stay(twic
 
     assert lorebooks.books_for([GAME]) == ()
     assert lorebooks.LOREBOOKS.list_keys() == ()
-    assert models.LorebookAttachment.objects.count() == 0
+    assert models.Assignment.objects.count() == 0
     assert history()[-1] == (3, "removed", "Mira")
 
 
@@ -133,7 +133,7 @@ def test_a_removed_book_comes_back_with_its_locks_and_attached_nowhere(twice):
     assert (back.source, back.revision, back.locks) == (SECOND, 4, "edit:perm(Admin)")
     assert lorebooks.entry_locks("harbour") == {"7": "view:false()"}
     assert lorebooks.LOREBOOKS.assigned_to("harbour") == ()
-    assert lorebooks.LOREBOOKS.revisions("harbour")[2].locks == "edit:perm(Admin)"
+    assert lorebooks.LOREBOOKS.revisions("harbour")[2].value.locks == "edit:perm(Admin)"
 
 
 def test_a_new_book_under_an_old_name_counts_on_and_has_no_old_locks(twice):
@@ -148,7 +148,7 @@ def test_a_new_book_under_an_old_name_counts_on_and_has_no_old_locks(twice):
 def test_a_book_is_not_reverted_to_its_removal(twice):
     lorebooks.LOREBOOKS.remove("harbour", by=trusted("Mira"))
 
-    with pytest.raises(NotStoredError, match="it removed it"):
+    with pytest.raises(NotStoredError, match="that revision removed it"):
         lorebooks.LOREBOOKS.revert("harbour", 3, by=trusted("Mira"))
     assert lorebooks.LOREBOOKS.list_keys() == ()
 

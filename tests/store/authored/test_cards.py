@@ -4,7 +4,7 @@ import pytest
 
 from evennia_ai.engine.actors import trusted
 from evennia_ai.engine.errors import ComponentValueError, FormatError, NotStoredError
-from evennia_ai.store.authored import card_revisions as log
+from evennia_ai.engine.prompt.components import of_npc
 from evennia_ai.store.authored import cards
 from evennia_ai.store.core.snapshots import forget_everything
 

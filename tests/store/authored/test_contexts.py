@@ -4,7 +4,7 @@ import pytest
 
 from evennia_ai.engine.actors import trusted
 from evennia_ai.engine.errors import NotStoredError
-from evennia_ai.store.authored import components
+from evennia_ai.store.authored import contexts
 from evennia_ai.store.core.snapshots import forget_everything
 
 
@@ -35,8 +35,7 @@ def test_the_newest_change_counts_and_every_change_is_kept():
     contexts.switch_off("whisper", (), by=trusted("Ida"))
     assert off()["whisper"] == set()
     told = [
-        (one.number, one.changed_by, set(one.off))
-        for one in contexts.context_revisions("whisper")
+        (one.number, one.changed_by, set(one.off)) for one in contexts.context_revisions("whisper")
     ]
     assert told == [(1, "Mara", {"mood"}), (2, "Ida", set())]
 

@@ -12,8 +12,9 @@ from evennia_ai.engine.errors import (
     StoreError,
     TemplateError,
 )
+from evennia_ai.engine.prompt.components import of_npc
 from evennia_ai.store.authored import notes
-from evennia_ai.store.authored.notes import StoredNote, note_change, record_note_revision
+from evennia_ai.store.authored.notes import StoredNote
 from evennia_ai.store.core.snapshots import forget_everything
 
 
@@ -110,10 +111,14 @@ def test_every_change_of_a_note_can_be_read_back():
     notes.set_note("12", by=trusted("Tam"), mode="anchored")
 
     kind = StoredNote(content="Be kind.", depth=2, revision=2)
-    assert notes.NOTES.then("note", 1, scope=of_npc("12")) == StoredNote(content="Be brief.", revision=1)
+    assert notes.NOTES.then("note", 1, scope=of_npc("12")) == StoredNote(
+        content="Be brief.", revision=1
+    )
     assert notes.NOTES.then("note", 2, scope=of_npc("12")) == kind
-    assert notes.NOTES.then("note", 3, scope=of_npc("12")) == replace(kind, mode="anchored", revision=3)
-    assert note_change("12", "note", 2).changed_by == "Tam"
+    assert notes.NOTES.then("note", 3, scope=of_npc("12")) == replace(
+        kind, mode="anchored", revision=3
+    )
+    assert notes.NOTES.revision("note", 2, scope=of_npc("12")).changed_by == "Tam"
 
 
 def test_a_note_that_was_cleared_goes_on_with_new_numbers():
@@ -123,17 +128,10 @@ def test_a_note_that_was_cleared_goes_on_with_new_numbers():
 
     assert note.revision == 3
     assert notes.NOTES.then("note", 1, scope=of_npc("12")).content == "Be brief."
-    with pytest.raises(NotStoredError, match="it removed it"):
+    with pytest.raises(NotStoredError, match="that revision removed it"):
         notes.NOTES.then("note", 2, scope=of_npc("12"))
     with pytest.raises(NotStoredError, match="with number 4"):
         notes.NOTES.then("note", 4, scope=of_npc("12"))
-
-
-def test_a_revision_from_before_there_were_modes_is_of_a_note_that_floats():
-    said = {"content": "Be brief.", "depth": 4, "role": "system", "every": 1}
-    record_note_revision("12", "note", action="created", value=said, by=trusted("Mara"))
-
-    assert notes.NOTES.then("note", 1, scope=of_npc("12")).mode == "floating"
 
 
 def test_a_note_that_was_removed_comes_back_as_it_was():

@@ -13,9 +13,8 @@ from evennia_ai.engine.errors import (
     StoreError,
 )
 from evennia_ai.engine.prompt.components import ALL_GRANTS, GAME, NO_GRANTS, Scope
-from evennia_ai.store.authored import preset_revisions as log
 from evennia_ai.store.authored import presets
-from evennia_ai.store.core.importing import grants_text
+from evennia_ai.store.authored.life_cycle import grant_givers, grants_text
 from evennia_ai.store.core.snapshots import forget_everything
 
 FIRST = '{"prompts": [{"identifier": "main", "content": "One."}]}'
@@ -34,8 +33,8 @@ def approved(source=FIRST, *, name="Loom", grants=NO_GRANTS):
 def told(name="Loom"):
     """The changes of a preset, short."""
     return [
-        f"{one.number} {one.action} by {one.changed_by}: {grants_text(one.grants)}"
-        f" {dict(one.switches)}"
+        f"{one.number} {one.action} by {one.changed_by}: {grants_text(one.value.grants)}"
+        f" {dict(one.value.switches)}"
         for one in presets.PRESETS.revisions(name)
     ]
 
@@ -44,7 +43,9 @@ def test_an_import_changes_nothing_until_it_is_approved():
     assert presets.import_preset("Loom", FIRST, by=trusted("Mira")) == 1
 
     assert (presets.PRESETS.list_keys(), presets.preset_or_none("Loom")) == ((), None)
-    assert [(one.number, one.changed_by) for one in presets.PRESETS.waiting("Loom")] == [(1, "Mira")]
+    assert [(one.number, one.changed_by) for one in presets.PRESETS.waiting("Loom")] == [
+        (1, "Mira")
+    ]
     assert presets.PRESETS.waiting_names() == ("Loom",)
 
 
@@ -60,7 +61,7 @@ def test_text_that_is_no_object_is_refused_and_nothing_waits():
     for text in ("[]", "{", '{"a": NaN}'):
         with pytest.raises(FormatError, match="preset 'Loom'"):
             presets.import_preset("Loom", text, by=trusted("Mira"))
-    assert (models.PresetFile.objects.count(), presets.PRESETS.waiting_names()) == (0, ())
+    assert (models.SourceFile.objects.count(), presets.PRESETS.waiting_names()) == (0, ())
 
 
 def test_a_text_over_the_limit_is_refused_by_the_name_of_the_setting(settings_of_ai):
@@ -91,16 +92,16 @@ def test_a_rejected_import_cannot_be_approved():
     number = presets.import_preset("Loom", FIRST, by=trusted("Mira"))
 
     assert [presets.PRESETS.reject("Loom", by=trusted("Tam")) for _ in range(2)] == [1, 0]
-    with pytest.raises(StoreError, match="no import that waits"):
+    with pytest.raises(StoreError, match="not an import that waits"):
         presets.PRESETS.approve("Loom", number, grants=NO_GRANTS, by=trusted("Tam"))
 
 
 def test_only_so_many_imports_wait(monkeypatch):
-    monkeypatch.setattr(presets, "MOST_WAITING", 1)
+    monkeypatch.setattr(presets.PRESETS, "most_waiting", 1)
     presets.import_preset("Loom", FIRST, by=trusted("Mira"))
     with pytest.raises(StoreError, match=r"more than 1 imports would wait.*Loom$"):
         presets.import_preset("Nemo", SECOND, by=trusted("Mira"))
-    assert (presets.PRESETS.waiting_names(), models.PresetFile.objects.count()) == (("Loom",), 1)
+    assert (presets.PRESETS.waiting_names(), models.SourceFile.objects.count()) == (("Loom",), 1)
 
 
 def test_a_grant_and_its_end_are_revisions_and_the_same_again_is_none():
@@ -124,7 +125,7 @@ def test_a_switch_is_a_revision_and_leaves_the_file_and_the_other_switches():
         "3 switched by Ben: roles {'main': False}",
         "4 switched by Anna: roles {'main': False, 'tone': True}",
     ]
-    assert models.PresetFile.objects.count() == 1
+    assert models.SourceFile.objects.count() == 1
 
 
 def test_the_same_switch_again_is_no_change():
@@ -170,7 +171,7 @@ def test_a_preset_of_then_is_read_from_its_revision_also_when_it_is_gone():
 def test_a_preset_that_is_assigned_is_not_removed():
     approved()
     presets.PRESETS.assign("Loom", HARBOUR, by=trusted("Ben"))
-    with pytest.raises(StoreError, match=r"is assigned to zone:harbour; take it from there first"):
+    with pytest.raises(StoreError, match=r"is assigned to zone:harbour; assign another there"):
         presets.PRESETS.remove("Loom", by=trusted("Ben"))
 
     assert presets.PRESETS.unassign(HARBOUR, by=trusted("Ben"))
@@ -197,7 +198,10 @@ def test_a_scope_has_one_preset_and_another_takes_its_place():
     presets.PRESETS.assign("Loom", GAME, by=trusted("Ben"))
     presets.PRESETS.assign("Nemo", GAME, by=trusted("Ben"))
 
-    assert (presets.PRESETS.assigned_to("Loom"), presets.PRESETS.assigned_to("Nemo")) == ((), (GAME,))
+    assert (presets.PRESETS.assigned_to("Loom"), presets.PRESETS.assigned_to("Nemo")) == (
+        (),
+        (GAME,),
+    )
     assert presets.PRESETS.unassign(GAME, by=trusted("Ben"))
     assert not presets.PRESETS.unassign(GAME, by=trusted("Ben"))
 

@@ -17,7 +17,8 @@ from evennia_ai.commands.naming import npc_named, whole_number
 from evennia_ai.commands.setup.card.files import written
 from evennia_ai.commands.setup.card.writing import CardWriting
 from evennia_ai.commands.setup.imported import may_in_words, size_in_words
-from evennia_ai.engine.text.columns import WIDTH, clipped, first_line, visible, wrapped
+from evennia_ai.engine.prompt.components import of_npc
+from evennia_ai.engine.text.columns import WIDTH, clipped, first_line, wrapped
 from evennia_ai.formats.cards.card import Card, greetings
 from evennia_ai.formats.cards.exporting import FORM_OF, FORMS, Form
 from evennia_ai.formats.cards.loading import load_card
@@ -30,8 +31,6 @@ from evennia_ai.store.authored.cards import (
     card_or_none,
     get_card,
 )
-from evennia_ai.store.authored.files import AuthoredFile, read_file
-from evennia_ai.store.authored.notes import of_npc
 
 _MOST_GREETINGS: Final = 60
 _MOST_LEFT_OUT: Final = 12
@@ -155,12 +154,11 @@ class CmdCard(CardWriting):
             self.show(self.listed())
             return
         card = self.thing_named(self.plain_name(self.lhs, "card <name>"))
-        title = f"Card {visible(card.name)}, revision {card.revision}, from a {card.carrier} file"
         facts = [
             f"  sha256 of the file  {card.sha256}",
             f"  played by           {self.counts_in(card.name)}",
         ]
-        self.show(self.state(card, head=title, facts=facts))
+        self.show(self.state(card, facts=facts, source=f", from a {card.carrier} file"))
         read = yield self.read(card)
         self.show(read.lines)
         self.saw_file(card.name, card.sha256)
@@ -226,7 +224,7 @@ class CmdCard(CardWriting):
         if number is None:
             number = self.thing_named(name).revision
         file = store.CARDS.revision_file(name, number)
-        form, with_v2 = self._form(file)
+        form, with_v2 = self._form(file.carrier)
         folder, limits, now = conf().card_folder, conf().card_limits, int(time.time())
         path, size_bytes, left_out = yield self.worked(
             f"Writing card {name}",
@@ -248,9 +246,9 @@ class CmdCard(CardWriting):
         lines = (told, *and_more(left_out, most=_MOST_LEFT_OUT, more="and {} more like these"))
         self.show(line for one in lines for line in wrapped(one, WIDTH))
 
-    def _form(self, file: AuthoredFile) -> tuple[Form, bool]:
+    def _form(self, carrier: str) -> tuple[Form, bool]:
         """The kind of file that was typed, or the one the card came in; whether with V2's copy."""
-        words = [FORM_OF[file.carrier]] if self.rhs is None else self.rhs.lower().split()
+        words = [FORM_OF[carrier]] if self.rhs is None else self.rhs.lower().split()
         form, rest = (words[0] if words else ""), words[1:]
         if form not in FORMS or rest not in ([], ["with", "v2"]):
             raise CommandError(
@@ -261,7 +259,7 @@ class CmdCard(CardWriting):
 
     def _read(self, card: StoredCard) -> Any:
         """The card, read beside the game."""
-        file = read_file(card.sha256)
+        file = store.CARDS.revision_file(card.name, card.revision)
         limits = conf().card_limits
         return self.worked(
             f"Reading card {card.name}",

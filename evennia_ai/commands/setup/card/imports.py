@@ -12,6 +12,7 @@ from evennia_ai.commands.base import CommandError
 from evennia_ai.commands.folder import offered, path_in, size_of
 from evennia_ai.commands.setup.card.files import ReadCard, differing_fields, read_path, read_stored
 from evennia_ai.commands.setup.imported import ImportedCommand, grants_in_words, size_in_words
+from evennia_ai.engine.prompt.components import of_npc
 from evennia_ai.engine.text.columns import WIDTH, clipped, visible, wrapped
 from evennia_ai.formats.cards.comparing import card_differences, changed_fields
 from evennia_ai.formats.lorebooks.editing.comparing import LONGEST_COMPARED
@@ -25,7 +26,6 @@ from evennia_ai.store.authored.cards import (
 )
 from evennia_ai.store.authored.files import read_file, read_text
 from evennia_ai.store.authored.life_cycle import Revision
-from evennia_ai.store.authored.notes import of_npc
 
 SUFFIXES: Final = (".json", ".png", ".apng", ".charx", ".jpg", ".jpeg")
 _MOST_PLAYERS: Final = 10

@@ -22,6 +22,7 @@ from evennia_ai.commands.setup.card.imports import CardImports, npcs_in_words
 from evennia_ai.commands.setup.editor import KINDS, Edited, Kind, open_editor
 from evennia_ai.engine.actors import Actor
 from evennia_ai.engine.errors import ComponentValueError
+from evennia_ai.engine.prompt.components import of_npc
 from evennia_ai.engine.text.columns import WIDTH, clipped, first_line, padded
 from evennia_ai.engine.text.differences import diff_texts
 from evennia_ai.formats.cards.writing import (
@@ -41,7 +42,6 @@ from evennia_ai.services.settings.conf import conf
 from evennia_ai.store.authored import cards as store
 from evennia_ai.store.authored.card_files import new_card_file
 from evennia_ai.store.authored.cards import StoredCard, players_of
-from evennia_ai.store.authored.notes import of_npc
 from evennia_ai.store.core.authoring import MAX_NAME
 
 _CREATE: Final = "card/create <name> [= <description>]"

@@ -18,7 +18,6 @@ from evennia_ai.commands.setup.preset.files import written
 from evennia_ai.commands.setup.preset.imports import PresetImports
 from evennia_ai.engine.errors import FormatError
 from evennia_ai.engine.prompt.components import GAME
-from evennia_ai.engine.text.columns import visible
 from evennia_ai.formats.presets.preset import Preset, PresetPrompt
 from evennia_ai.formats.presets.switches import find_prompt, switch_lines, switch_prompt
 from evennia_ai.npc.views.presets import parsed_preset
@@ -139,9 +138,7 @@ class CmdPreset(PresetImports):
         facts = [f"  {self.counts_in_words(stored.name)}"]
         if stored.switches:
             facts.append(f"  {counted(len(stored.switches), 'prompt')} switched in the game")
-        title = f"Preset {visible(stored.name)}, revision {stored.revision}"
-        state = self.state(stored, head=title, facts=facts)
-        self.show([*state, "", *lines, "", how])
+        self.show([*self.state(stored, facts=facts), "", *lines, "", how])
 
     @waits
     def assign(self) -> Steps:
