@@ -230,7 +230,7 @@ def set_greeting(
         row = rows.first()
         if row is None:
             raise NotStoredError("card that is played by NPC", npc_ref)
-        CARDS.refuse_stale(row.key, seen_revision)
+        CARDS.refuse_stale(row.key, seen_revision, CARDS.current(row.key))
         rows.update(greeting=index)
         assignment_of.written(npc_ref)
 

@@ -141,7 +141,7 @@ def update(
     with changing(COMPONENTS.state, doing, by=by):
         known = _load()
         old = known.get(wanted, scope=scope)
-        COMPONENTS.refuse_stale(old.key, seen_revision, scope=scope)
+        COMPONENTS.refuse_stale(old.key, seen_revision, old, scope=scope)
         new = _changed(known, old, fields)
         if new == old:
             return old

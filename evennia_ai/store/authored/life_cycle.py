@@ -243,22 +243,24 @@ class Kind(ABC, Generic[V]):
         """Return who made the newest revision of a thing."""
         return _revisions.last_changed_by(**self._named(key, scope))
 
-    def refuse_stale(self, key: str, seen: int | None, *, scope: Scope = GAME) -> None:
+    def refuse_stale(
+        self, key: str, seen: int | None, now: V | None, *, scope: Scope = GAME
+    ) -> None:
         """Refuse a change by somebody who looked at another revision than the one in force.
 
         Args:
             seen: The revision that they saw; 0 if there was no such thing. The number of the
                 removal also means that there was none. None: they looked at no revision.
+            now: The thing in force.
 
         Raises:
             EditConflictError: it says who changed the thing.
         """
-        if seen is None:
-            return
-        now = self.current(key, scope)
         current = 0 if now is None else now.revision
+        if seen in (None, current):
+            return
         newest = self.newest_number(key, scope)
-        if seen != current and not (now is None and seen == newest):
+        if now is not None or seen != newest:
             raise EditConflictError(
                 self.called(key, scope), seen, newest, self.last_changed_by(key, scope)
             )
@@ -286,8 +288,8 @@ class Kind(ABC, Generic[V]):
         """
         doing = f"reverting {self.called(key, scope)}"
         with changing(self.state, doing, by=by):
-            self.refuse_stale(key, seen_revision, scope=scope)
             now = self.current(key, scope)
+            self.refuse_stale(key, seen_revision, now, scope=scope)
             new = self.restored(self.then(key, number, scope=scope), now, key=key)
             self.check(now, new, doing=doing, by=by)
             if now is not None and self.is_same(now, new):
@@ -307,7 +309,7 @@ class Kind(ABC, Generic[V]):
         doing = f"removing {self.called(key, scope)}"
         with changing(self.state, doing, by=by):
             now = self.existing(key, scope)
-            self.refuse_stale(key, seen_revision, scope=scope)
+            self.refuse_stale(key, seen_revision, now, scope=scope)
             self.check(now, None, doing=doing, by=by)
             self.before_removal(key)
             self._record(key, scope, now, action="removed", by=by)

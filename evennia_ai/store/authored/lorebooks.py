@@ -202,7 +202,7 @@ def save_book(
         if old is not None:
             new = replace(old, source=text.source, sha256=text.sha256)
             LOREBOOKS.check(old, new, doing=doing, by=by)
-        LOREBOOKS.refuse_stale(name, seen_revision)
+        LOREBOOKS.refuse_stale(name, seen_revision, old)
         if old is not None and LOREBOOKS.is_same(old, new):
             return old
         store_file(json_file(text.source), text.sha256)

@@ -136,8 +136,8 @@ def set_note(
     scope = of_npc(npc_ref)
     doing = f"setting {NOTES.called(key, scope)}"
     with changing(NOTES.state, doing, by=by):
-        NOTES.refuse_stale(key, seen_revision, scope=scope)
         old = NOTES.current(key, scope)
+        NOTES.refuse_stale(key, seen_revision, old, scope=scope)
         note = replace(old or StoredNote(key=key), **given)
         if note == old:
             return old
