@@ -15,7 +15,9 @@ the entry inactive.
 import re
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
+from dataclasses import fields as attributes_of
 from difflib import get_close_matches
+from types import MappingProxyType
 from typing import Annotated, Any, Final, NamedTuple, TypeVar
 
 from pydantic import BaseModel, ConfigDict, PlainValidator, create_model
@@ -288,6 +290,8 @@ class OwnFields:
     sources: frozenset[SourceName] = frozenset()
     movement: bool | None = None
     first_to_go: bool = False
+    plain: Mapping[str, Any] = MappingProxyType({})
+    """Further attributes, which `LoreEntry` takes unchanged."""
 
 
 NO_OWN: Final = OwnFields()
@@ -301,6 +305,7 @@ _LISTED_FIRST: Final = (
     *("clock", "when", "anchor", "group_cooldown", "outlet", "patterns", "priority", "sources"),
     *("place", "mention"),
 )
+_OWN_ATTRIBUTES: Final = frozenset(one.name for one in attributes_of(OwnFields))
 _OWN: Final = {field.name: field.own for field in FIELDS.values() if field.own}
 _MEMBERS: Final = tuple(dict.fromkeys((*_LISTED_FIRST, *_OWN, *FILTERS)))
 _TEXT: Final = a_name(MAX_NAME)
@@ -324,7 +329,8 @@ def read_own(value: Any, *, where: str) -> tuple[OwnFields, tuple[FormatError, .
                 fields[field] = read(given, at)
             except FormatError as error:
                 wrong.append(error)
-    return OwnFields(**fields), tuple(wrong)
+    plain = {name: fields.pop(name) for name in fields.keys() - _OWN_ATTRIBUTES}
+    return OwnFields(**fields, plain=plain), tuple(wrong)
 
 
 def _plain_reader(name: str, check: Check) -> "_OwnReader":

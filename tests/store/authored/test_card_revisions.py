@@ -150,14 +150,6 @@ def test_what_never_was_in_force_cannot_be_gone_back_to():
     assert cards.get_card("oren").source == FIRST.source
 
 
-def test_a_removed_card_can_be_brought_back():
-    approved(grants=FIELDS)
-    cards.CARDS.remove("oren", by=trusted("Ben"))
-    assert cards.CARDS.list_keys() == ()
-
-    assert cards.CARDS.revert("oren", 2, by=trusted("Ben")).grants == FIELDS
-
-
 def test_a_card_that_is_played_is_not_removed():
     approved()
     cards.CARDS.assign("oren", of_npc("12"), by=trusted("Ben"))

@@ -9,7 +9,6 @@ from evennia_ai.engine.errors import (
     ComponentValueError,
     DuplicateComponentError,
     EditConflictError,
-    NotStoredError,
     StaticComponentError,
     StoreError,
     TemplateError,
@@ -226,14 +225,6 @@ class TestEditConflict:
 
 class TestRemove:
     @pytest.mark.req("S3-21")
-    def test_a_custom_component_is_removed(self):
-        components.create(a_mood(), by=trusted("builder"))
-        components.COMPONENTS.remove("mood", by=trusted("builder"))
-
-        with pytest.raises(UnknownComponentError):
-            reloaded()
-
-    @pytest.mark.req("S3-21")
     @pytest.mark.parametrize("key", [c.key for c in STATIC_COMPONENTS])
     def test_a_static_component_is_not_removed(self, key):
         with pytest.raises(StaticComponentError, match="cannot be removed"):
@@ -259,20 +250,6 @@ class TestRevisions:
         assert (first.value.injection_depth, second.value.injection_depth) == (0, 4)
         assert second.changed_at >= first.changed_at > 0
 
-    def test_revisions_survive_a_removal(self):
-        components.create(a_mood(), by=trusted("Mira"))
-        components.COMPONENTS.remove("mood", by=trusted("Tam"))
-        last = components.COMPONENTS.revisions("mood")[-1]
-
-        assert (last.action, last.changed_by, last.after) == ("removed", "Tam", None)
-        assert last.value.content == "Oren is tired."
-
-    def test_numbers_go_on_after_a_removal(self):
-        components.create(a_mood(), by=trusted("builder"))
-        components.COMPONENTS.remove("mood", by=trusted("builder"))
-
-        assert components.create(a_mood(), by=trusted("builder")).revision == 3
-
     def test_static_components_begin_with_a_revision(self):
         (revision,) = components.COMPONENTS.revisions("goals")
 
@@ -288,42 +265,11 @@ class TestRevisions:
 
 
 class TestRevert:
-    def test_the_earlier_value_comes_back_as_a_new_revision(self):
-        components.create(a_mood(injection_depth=3), by=trusted("builder"))
-        components.update("mood", by=trusted("builder"), content="Merry.", injection_depth=0)
-        made = components.COMPONENTS.revert("mood", 1, by=trusted("Tam"))
-
-        assert (made.content, made.injection_depth, made.revision) == ("Oren is tired.", 3, 3)
-        assert reloaded() == made
-        assert components.COMPONENTS.revisions("mood")[-1].action == "reverted"
-
-    @pytest.mark.req("S3-21")
-    def test_a_removed_component_comes_back(self):
-        components.create(a_mood(), by=trusted("builder"))
-        components.COMPONENTS.remove("mood", by=trusted("builder"))
-        components.COMPONENTS.revert("mood", 1, by=trusted("builder"))
-
-        assert reloaded().content == "Oren is tired."
-
     def test_a_static_component_is_reverted(self):
         components.update("goals", by=trusted("builder"), content="Cross the bay.")
         components.COMPONENTS.revert("goals", 1, by=trusted("builder"))
 
         assert reloaded("goals").content == ""
-
-    def test_an_unknown_revision_names_the_known_ones(self):
-        components.create(a_mood(), by=trusted("builder"))
-
-        with pytest.raises(NotStoredError, match="there are 1"):
-            components.COMPONENTS.revert("mood", 9, by=trusted("builder"))
-
-    @pytest.mark.req("S3-21")
-    def test_there_is_no_value_in_the_revision_that_removed_it(self):
-        components.create(a_mood(), by=trusted("builder"))
-        components.COMPONENTS.remove("mood", by=trusted("builder"))
-
-        with pytest.raises(NotStoredError, match="that revision removed it"):
-            components.COMPONENTS.revert("mood", 2, by=trusted("builder"))
 
     def test_an_id_that_was_taken_meanwhile_is_told(self):
         components.create(a_mood(), by=trusted("builder"))

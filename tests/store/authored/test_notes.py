@@ -8,7 +8,6 @@ from evennia_ai.engine.actors import trusted
 from evennia_ai.engine.errors import (
     ComponentValueError,
     EditConflictError,
-    NotStoredError,
     StoreError,
     TemplateError,
 )
@@ -119,38 +118,6 @@ def test_every_change_of_a_note_can_be_read_back():
         kind, mode="anchored", revision=3
     )
     assert notes.NOTES.revision("note", 2, scope=of_npc("12")).changed_by == "Tam"
-
-
-def test_a_note_that_was_cleared_goes_on_with_new_numbers():
-    notes.set_note("12", by=trusted("Mara"), content="Be brief.")
-    notes.clear_notes("12", by=trusted("Mara"))
-    note = notes.set_note("12", by=trusted("Mara"), content="Be kind.")
-
-    assert note.revision == 3
-    assert notes.NOTES.then("note", 1, scope=of_npc("12")).content == "Be brief."
-    with pytest.raises(NotStoredError, match="that revision removed it"):
-        notes.NOTES.then("note", 2, scope=of_npc("12"))
-    with pytest.raises(NotStoredError, match="with number 4"):
-        notes.NOTES.then("note", 4, scope=of_npc("12"))
-
-
-def test_a_note_that_was_removed_comes_back_as_it_was():
-    notes.set_note("12", "scene", by=trusted("Mara"), content="Be brief.", depth=2)
-    notes.clear_notes("12", "scene", by=trusted("Tam"))
-
-    back = notes.NOTES.revert("scene", 1, scope=of_npc("12"), by=trusted("Lea"))
-
-    assert back == StoredNote(key="scene", content="Be brief.", depth=2, revision=3)
-    assert notes.notes_for("12") == (back,)
-    assert [one.action for one in notes.NOTES.revisions("scene", scope=of_npc("12"))] == [
-        *("created", "removed", "reverted")
-    ]
-
-
-def test_what_is_so_already_is_not_reverted():
-    note = notes.set_note("12", by=trusted("Mara"), content="Be brief.")
-
-    assert notes.NOTES.revert("note", 1, scope=of_npc("12"), by=trusted("Lea")) == note
 
 
 @pytest.mark.req("S3-09")
