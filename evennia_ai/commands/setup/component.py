@@ -26,7 +26,7 @@ from evennia_ai.commands.setup.component_shown import (
     labelled,
     place_in_words,
 )
-from evennia_ai.commands.setup.editor import KINDS, Edited, Kind, open_editor
+from evennia_ai.commands.setup.editor import EDITOR_KINDS, Edited, EditorKind, open_editor
 from evennia_ai.engine.actors import Actor
 from evennia_ai.engine.errors import StaticComponentError, UnknownComponentError
 from evennia_ai.engine.prompt.components import PromptComponent, Scope
@@ -356,4 +356,4 @@ def _save(_caller: Any, edited: Edited, text: str, by: Actor) -> tuple[Edited, s
     return _edited(saved), told
 
 
-KINDS["component"] = Kind(_load, _save, CmdComponent.locks)
+EDITOR_KINDS["component"] = EditorKind(_load, _save, CmdComponent.locks)

@@ -13,7 +13,7 @@ from evennia_ai.commands.base import (
 )
 from evennia_ai.commands.naming import any_whole_number, depth_typed, npc_and_key, whole_number
 from evennia_ai.commands.screens import diffed
-from evennia_ai.commands.setup.editor import KINDS, Edited, Kind, open_editor
+from evennia_ai.commands.setup.editor import EDITOR_KINDS, Edited, EditorKind, open_editor
 from evennia_ai.commands.setup.note_shown import in_words, labelled, listed
 from evennia_ai.engine.actors import Actor
 from evennia_ai.engine.foreign.fields import suggest_name
@@ -369,4 +369,4 @@ def _save(_caller: Any, edited: Edited, text: str, by: Actor) -> tuple[Edited, s
     return _edited(npc_ref, after), told
 
 
-KINDS[_KIND] = Kind(_load, _save, CmdNote.locks)
+EDITOR_KINDS[_KIND] = EditorKind(_load, _save, CmdNote.locks)

@@ -19,7 +19,7 @@ from evennia_ai.commands.base import BUILDER_LOCK, CommandError
 from evennia_ai.commands.naming import name_and_rest, npc_named
 from evennia_ai.commands.screens import diffed
 from evennia_ai.commands.setup.card.imports import CardImports, npcs_in_words
-from evennia_ai.commands.setup.editor import KINDS, Edited, Kind, open_editor
+from evennia_ai.commands.setup.editor import EDITOR_KINDS, Edited, EditorKind, open_editor
 from evennia_ai.engine.actors import Actor
 from evennia_ai.engine.errors import ComponentValueError
 from evennia_ai.engine.prompt.components import of_npc
@@ -230,4 +230,4 @@ def _save(
     return _edited(after, field), _told(after, field)
 
 
-KINDS[_KIND] = Kind(_load, _save, BUILDER_LOCK.format(key="card"))
+EDITOR_KINDS[_KIND] = EditorKind(_load, _save, BUILDER_LOCK.format(key="card"))

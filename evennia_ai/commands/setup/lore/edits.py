@@ -12,7 +12,7 @@ from twisted.internet.defer import inlineCallbacks
 from evennia_ai.commands.background_work import CardWork, Steps, waits
 from evennia_ai.commands.base import BUILDER_LOCK, CommandError, Run
 from evennia_ai.commands.naming import any_whole_number, checked_locks, depth_typed, lost_by
-from evennia_ai.commands.setup.editor import KINDS, Edited, Kind, open_editor
+from evennia_ai.commands.setup.editor import EDITOR_KINDS, Edited, EditorKind, open_editor
 from evennia_ai.commands.setup.lore import named
 from evennia_ai.commands.setup.lore.changes import (
     added,
@@ -344,4 +344,4 @@ def _save(
     return _edited(after), told
 
 
-KINDS["lore"] = Kind(_load, _save, BUILDER_LOCK.format(key="lore"))
+EDITOR_KINDS["lore"] = EditorKind(_load, _save, BUILDER_LOCK.format(key="lore"))
