@@ -186,5 +186,5 @@ def test_after_real_commits_everything_is_new_and_then_warm(database):
 
     assert answer["told"] == ["goal 2", "oren", "harbour", "note 2", "line 1", "line 2"]
     assert answer["warm"] == 0
-    # The registry, the assignment, the card, the attachments, the books, the notes; not the history.
+    # The registry, the assignment, the card, the attached books twice, the notes; not the history.
     assert answer["cold"] == 6
