@@ -1,10 +1,9 @@
-"""What NPCs learnt: memories, added or merged, changed, dropped; and whom they met by which name.
+"""Memories of NPCs, their changes, and the names by which NPCs know people.
 
-What is recalled by a prompt that was really sent is written with its turn; that is no change of
-the memory and tells no other process. Revisions stay when a memory goes, so that a past turn can be
-composed again; words about a person that were erased on request are gone from them too. Names are
-kept in the order in which they were borne, by the folded name and references alone: a label that
-was read in a prompt means the same person ever after.
+A turn whose prompt was sent stores which memories it recalled. This is no change of the memory, and
+other processes are not notified. Revisions stay when a memory is removed, so that a past turn can
+be composed again; an erasure on request removes their words. Names are numbered in the order in
+which the NPC met the people, so a label in a prompt always means the same person.
 """
 
 import json
@@ -33,13 +32,13 @@ from evennia_ai.store.core.authoring import Change, Revisions
 from evennia_ai.store.core.inserting import Insert
 from evennia_ai.store.core.snapshots import MEMORIES, Snapshots, changing, value_of
 
-# merged: learnt again. removed: by a builder. doubled: another one says the same. faded: it counted
-# too little, or there were too many. erased: on request.
+# merged: learnt again. removed: by a builder. doubled: another memory has the same content.
+# faded: it was too weak, or there were too many. erased: on request.
 Action = Literal["created", "updated", "merged", "removed", "doubled", "faded", "erased"]
 _ENDS: Final = frozenset({"removed", "doubled", "faded", "erased"})
 
 WORTH_WRITING_HOURS: Final = 1.0
-"""Hours of the game after which it is written down that a memory was recalled again."""
+"""A recall is stored if the last one is at least this number of game hours ago."""
 
 NEW: Final = 0
 """The id of a memory that is not stored yet."""
@@ -49,12 +48,12 @@ _revisions: Final = Revisions(models.MemoryRevision)
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Added:
-    """What became of a new memory."""
+    """The result of adding a memory."""
 
     memory: Memory
     is_merged: bool = False
     dropped: tuple[Memory, ...] = ()
-    """Those that had to make room for it."""
+    """The memories that were dropped to make room."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -65,19 +64,28 @@ class MemoryChange(Change):
     npc_ref: str
     action: Action
     value: Mapping[str, Any] | None
-    """What the memory says since, None where that is nothing any more."""
+    """The memory after the change; None if it was removed or erased."""
 
 
 def memory(npc_ref: str, memory_id: int) -> Memory:
-    """One memory; NotStoredError: the NPC has none of this id."""
+    """Return one memory.
+
+    Raises:
+        NotStoredError: the NPC has none with this id.
+    """
     return _found(held_by(npc_ref), npc_ref, memory_id)
 
 
 def add(npc_ref: str, new: Memory, *, by: Actor, most: int) -> Added:
-    """Keep a new memory, or make the one that says the same more important.
+    """Store a new memory, or strengthen the one with the same content.
 
-    `new` has the id `NEW`. Where an NPC would have more than `most`, those that count least go.
-    ComponentValueError: a value is not allowed; nothing was written.
+    If the NPC has more than `most` memories then, the weakest are dropped.
+
+    Args:
+        new: A memory with the id `NEW`.
+
+    Raises:
+        ComponentValueError: a value is not allowed.
     """
     _check(new)
     with changing(MEMORIES, f"adding a memory of NPC {npc_ref}", by=by):
@@ -95,9 +103,11 @@ def add(npc_ref: str, new: Memory, *, by: Actor, most: int) -> Added:
 
 
 def change(npc_ref: str, memory_id: int, *, by: Actor, **given: Any) -> Memory:
-    """Give a memory another text or importance; the memory as it is now.
+    """Change text or importance of a memory, and return it.
 
-    NotStoredError: there is none of this id. ComponentValueError: a value is not allowed.
+    Raises:
+        NotStoredError: there is none with this id.
+        ComponentValueError: a value is not allowed.
     """
     with changing(MEMORIES, f"changing memory {memory_id} of NPC {npc_ref}", by=by):
         old = _found(_load(npc_ref), npc_ref, memory_id)
@@ -109,7 +119,11 @@ def change(npc_ref: str, memory_id: int, *, by: Actor, **given: Any) -> Memory:
 
 
 def remove(npc_ref: str, memory_id: int, *, by: Actor) -> Memory:
-    """Take a memory away; what it was. NotStoredError: there is none of this id."""
+    """Remove a memory and return it.
+
+    Raises:
+        NotStoredError: there is none with this id.
+    """
     with changing(MEMORIES, f"removing memory {memory_id} of NPC {npc_ref}", by=by):
         gone = _found(_load(npc_ref), npc_ref, memory_id)
         _end(npc_ref, [gone], action="removed", by=by)
@@ -118,7 +132,7 @@ def remove(npc_ref: str, memory_id: int, *, by: Actor) -> Memory:
 
 
 def merge(npc_ref: str, kept: Memory, others: Iterable[Memory], *, by: Actor) -> Memory:
-    """Make one memory of several that say the same; the one that is left."""
+    """Merge memories with the same content into `kept`, and return the result."""
     with changing(MEMORIES, f"merging memories of NPC {npc_ref}", by=by):
         merged = kept
         for other in others:
@@ -128,7 +142,7 @@ def merge(npc_ref: str, kept: Memory, others: Iterable[Memory], *, by: Actor) ->
 
 
 def fade(npc_ref: str, ids: Iterable[int], *, by: Actor) -> int:
-    """Let memories go that count too little; how many there were."""
+    """Drop memories that have become too weak, and return how many there were."""
     wanted = frozenset(ids)
     with changing(MEMORIES, f"fading memories of NPC {npc_ref}", by=by):
         gone = [memory for memory in _load(npc_ref).memories if memory.id in wanted]
@@ -138,9 +152,9 @@ def fade(npc_ref: str, ids: Iterable[int], *, by: Actor) -> int:
 
 
 def recalled(npc_ref: str, ids: Iterable[int], *, at_hours: float) -> None:
-    """The current transaction writes a turn whose prompt recalled these memories.
+    """Store the time of recall of these memories, in the transaction that writes the turn.
 
-    One that was recalled within the hour is left as it is: that changes nothing that counts.
+    Memories that were recalled less than an hour ago are left unchanged.
     """
     wanted = frozenset(ids)
     held = held_by(npc_ref)
@@ -160,7 +174,7 @@ def recalled(npc_ref: str, ids: Iterable[int], *, at_hours: float) -> None:
 
 
 def changes_of(npc_ref: str, memory_id: int) -> tuple[MemoryChange, ...]:
-    """All changes of a memory, the oldest first; none where the NPC never had it."""
+    """Return all changes of a memory, oldest first. Empty if the NPC never had it."""
     return tuple(
         value_of(MemoryChange, row, value=json.loads(row.value) if row.value else None)
         for row in _revisions.of(npc_ref=npc_ref, memory_id=memory_id)
@@ -168,9 +182,13 @@ def changes_of(npc_ref: str, memory_id: int) -> tuple[MemoryChange, ...]:
 
 
 def memories_then(wanted: Mapping[int, tuple[int, float]]) -> tuple[Memory, ...]:
-    """Memories as they were: id -> revision and when it was recalled last; in the order given.
+    """Return memories as they were in earlier revisions, in the given order.
 
-    NotStoredError: a revision is not there, or its words were erased on request.
+    Args:
+        wanted: The revision and the time of the last recall of each memory, by id.
+
+    Raises:
+        NotStoredError: a revision is missing, or its words were erased.
     """
     rows = models.MemoryRevision.objects.filter(memory_id__in=wanted)
     found = {(row.memory_id, row.number): row for row in rows}
@@ -186,7 +204,7 @@ def memories_then(wanted: Mapping[int, tuple[int, float]]) -> tuple[Memory, ...]
 
 
 def record_all(npc_ref: str, memories: Iterable[Memory], *, action: Action, by: Actor) -> None:
-    """Write down what memories are since their revisions, in the transaction that changes them."""
+    """Store revisions of memories, in the transaction that changes them."""
     _revisions.write_all(
         [
             {
@@ -204,12 +222,12 @@ def record_all(npc_ref: str, memories: Iterable[Memory], *, action: Action, by: 
 
 
 def written_past(npc_ref: str) -> None:
-    """The current transaction changes memories of the NPC past this room."""
+    """Note that the current transaction changed memories of the NPC in another way."""
     held_by.written(npc_ref)
 
 
 def _merged(npc_ref: str, known: Memory, new: Memory, *, by: Actor) -> Memory:
-    """The known one, which was learnt again: more important, and fresh."""
+    """Return the known memory after it was learnt again: more important and just recalled."""
     importance = min(MOST_IMPORTANT, max(known.importance, new.importance) + 1)
     recalled_at = max(known.recalled_at, new.recalled_at)
     again = replace(known, importance=importance, recalled_at=recalled_at)
@@ -281,29 +299,32 @@ def _load_each(npc_refs: Sequence[str]) -> Mapping[str, MemorySet]:
 
 
 held_by: Final = Snapshots(MEMORIES, _load, load_each=_load_each)
-"""All memories of an NPC; the same object until one is changed. Warm, without a query."""
+"""All memories of an NPC, the same object until one is changed. A warm read makes no query."""
 
 
 NAMES: Final = "names"
 
 KnownNames = Mapping[str, Mapping[str, int]]
-"""Folded name -> reference of a person -> their number among those who bear it, from 1."""
+"""By folded name: the number of each person whom the NPC knows by it, from 1."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class NewlyNamed:
-    """Who bears a name, as one NPC is to know it."""
+    """People whom one NPC is to know by a name."""
 
     npc_ref: str
     folded: str
     people: Sequence[str]
-    """Their references; those who are new to the NPC get their numbers in this order."""
+    """Their references. New ones get their numbers in this order."""
 
 
 def settle_names(wanted: Sequence[NewlyNamed]) -> Mapping[str, KnownNames]:
-    """Write down who bears which name for several NPCs; all that each of these knows then.
+    """Store who has which name for several NPCs, and return all names that these NPCs know.
 
-    As many queries for one NPC as for fifty. StoreError: nothing was written.
+    The number of queries does not depend on the number of NPCs.
+
+    Raises:
+        StoreError: nothing was written.
     """
     refs = [one.npc_ref for one in wanted]
     with changing(NAMES, f"settling names that NPCs {', '.join(refs)} know", by=THE_GAME):
@@ -340,4 +361,4 @@ def _load_names_of(npc_refs: Sequence[str]) -> Mapping[str, KnownNames]:
 
 
 names_known_by: Final = Snapshots(NAMES, _load_names, load_each=_load_names_of)
-"""The names that an NPC knows; warm, this makes no query."""
+"""The names that an NPC knows. A read from memory makes no query."""

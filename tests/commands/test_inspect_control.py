@@ -311,7 +311,7 @@ class TestCorrect:
         number = number_of(stage, "Oren, question 1?")
 
         told = one_line(stage.builds(f"ai/correct oren/{number} = Never."))
-        assert f"{number} holds no words that the NPC said" in told
+        assert f"{number} has no words of the NPC" in told
         assert counts(stage) == BOTH
 
     def test_colour_codes_and_braces_are_told_as_they_were_typed(self, stage, talk):

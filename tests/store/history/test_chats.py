@@ -82,7 +82,7 @@ def test_nothing_is_put_among_what_was_whispered_in_the_game():
     whispers = conversation("12", kind="private", partner_ref="7")
     append(whispers, [heard("Psst.")])
 
-    with pytest.raises(StoreError, match="has things that were said in the game"):
+    with pytest.raises(StoreError, match="has messages of the game"):
         taken(*LINES, speaker_ref="7")
     assert said(whispers) == ["Psst."]
 
@@ -101,7 +101,7 @@ def test_after_a_new_beginning_it_is_a_segment_of_its_own():
 def test_the_same_file_is_taken_in_once():
     taken(*LINES)
 
-    with pytest.raises(StoreError, match=r"a\.jsonl is conversation .* already"):
+    with pytest.raises(StoreError, match=r"a\.jsonl was imported already"):
         taken(*LINES, speaker_ref="7")
     assert len(conversations_of("12")) == 1
 

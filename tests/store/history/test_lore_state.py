@@ -176,7 +176,9 @@ def test_a_reset_lets_the_lore_begin_anew(quay):
 def test_a_state_that_was_written_past_the_store_says_so_and_can_be_reset(quay, text):
     models.LoreState.objects.create(conversation_id=quay.id, state=text, turn=1, updated_at=1.0)
     lore_states.drop(quay.id)
-    with pytest.raises(StoreError, match=f"the lore state of conversation {quay.id} is none"):
+    with pytest.raises(
+        StoreError, match=f"the lore state of conversation {quay.id} cannot be read"
+    ):
         lore_states(quay.id)
 
     reset_lore(quay, by=trusted("Mira"))

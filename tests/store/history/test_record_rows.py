@@ -43,10 +43,10 @@ def test_an_empty_conversation_holds(quay):
 @pytest.mark.parametrize(
     ("change", "problem"),
     [
-        ("UPDATE evennia_ai_record SET body = 'x' WHERE seq = 3", "does not cover what it says"),
-        ("UPDATE evennia_ai_record SET kind = 'user' WHERE seq = 3", "does not cover"),
-        ("UPDATE evennia_ai_record SET meta = 'x' WHERE seq = 3", "none that was ever written"),
-        ("UPDATE evennia_ai_record SET sha256 = 'x' WHERE seq = 3", "does not cover"),
+        ("UPDATE evennia_ai_record SET body = 'x' WHERE seq = 3", "does not match its content"),
+        ("UPDATE evennia_ai_record SET kind = 'user' WHERE seq = 3", "does not match its content"),
+        ("UPDATE evennia_ai_record SET meta = 'x' WHERE seq = 3", "cannot be read"),
+        ("UPDATE evennia_ai_record SET sha256 = 'x' WHERE seq = 3", "does not match its content"),
         ("UPDATE evennia_ai_record SET seq = 13 WHERE seq = 3", "missing"),
         ("DELETE FROM evennia_ai_record WHERE seq = 3", "missing"),
         ("DELETE FROM evennia_ai_record WHERE seq = 1", "missing"),
@@ -79,7 +79,7 @@ def test_words_that_are_gone_without_a_record_of_an_erasure_are_found(quay):
     broken = verify(quay)
 
     assert broken.place == "2.3"
-    assert "no record tells of an erasure" in broken.problem
+    assert "no record of an erasure follows" in broken.problem
 
 
 def test_a_conversation_that_was_erased_twice_holds(quay):

@@ -174,6 +174,6 @@ class TestRefused:
             import_lines([], npc_ref="99", by=trusted("Ada"))
 
     def test_a_conversation_the_npc_has_already(self, quay):
-        with pytest.raises(StoreError, match="has a room conversation with 3 already"):
+        with pytest.raises(StoreError, match="already has a room conversation with 3"):
             import_lines(export_lines(quay), npc_ref="12", by=trusted("Ada"))
         assert len(conversations.conversations_of("12")) == 1

@@ -236,7 +236,7 @@ class TestBegin:
         draft = a_draft(quay)
         forged = replace(draft, manifest=replace(draft.manifest, sha256="0" * 64))
 
-        with pytest.raises(StoreError, match="do not hold the prompt that was composed"):
+        with pytest.raises(StoreError, match="differs from the record"):
             turns.begin(quay, draft=forged)
         assert states() == []
         assert texts_in(quay) == []

@@ -160,7 +160,7 @@ def test_verify_and_replay_name_the_turn_when_prompt_and_hashes_were_forged(quay
 def test_verify_names_the_turn_when_its_row_was_removed(quay, number):
     tamper("DELETE FROM evennia_ai_turn WHERE number = %s", number)
 
-    assert str(verify(quay)) == f"turn {number}: a record holds its seal, and it is not there"
+    assert str(verify(quay)) == f"turn {number}: a record holds its seal, but the turn is missing"
 
 
 def test_verify_names_a_finished_turn_that_no_record_ended(quay):

@@ -129,7 +129,7 @@ def test_one_page_that_cannot_be_stored_stops_all_of_it():
 
 
 def test_a_page_that_is_there_twice_is_refused():
-    with pytest.raises(ComponentValueError, match="twice"):
+    with pytest.raises(ComponentValueError, match="only once"):
         plan_pages("harbour", [a_page("Ferry"), a_page("ferry", "other")])
 
 
