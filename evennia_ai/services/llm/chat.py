@@ -114,7 +114,7 @@ class AnswerSchema:
 class Thoughts:
     """Hidden reasoning that a server wants back with the calls of its reply.
 
-    It is opaque: nobody reads, shows or stores it. It is kept for the rounds of one turn, and only
+    It is opaque: it is never read, shown or stored. It is kept for the rounds of one turn, and only
     the server that sent it gets it back.
     """
 
