@@ -85,7 +85,7 @@ class TestConversation:
         ],
     )
     def test_a_conversation_that_is_not_told_is_refused(self, told):
-        with pytest.raises(StoreError, match="needs (place|partner)_ref"):
+        with pytest.raises(StoreError, match=r"needs (place|partner)_ref"):
             conversation("12", **told)
 
     def test_the_conversations_of_an_npc_are_listed(self, quay):
