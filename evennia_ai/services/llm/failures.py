@@ -13,7 +13,13 @@ from collections.abc import Collection, Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any, Final, Literal
 
-from evennia_ai.engine.errors import Fault, ModelRefused, ModelRubbish, ModelUnavailable
+from evennia_ai.engine.errors import (
+    Fault,
+    ModelRefused,
+    ModelRubbish,
+    ModelUnavailable,
+    RoleWish,
+)
 from evennia_ai.services.llm.learned import INNER_FIELDS
 from evennia_ai.services.llm.profiles import Endpoint
 
@@ -264,7 +270,14 @@ def failure(
         counted_tokens=counted,
         refused=refused,
         wants_past_thoughts=fault is Fault.PROMPT and bool(_PAST_CALLS.search(said.text)),
+        wants_roles=_wanted_roles(said) if fault is Fault.PROMPT else "",
     )
+
+
+def _wanted_roles(said: _Said) -> RoleWish:
+    if _NO_SYSTEM.search(said.text):
+        return "no_system"
+    return "in_turn" if _ROLES.search(said.text) else ""
 
 
 def _fault(said: _Said, status: int | None, *, comes_back: bool) -> Fault | None:

@@ -9,6 +9,8 @@ each value is replaced as a whole and never changed in place.
 from collections.abc import Mapping
 from typing import Any, Final
 
+from evennia_ai.engine.errors import RoleWish
+
 CUT_PERCENT: Final = 75
 """What remains of a prompt that is too long for a server which names no window."""
 
@@ -40,6 +42,8 @@ class Learned:
         """The fields that it refused, each with the field to send instead, "" for none."""
         self.tells_past_calls = False
         """True if it wants fields in earlier calls of tools that only their own turn had."""
+        self.roles: frozenset[RoleWish] = frozenset()
+        """What it wants of the roles of messages."""
 
     def left_out(self, extra: Mapping[str, Any]) -> dict[str, str]:
         """Return the fields that a body goes without, each with the field sent instead, or "".
@@ -53,6 +57,13 @@ class Learned:
         if field in self.refused:
             return False
         self.refused = {**self.refused, field: instead}
+        return True
+
+    def learn_roles(self, wish: RoleWish) -> bool:
+        """Remember what the server wants of roles; True if that is news."""
+        if not wish or wish in self.roles:
+            return False
+        self.roles |= {wish}
         return True
 
     def learn_window(

@@ -10,7 +10,7 @@ hold the request, and with it the key.
 import asyncio
 import logging
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any, Final, TypeVar
 
@@ -22,6 +22,7 @@ from evennia_ai.engine.errors import (
     ModelRubbish,
     ModelTimeout,
     ModelUnavailable,
+    RoleWish,
 )
 from evennia_ai.engine.prompt.messages import ToolCall
 from evennia_ai.services.llm.chat import ChatReply, ChatRequest, Listener
@@ -370,8 +371,19 @@ class RemoteChat(ABC):
         return outcome if isinstance(outcome, ChatReply) else outcome.error
 
     def _learned_from(self, error: ModelError) -> bool:
-        """True if the error names fields that are left out from now on."""
-        refused = error.refused if isinstance(error, ModelRefused) else {}
+        """True if the error names fields that are left out from now on.
+
+        Messages in other roles are another prompt, so who asks must send them.
+        """
+        if not isinstance(error, ModelRefused):
+            return False
+        refused = error.refused
+        if self.learned.learn_roles(error.wants_roles):
+            change, setting = _ROLES_TAKEN[error.wants_roles]
+            self.notes.append(
+                f"model '{self.name}' refuses messages in these roles: {change} until the server"
+                f" restarts; to make it permanent, set {setting} in its profile"
+            )
         news = {
             field: instead
             for field, instead in refused.items()
@@ -402,6 +414,13 @@ class _Hearing:
         self.heard = True
         if self._listener is not None:
             self._listener(piece)
+
+
+_ROLES_TAKEN: Final[Mapping[RoleWish, tuple[str, str]]] = {
+    "no_system": ("the first user message says what system messages said", "system_role to False"),
+    "in_turn": ("one system message is sent, then user and assistant", "strict_roles to True"),
+}
+"""What is sent from now on, and the setting of a profile that does the same."""
 
 
 def _is_broken(error: ModelError) -> bool:
