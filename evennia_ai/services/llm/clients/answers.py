@@ -82,12 +82,15 @@ class WrittenInPieces:
     """Text, of a call its arguments."""
     kept: dict[str, Any] = field(default_factory=dict)
     """Fields that go back with it as they came."""
+    pieces: int = 0
+    """In how many pieces a call has come."""
     _depth: int = 0
     _in_string: bool = False
     _escapes: bool = False  # the next character stands for itself
 
     def write(self, piece: str) -> None:
         """Add to the arguments of a call, and keep count of their brackets."""
+        self.pieces += 1
         if not piece:
             return
         self.written.append(piece)

@@ -320,8 +320,9 @@ class OpenAIReply(ReplyReader):
             return bool(call.written) or both or not (is_rest or is_unknown)
         if not call.is_written:
             return False
-        is_new = bool(arguments) and arguments != "".join(call.written)
-        return has_other_id or (not call_id and is_new)
+        # What came in pieces may come once more as a whole; what came as a whole is not repeated.
+        is_new = call.pieces == 1 or arguments != "".join(call.written)
+        return has_other_id or (not call_id and bool(arguments) and is_new)
 
     def _message_text(self, content: object) -> str:
         """The text of a message, which may be one string or a list of parts."""
