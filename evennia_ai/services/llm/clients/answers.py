@@ -31,7 +31,13 @@ from evennia_ai.services.llm.clients.error_bodies import (
 )
 from evennia_ai.services.llm.failures import ENDINGS, UNENDED, failure
 from evennia_ai.services.llm.profiles import Endpoint
-from evennia_ai.services.net.http import FailedAttempt, json_object, json_value, retry_after_seconds
+from evennia_ai.services.net.http import (
+    FailedAttempt,
+    json_object,
+    json_value,
+    retry_after_seconds,
+    text_in,
+)
 
 MOST_CALLS: Final = 64
 """Calls of tools in one reply."""
@@ -186,7 +192,7 @@ class ReplyReader(ABC):
         if isinstance(answer, list):  # Gemini puts an error into a list
             answer = next(iter(answer), None)
         if not isinstance(answer, dict):
-            start = readable_start(body.decode("utf-8", "replace"))
+            start = readable_start(text_in(body))
             kind, words = map(self.endpoint.api_key.quoted, (content_type or "no type", start))
             sent = f"status 200, {kind}: {words or 'nothing'}"
             raise self.rubbish(f"the reply is not a JSON object ({sent})")
