@@ -20,7 +20,7 @@ from evennia_ai.engine.errors import (
     ModelUnavailable,
     RoleWish,
 )
-from evennia_ai.services.llm.learned import INNER_FIELDS
+from evennia_ai.services.llm.learned import INNER_FIELDS, setting_for
 from evennia_ai.services.llm.profiles import Endpoint
 
 MOST_READ: Final = 500
@@ -349,13 +349,6 @@ def _advice(
     )
     other = "check tools, schema, strict_roles, reply_tokens and extra of the profile"
     return next((advice for is_so, advice in table if is_so), other)
-
-
-def setting_for(refused: Mapping[str, str]) -> str:
-    """Return the setting of a profile that leaves refused fields out for good."""
-    settings = [f'reply_limit to "{instead}"' for instead in refused.values() if instead]
-    extra = {field: None for field, instead in refused.items() if not instead}
-    return " and ".join([*settings, *([f"extra to {extra}"] if extra else [])])
 
 
 def _refused(said: _Said, extra: Collection[str]) -> dict[str, str]:

@@ -28,6 +28,18 @@ INNER_FIELDS: Final = frozenset(
 NEEDED_FIELDS: Final = frozenset(
     ["model", "messages", "system", "stream", "max_tokens", "tools", "tool_choice"]
 )
+ROLES_TAKEN: Final[Mapping[RoleWish, tuple[str, str]]] = {
+    "no_system": ("gets no role system", "system_role to False"),
+    "in_turn": ("gets one system message, then user and assistant", "strict_roles to True"),
+}
+"""What a server is sent that refused other roles, and the setting of a profile that does so."""
+
+
+def setting_for(refused: Mapping[str, str]) -> str:
+    """Return the setting of a profile that leaves refused fields out for good."""
+    settings = [f'reply_limit to "{instead}"' for instead in refused.values() if instead]
+    extra = {field: None for field, instead in refused.items() if not instead}
+    return " and ".join([*settings, *([f"extra to {extra}"] if extra else [])])
 
 
 class Learned:
@@ -44,6 +56,25 @@ class Learned:
         """True if it wants fields in earlier calls of tools that only their own turn had."""
         self.roles: frozenset[RoleWish] = frozenset()
         """What it wants of the roles of messages."""
+
+    def in_words(self) -> list[str]:
+        """Return what the server taught us, a line each, with the setting that lasts."""
+        lines = []
+        if self.limit_tokens is not None:
+            window = f"reads {self.window_tokens} tokens" if self.window_tokens else "refused more"
+            size = f" to {self.window_tokens}" if self.window_tokens else ""
+            lines.append(
+                f"{window}: a prompt gets at most {self.limit_tokens} (set context_tokens{size})"
+            )
+        for field, instead in self.refused.items():
+            change = f"gets {instead} for {field}" if instead else f"gets no {field}"
+            lines.append(f"{change} (set {setting_for({field: instead})})")
+        for wish in sorted(self.roles):
+            change, setting = ROLES_TAKEN[wish]
+            lines.append(f"{change} (set {setting})")
+        if self.tells_past_calls:
+            lines.append('gets tool calls of earlier turns as text (set past_calls to "told")')
+        return lines
 
     def left_out(self, extra: Mapping[str, Any]) -> dict[str, str]:
         """Return the fields that a body goes without, each with the field sent instead, or "".

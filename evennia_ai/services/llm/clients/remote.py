@@ -10,7 +10,7 @@ hold the request, and with it the key.
 import asyncio
 import logging
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any, Final, TypeVar
 
@@ -22,7 +22,6 @@ from evennia_ai.engine.errors import (
     ModelRubbish,
     ModelTimeout,
     ModelUnavailable,
-    RoleWish,
 )
 from evennia_ai.engine.prompt.messages import ToolCall
 from evennia_ai.services.llm.chat import ChatReply, ChatRequest, Listener
@@ -33,8 +32,7 @@ from evennia_ai.services.llm.clients.answers import (
     with_believable_usage,
 )
 from evennia_ai.services.llm.clients.error_bodies import redirection, words_in
-from evennia_ai.services.llm.failures import setting_for
-from evennia_ai.services.llm.learned import Learned, without_fields
+from evennia_ai.services.llm.learned import ROLES_TAKEN, Learned, setting_for, without_fields
 from evennia_ai.services.llm.profiles import Endpoint
 from evennia_ai.services.net.bridge import AsyncBridge, PerLoop
 from evennia_ai.services.net.events import LARGEST_EVENT_BYTES, BodyStart, EventReader
@@ -379,10 +377,10 @@ class RemoteChat(ABC):
             return False
         refused = error.refused
         if self.learned.learn_roles(error.wants_roles):
-            change, setting = _ROLES_TAKEN[error.wants_roles]
+            change, setting = ROLES_TAKEN[error.wants_roles]
             self.notes.append(
-                f"model '{self.name}' refuses messages in these roles: {change} until the server"
-                f" restarts; to make it permanent, set {setting} in its profile"
+                f"model '{self.name}' refuses the roles of messages: it {change} until the game's"
+                f" server restarts; to make it permanent, set {setting} in its profile"
             )
         news = {
             field: instead
@@ -393,8 +391,8 @@ class RemoteChat(ABC):
             change = f"'{instead}' is sent instead" if instead else "it is left out"
             setting = setting_for({field: instead})
             self.notes.append(
-                f"model '{self.name}' refuses the field '{field}': {change} until the server"
-                f" restarts; to make it permanent, set {setting} in its profile"
+                f"model '{self.name}' refuses the field '{field}': {change} until the game's"
+                f" server restarts; to make it permanent, set {setting} in its profile"
             )
         return bool(news)
 
@@ -414,13 +412,6 @@ class _Hearing:
         self.heard = True
         if self._listener is not None:
             self._listener(piece)
-
-
-_ROLES_TAKEN: Final[Mapping[RoleWish, tuple[str, str]]] = {
-    "no_system": ("the first user message says what system messages said", "system_role to False"),
-    "in_turn": ("one system message is sent, then user and assistant", "strict_roles to True"),
-}
-"""What is sent from now on, and the setting of a profile that does the same."""
 
 
 def _is_broken(error: ModelError) -> bool:
