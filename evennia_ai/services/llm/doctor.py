@@ -1,9 +1,9 @@
 """Doctor: what works of a profile's model server, and what to do about the rest, in seconds.
 
 `examine` asks the server a few small things and returns the findings as values. It neither knows
-the game nor a network: the caller hands it a `Fetch` for plain requests and an `Ask` for calls of
-the model, so that the game counts these as it counts all others. Both must end in the seconds they
-are given, which together are less than `SECONDS`, whatever the server does.
+the game nor a network: the caller hands it a `Fetch` for plain requests, and for calls of the model
+a `MakeRequest` and an `Ask`, so that the game counts these as it counts all others. Both must end
+in the seconds they are given, which together are less than `SECONDS`, whatever the server does.
 """
 
 from collections.abc import Awaitable, Callable, Sequence
@@ -12,10 +12,17 @@ from difflib import get_close_matches
 from typing import Any, Final, Literal, Protocol
 from urllib.parse import urlsplit
 
-from evennia_ai.engine.errors import EvenniaAIError, ModelRefused, on_one_line
+from evennia_ai.engine.errors import EvenniaAIError, ModelRefused, RoleWish, on_one_line
 from evennia_ai.engine.prompt.messages import ToolSpec
 from evennia_ai.engine.prompt.tokens import ESTIMATE
-from evennia_ai.services.llm.chat import AnswerSchema, ChatReply, Listener
+from evennia_ai.services.llm.chat import (
+    AnswerSchema,
+    ChatMessage,
+    ChatReply,
+    ChatRequest,
+    Listener,
+)
+from evennia_ai.services.llm.learned import ROLES_TAKEN
 from evennia_ai.services.llm.probes import (
     Answer,
     Fetch,
@@ -60,20 +67,30 @@ class Finding:
         return f"{self.state:4}  {self.about:9} {self.told}{f'. {self.advice}' * bool(self.advice)}"
 
 
-class Ask(Protocol):
-    """Calls the model with one message, within so many seconds; raises as a `ChatModel` fails."""
+class MakeRequest(Protocol):
+    """Makes a request as the profile wants it: `endpoints.Access.request`."""
 
     def __call__(
         self,
-        text: str,
+        messages: Sequence[ChatMessage],
         *,
         max_tokens: int,
-        seconds: float,
+        most_seconds: float,
         tools: tuple[ToolSpec, ...] = (),
         schema: AnswerSchema | None = None,
-        hear: Listener | None = None,
-    ) -> Awaitable[ChatReply]: ...
+    ) -> ChatRequest: ...
 
+
+Ask = Callable[[ChatRequest, Listener | None], Awaitable[ChatReply]]
+"""Calls the model within the seconds of the request; raises as a `ChatModel` fails."""
+
+_WEATHER: Final = (
+    ChatMessage(role="system", content="Answer in one short sentence."),
+    ChatMessage(role="user", content="It is evening by the sea."),
+    ChatMessage(role="system", content="Speak of nothing but the weather."),
+    ChatMessage(role="user", content="What is the weather like?"),
+)
+"""In the roles of an NPC's prompt, which some chat templates refuse."""
 
 _LOOK: Final = ToolSpec(
     name="look",
@@ -104,10 +121,12 @@ class _Examination:
     has_key: bool
     restart: str
     fetch: Fetch
+    request: MakeRequest
     ask: Ask
     now: Callable[[], float]
     until: float
     findings: list[Finding] = field(default_factory=list)
+    refused_roles: list[RoleWish] = field(default_factory=list)
 
     def add(self, about: str, state: State, told: str, advice: str = "") -> None:
         self.findings.append(Finding(about=about, state=state, told=told, advice=advice))
@@ -124,6 +143,7 @@ async def examine(
     has_key: bool,
     restart: str,
     fetch: Fetch,
+    request: MakeRequest,
     ask: Ask,
     now: Callable[[], float],
 ) -> tuple[Finding, ...]:
@@ -134,7 +154,8 @@ async def examine(
         has_key: Whether this process has a key for it; the key itself is the callers' matter.
         restart: What to do after a key was exported, as the end of a sentence.
         fetch: Sends plain requests, with the key.
-        ask: Calls the model.
+        request: Makes a call of the model.
+        ask: Sends it.
         now: The time in seconds.
     """
     one = _Examination(
@@ -142,6 +163,7 @@ async def examine(
         has_key=has_key,
         restart=restart,
         fetch=fetch,
+        request=request,
         ask=ask,
         now=now,
         until=now() + SECONDS,
@@ -155,6 +177,7 @@ async def examine(
     refused = listed.status in (401, 403)
     works, error = (False, None) if refused else await _replied(one)
     _judge_key(one, status=listed.status if refused else getattr(error, "status", None))
+    _judge_roles(one)
     names = _names(listed.json)
     _judge_model(one, names, works=works, error=error)
     one.findings.sort(key=lambda found: _ORDER.index(found.about))
@@ -165,7 +188,7 @@ async def examine(
     return tuple(one.findings)
 
 
-_ORDER: Final = ("address", "key", "model", "reply", "streaming", "speed")
+_ORDER: Final = ("address", "key", "model", "roles", "reply", "streaming", "speed")
 
 
 async def _reached(one: _Examination) -> Answer | None:
@@ -224,12 +247,7 @@ async def _replied(one: _Examination) -> tuple[bool, EvenniaAIError | None]:
     began = one.now()
     seconds = one.seconds(REPLY_SECONDS)
     try:
-        reply = await one.ask(
-            "Say in one short sentence what the weather is like by the sea.",
-            max_tokens=min(REPLY_TOKENS, one.profile.reply_tokens),
-            seconds=seconds,
-            hear=lambda piece: heard.append((one.now(), piece)),
-        )
+        reply = await _weather(one, seconds, lambda piece: heard.append((one.now(), piece)))
     except EvenniaAIError as error:
         if not heard:
             one.add("reply", "FAIL", on_one_line(error), _advice_for_no_reply(error, seconds))
@@ -259,6 +277,24 @@ async def _replied(one: _Examination) -> tuple[bool, EvenniaAIError | None]:
     return True, None
 
 
+async def _weather(one: _Examination, seconds: float, hear: Listener) -> ChatReply:
+    """Ask for the weather, in other roles if the server refuses those of a prompt."""
+    until = one.now() + seconds
+    max_tokens = min(REPLY_TOKENS, one.profile.reply_tokens)
+    request = one.request(_WEATHER, max_tokens=max_tokens, most_seconds=seconds)
+    while True:
+        try:
+            return await one.ask(request, hear)
+        except ModelRefused as error:
+            left = until - one.now()
+            again = one.request(_WEATHER, max_tokens=max_tokens, most_seconds=left)
+            # Its client has learned of the roles. They are the same where nothing was to learn.
+            if again.messages == request.messages or left < LEAST_SECONDS:
+                raise
+            one.refused_roles.append(error.wants_roles)
+            request = again
+
+
 def _advice_for_no_reply(error: EvenniaAIError, seconds: float) -> str:
     if getattr(error, "timeout_seconds", None) is not None:
         return (
@@ -282,6 +318,15 @@ def _judge_key(one: _Examination, *, status: int | None) -> None:
         one.add("key", "FAIL", told, f"Export it as {where}, {one.restart}")
     else:
         one.add("key", "ok", "none, and none is asked for")
+
+
+def _judge_roles(one: _Examination) -> None:
+    if not one.refused_roles:
+        return
+    changes, settings = zip(*(ROLES_TAKEN[wish] for wish in one.refused_roles), strict=True)
+    told = f"the server refuses those of an NPC's prompt; then it {' and '.join(changes)}"
+    advice = f"Set {' and '.join(settings)} in the profile: then no prompt is refused"
+    one.add("roles", "note", told, advice)
 
 
 def _names(listed: Any) -> list[str]:
@@ -402,9 +447,15 @@ async def _answered(
     if not seconds:
         one.add(about, "note", _NO_TIME)
         return None
-    most = min(REPLY_TOKENS, one.profile.reply_tokens)
+    request = one.request(
+        [ChatMessage(role="user", content=text)],
+        max_tokens=min(REPLY_TOKENS, one.profile.reply_tokens),
+        most_seconds=seconds,
+        tools=tools,
+        schema=schema,
+    )
     try:
-        return await one.ask(text, max_tokens=most, seconds=seconds, tools=tools, schema=schema)
+        return await one.ask(request, None)
     except EvenniaAIError as error:
         if getattr(error, "timeout_seconds", None) is not None:
             one.add(about, "note", _NO_TIME)
