@@ -95,6 +95,7 @@ async def _examined(profile: "ModelProfile", conf: "Conf") -> "tuple[Finding, ..
     from evennia_ai.services.llm.clients.anthropic import AnthropicChat
     from evennia_ai.services.llm.clients.openai import OpenAIChat
     from evennia_ai.services.llm.doctor import examine
+    from evennia_ai.services.llm.learned import Learned
     from evennia_ai.services.llm.probes import send_probes
     from evennia_ai.services.net.bridge import AsyncBridge
 
@@ -108,6 +109,7 @@ async def _examined(profile: "ModelProfile", conf: "Conf") -> "tuple[Finding, ..
             restart=RESTART,
             fetch=unasked,
             request=unasked,
+            learned=Learned(),
             ask=unasked,
             now=time.monotonic,
         )
@@ -133,6 +135,7 @@ async def _examined(profile: "ModelProfile", conf: "Conf") -> "tuple[Finding, ..
             restart=RESTART,
             fetch=fetch,
             request=access.request,
+            learned=chat.learned,
             ask=lambda request, hear: chat.answer(request, hear if profile.stream else None),
             now=time.monotonic,
         )

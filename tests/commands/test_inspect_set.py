@@ -207,12 +207,12 @@ def test_what_a_server_taught_is_listed_with_the_setting_that_lasts(harbour):
     told = " ".join(typed.split())
     for line in (
         "learned: cheap reads 4096 tokens: a prompt gets at most 3696 (set context_tokens to 4096)",
-        "learned: cheap gets no user (set extra to {'user': None})",
-        "learned: cheap gets max_completion_tokens for max_tokens (set reply_limit to",
+        "learned: cheap gets no user, gets max_completion_tokens for max_tokens (set reply_limit",
+        "\"max_completion_tokens\" and extra to {'user': None})",
         "learned: dear refused more: a prompt gets at most 3000 (set context_tokens)",
-        "learned: dear gets no role system (set system_role to False)",
-        "learned: dear gets one system message, then user and assistant (set strict_roles to True)",
-        'learned: dear gets tool calls of earlier turns as text (set past_calls to "told")',
+        "learned: dear gets one system message, then user and assistant, gets no role system,",
+        "gets tool calls of earlier turns as text (set strict_roles to True and system_role",
+        'to False and past_calls to "told")',
     ):
         assert line in told
     assert "forgotten when the game's server restarts" in told

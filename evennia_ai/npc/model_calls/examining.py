@@ -42,6 +42,7 @@ async def examined(calls: ModelCalls, access: Access) -> tuple[Finding, ...]:
         restart=RESTART,
         fetch=_fetching(calls, client),
         request=trial.request,
+        learned=trial.learned,
         ask=lambda request, hear: calls.asked(trial, request, key, listener=hear),
         now=calls.clock.seconds,
     )

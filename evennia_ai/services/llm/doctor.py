@@ -12,7 +12,7 @@ from difflib import get_close_matches
 from typing import Any, Final, Literal, Protocol
 from urllib.parse import urlsplit
 
-from evennia_ai.engine.errors import EvenniaAIError, ModelRefused, RoleWish, on_one_line
+from evennia_ai.engine.errors import EvenniaAIError, ModelRefused, on_one_line
 from evennia_ai.engine.prompt.messages import ToolSpec
 from evennia_ai.engine.prompt.tokens import ESTIMATE
 from evennia_ai.services.llm.chat import (
@@ -22,7 +22,7 @@ from evennia_ai.services.llm.chat import (
     ChatRequest,
     Listener,
 )
-from evennia_ai.services.llm.learned import ROLES_TAKEN
+from evennia_ai.services.llm.learned import Learned
 from evennia_ai.services.llm.probes import (
     Answer,
     Fetch,
@@ -122,11 +122,11 @@ class _Examination:
     restart: str
     fetch: Fetch
     request: MakeRequest
+    learned: Learned
     ask: Ask
     now: Callable[[], float]
     until: float
     findings: list[Finding] = field(default_factory=list)
-    refused_roles: list[RoleWish] = field(default_factory=list)
 
     def add(self, about: str, state: State, told: str, advice: str = "") -> None:
         self.findings.append(Finding(about=about, state=state, told=told, advice=advice))
@@ -144,6 +144,7 @@ async def examine(
     restart: str,
     fetch: Fetch,
     request: MakeRequest,
+    learned: Learned,
     ask: Ask,
     now: Callable[[], float],
 ) -> tuple[Finding, ...]:
@@ -155,6 +156,7 @@ async def examine(
         restart: What to do after a key was exported, as the end of a sentence.
         fetch: Sends plain requests, with the key.
         request: Makes a call of the model.
+        learned: What the server taught us, also by these calls.
         ask: Sends it.
         now: The time in seconds.
     """
@@ -164,6 +166,7 @@ async def examine(
         restart=restart,
         fetch=fetch,
         request=request,
+        learned=learned,
         ask=ask,
         now=now,
         until=now() + SECONDS,
@@ -177,7 +180,6 @@ async def examine(
     refused = listed.status in (401, 403)
     works, error = (False, None) if refused else await _replied(one)
     _judge_key(one, status=listed.status if refused else getattr(error, "status", None))
-    _judge_roles(one)
     names = _names(listed.json)
     _judge_model(one, names, works=works, error=error)
     one.findings.sort(key=lambda found: _ORDER.index(found.about))
@@ -185,10 +187,11 @@ async def examine(
         _judge_window(one, await window_of(profile, listed, fetch, one.seconds(WINDOW_SECONDS)))
         await _try_tools(one)
         await _try_schema(one)
+        _judge_requests(one)
     return tuple(one.findings)
 
 
-_ORDER: Final = ("address", "key", "model", "roles", "reply", "streaming", "speed")
+_ORDER: Final = ("address", "key", "model", "reply", "streaming", "speed")
 
 
 async def _reached(one: _Examination) -> Answer | None:
@@ -266,7 +269,12 @@ async def _replied(one: _Examination) -> tuple[bool, EvenniaAIError | None]:
     elif not one.profile.stream:
         one.add("streaming", "ok", "not asked for (stream: False in the profile)")
     else:
-        one.add("streaming", "note", "the server answers in one piece", "NPCs speak late; no more")
+        one.add(
+            "streaming",
+            "note",
+            "the server answers in one piece",
+            "NPCs speak once a reply is complete",
+        )
     writing = ended - (heard[0][0] if heard else began)
     if writing < 0.05:  # all of it came at once
         writing = ended - began
@@ -285,13 +293,12 @@ async def _weather(one: _Examination, seconds: float, hear: Listener) -> ChatRep
     while True:
         try:
             return await one.ask(request, hear)
-        except ModelRefused as error:
+        except ModelRefused:
             left = until - one.now()
             again = one.request(_WEATHER, max_tokens=max_tokens, most_seconds=left)
             # Its client has learned of the roles. They are the same where nothing was to learn.
             if again.messages == request.messages or left < LEAST_SECONDS:
                 raise
-            one.refused_roles.append(error.wants_roles)
             request = again
 
 
@@ -320,13 +327,12 @@ def _judge_key(one: _Examination, *, status: int | None) -> None:
         one.add("key", "ok", "none, and none is asked for")
 
 
-def _judge_roles(one: _Examination) -> None:
-    if not one.refused_roles:
-        return
-    changes, settings = zip(*(ROLES_TAKEN[wish] for wish in one.refused_roles), strict=True)
-    told = f"the server refuses those of an NPC's prompt; then it {' and '.join(changes)}"
-    advice = f"Set {' and '.join(settings)} in the profile: then no prompt is refused"
-    one.add("roles", "note", told, advice)
+def _judge_requests(one: _Examination) -> None:
+    """Name what the server refused of a request and is not sent any longer."""
+    if changes := one.learned.changes():
+        told = f"the server refused the usual one; now it {changes}"
+        advice = f"Set {one.learned.settings()} in the profile: then it refuses none"
+        one.add("request", "note", told, advice)
 
 
 def _names(listed: Any) -> list[str]:

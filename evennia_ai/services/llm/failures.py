@@ -159,6 +159,7 @@ _COMES_BACK: Final = _any(r"retry in|try again in|retry after|per (?:minute|seco
 _NO_MODEL: Final = _any(
     r"\bmodel\b.{0,80}?(?:not found|not exist|not a valid|not loaded|decommissioned|no longer)",
     r"(?:unknown|invalid|no such|not a valid) model|no models? (?:is |are )?loaded",
+    r"^model: \S+$",  # Anthropic
 )
 _NO_ADDRESS: Final = _any(r"unexpected endpoint|no route|not found|cannot (?:post|get)|invalid url")
 _NO_TOOLS: Final = _any(

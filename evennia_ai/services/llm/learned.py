@@ -66,15 +66,32 @@ class Learned:
             lines.append(
                 f"{window}: a prompt gets at most {self.limit_tokens} (set context_tokens{size})"
             )
-        for field, instead in self.refused.items():
-            change = f"gets {instead} for {field}" if instead else f"gets no {field}"
-            lines.append(f"{change} (set {setting_for({field: instead})})")
-        for wish in sorted(self.roles):
-            change, setting = ROLES_TAKEN[wish]
-            lines.append(f"{change} (set {setting})")
-        if self.tells_past_calls:
-            lines.append('gets tool calls of earlier turns as text (set past_calls to "told")')
+        if changes := self.changes():
+            lines.append(f"{changes} (set {self.settings()})")
         return lines
+
+    def changes(self) -> str:
+        """Return how requests to the server changed after its refusals, "" if they did not."""
+        return ", ".join(
+            [
+                *(
+                    f"gets {instead} for {field}" if instead else f"gets no {field}"
+                    for field, instead in self.refused.items()
+                ),
+                *(ROLES_TAKEN[wish][0] for wish in sorted(self.roles)),
+                *(["gets tool calls of earlier turns as text"] * self.tells_past_calls),
+            ]
+        )
+
+    def settings(self) -> str:
+        """Return the settings of a profile that make these changes last."""
+        return " and ".join(
+            [
+                *([setting_for(self.refused)] if self.refused else []),
+                *(ROLES_TAKEN[wish][1] for wish in sorted(self.roles)),
+                *(['past_calls to "told"'] * self.tells_past_calls),
+            ]
+        )
 
     def left_out(self, extra: Mapping[str, Any]) -> dict[str, str]:
         """Return the fields that a body goes without, each with the field sent instead, or "".

@@ -173,7 +173,16 @@ def no_connection(problem: Exception) -> NoConnection:
         if isinstance(link, OSError) and link.strerror:
             return NoConnection(kind, f"{kind}: {link.strerror}")
         link = link.__cause__ or link.__context__
-    return NoConnection(kind, kind)
+    words = _KINDS.get(kind)
+    return NoConnection(kind, f"{kind}: {words}" if words else kind)
+
+
+_KINDS: Final = {
+    "RemoteProtocolError": "what answers hung up, or speaks no HTTP (is it https?)",
+    "ReadError": "the server hung up",
+    "WriteError": "the server hung up",
+}
+"""What a failure of the transport means of which the system says nothing."""
 
 
 LONGEST_REASON_BYTES: Final = 65_536

@@ -82,6 +82,7 @@ def found_by(
             restart="then restart",
             fetch=server.fetch,
             request=replace(server.access, profile=profile).request,
+            learned=server.access.learned,
             ask=server.ask,
             now=lambda: server.clock,
         )
@@ -202,10 +203,20 @@ class Roles(Server):
 def test_roles_that_are_refused_are_noted_with_the_setting_and_all_else_is_tried() -> None:
     server = Roles()
     found = found_by(server)
-    assert found["roles"].state == "note"
-    assert "Set system_role to False and strict_roles to True" in found["roles"].advice
+    assert found["request"].state == "note"
+    assert "Set strict_roles to True and system_role to False" in found["request"].advice
     assert [found[about].state for about in ("reply", "tools", "schema")] == ["ok"] * 3
     assert [one.role for one in server.asked[0].messages] == ["user"]
+
+
+def test_refused_fields_are_noted_with_one_setting_for_all() -> None:
+    server = Server()
+    for field in ("user", "seed"):
+        server.access.learned.learn_refusal(field)
+    server.access.learned.learn_refusal("max_tokens", instead="max_completion_tokens")
+    request = found_by(server)["request"]
+    assert "now it gets no user, gets no seed, gets max_completion_tokens for" in request.told
+    assert "extra to {'user': None, 'seed': None} in the profile" in request.advice
 
 
 def test_a_refusal_of_roles_that_nothing_is_learned_of_is_a_failure() -> None:

@@ -195,7 +195,8 @@ class ReplyReader(ABC):
             start = readable_start(text_in(body))
             kind, words = map(self.endpoint.api_key.quoted, (content_type or "no type", start))
             sent = f"status 200, {kind}: {words or 'nothing'}"
-            raise self.rubbish(f"the reply is not a JSON object ({sent})")
+            advice = "check base_url of the profile (is /v1 missing?)"
+            raise self.rubbish(f"the reply is not a JSON object ({sent}); {advice}")
         if is_error(answer):
             raise self.own_error(answer)
         self.take_answer(answer)
