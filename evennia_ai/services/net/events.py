@@ -55,10 +55,11 @@ class BodyStart:
 class EventReader:
     """Reads server-sent events as WHATWG HTML, 9.2 defines them, from chunks cut anywhere.
 
-    Of an event only its data is given out. Three things are read beyond the standard: the end of
-    the stream completes an event, a line that is no UTF-8 is read as `text_in` does, and what a
-    server sends as an error (`event: error`, or the field `error` of old llama.cpp) is given out as
-    the JSON object `{"error": data}`. An event is at most `limit_bytes` large.
+    Of an event only its data is given out. Four things are read beyond the standard: the end of
+    the stream completes an event, each line may begin with a byte order mark, a line that is no
+    UTF-8 is read as `text_in` does, and what a server sends as an error (`event: error`, or the
+    field `error` of old llama.cpp) is given out as the JSON object `{"error": data}`. An event is
+    at most `limit_bytes` large.
     """
 
     def __init__(self, *, limit_bytes: int = LARGEST_EVENT_BYTES) -> None:
@@ -69,7 +70,6 @@ class EventReader:
         self._event_bytes = 0
         self._left_lines = MOST_LINES
         self._left_events = MOST_EVENTS
-        self._is_first_line = True
         self._ended_with_cr = False
 
     def fed(self, chunk: bytes) -> Iterator[str]:
@@ -93,10 +93,7 @@ class EventReader:
         for begun in others:
             whole = text_in(b"".join(self._line))
             self._line = [begun]
-            if self._is_first_line:
-                whole = whole.removeprefix("\ufeff")
-                self._is_first_line = False
-            yield from self._event_after(whole)
+            yield from self._event_after(whole.removeprefix("\ufeff"))
             self._grow(len(begun))
 
     def ended(self) -> Iterator[str]:

@@ -191,6 +191,8 @@ class ReplyReader(ABC):
         answer = json_value(body)
         if isinstance(answer, list):  # Gemini puts an error into a list
             answer = next(iter(answer), None)
+        if not isinstance(answer, dict) and self._is_in_lines(body):
+            return self.reply()
         if not isinstance(answer, dict):
             start = readable_start(text_in(body))
             kind, words = map(self.endpoint.api_key.quoted, (content_type or "no type", start))
@@ -203,16 +205,35 @@ class ReplyReader(ABC):
         self.ended = True
         return self.reply()
 
+    def _is_in_lines(self, body: bytes) -> bool:
+        """True if a body was the events of a stream, one JSON object a line, and was taken in."""
+        text = text_in(body).strip()
+        if json_object(text.partition("\n")[0]) is None:
+            return False
+        self._heard_lines(text)
+        return True
+
     def heard(self, data: str) -> str:
-        """The text in one event, mostly a word or nothing. Data that is no object says nothing."""
+        """The text in one event, mostly a word or nothing. Data that is no object says nothing.
+
+        Some servers leave out the blank line between two events.
+        """
         if data[:1] != "{" and data.lstrip()[:1] != "{":
             return ""  # `ping`, `null`, `[DONE]`
         event = json_object(data)
+        if event is None and "\n" in data.strip():
+            return self._heard_lines(data)
         if event is None:
             raise self.rubbish("a piece of the stream is not a JSON object")
         if is_error(event):
             raise self.own_error(event)
         return self.take_event(event)
+
+    def _heard_lines(self, text: str) -> str:
+        """The text in several events, one a line."""
+        self._pieces += text.count("\n")
+        self.checked(self._pieces, what="pieces", most=MOST_PIECES)
+        return "".join(self.heard(line) for line in text.split("\n"))
 
     def reply(self) -> ChatReply:
         """The reply that all that came makes together, if it says or does anything."""

@@ -56,7 +56,10 @@ _MOST_PAGE_CHARACTERS: Final = 8_000
 
 def is_error(answer: Mapping[str, Any]) -> bool:
     """True if an object that came with status 200, or in a stream, tells of an error."""
-    if answer.get("error") or answer.get("object") == "error" or answer.get("type") == "error":
+    error = answer.get("error")
+    if isinstance(error, Mapping):
+        error = any(error.values())
+    if error or answer.get("object") == "error" or answer.get("type") == "error":
         return True
     if "base_resp" in answer:  # MiniMax sends it with each reply, 0 where all is well
         base = answer["base_resp"]

@@ -178,7 +178,8 @@ class OpenAIReply(ReplyReader):
         return super().heard(data)
 
     def take_event(self, event: Mapping[str, Any]) -> str:
-        choice = next(iter(self.listed(event.get("choices"), what="choices")), {})
+        choices = self.listed(event.get("choices"), what="choices")
+        choice = min(choices, key=lambda one: count_of(one.get("index")), default={})
         self._take_frame(event, choice)
         message = object_of(choice.get("delta"))
         self._has_deltas = self._has_deltas or bool(message)
@@ -328,6 +329,10 @@ class OpenAIReply(ReplyReader):
         """The text of a message, which may be one string or a list of parts."""
         if isinstance(content, str):
             return content
+        if isinstance(content, list):
+            content = [
+                {"type": "text", "text": one} if isinstance(one, str) else one for one in content
+            ]
         parts = self.listed(content, what="parts of a message")
         texts = [part for part in parts if part.get("type") in _TEXT_PARTS]
         return "".join(text_of(part.get("text")) for part in texts)

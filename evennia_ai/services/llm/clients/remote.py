@@ -181,7 +181,11 @@ class Attempt:
             if self._is_streamed:
                 chunk = bytes(self._body)
         if self._is_streamed:
-            self._take_events(self._events.fed(chunk))
+            was_ending = self._reader.is_ending
+            events = list(self._events.fed(chunk))
+            self._take_events(events)
+            if was_ending and not events:  # signs of life of a connection that brings no more
+                return
         elif len(self._body) > self._endpoint.max_reply_bytes:
             raise TooLarge
         self._arrived()
