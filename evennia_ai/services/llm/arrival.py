@@ -207,6 +207,6 @@ def cut_in_words(*, counted: int, whole: int, profile: str) -> str:
         f"the server read {counted} of about {whole} tokens of the prompt and dropped the rest,"
         " mostly rules and card. Enlarge its window (Ollama: OLLAMA_CONTEXT_LENGTH or num_ctx;"
         " llama.cpp: -c, which --parallel divides; LM Studio: the context length of the model),"
-        f" or lower context_tokens of the profile '{profile or 'default'}'; ai/check"
-        f" {profile or 'default'} asks the server how large it is"
+        f" or lower context_tokens of the profile '{profile or 'default'}'; with ai/check"
+        f" {profile or 'default'} an Admin asks the server how large it is"
     )

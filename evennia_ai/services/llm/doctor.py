@@ -12,7 +12,14 @@ from difflib import get_close_matches
 from typing import Any, Final, Literal, Protocol
 from urllib.parse import urlsplit
 
-from evennia_ai.engine.errors import EvenniaAIError, ModelRefused, on_one_line
+from evennia_ai.engine.errors import (
+    EvenniaAIError,
+    ModelRefused,
+    ModelRubbish,
+    ModelTimeout,
+    ModelUnavailable,
+    on_one_line,
+)
 from evennia_ai.engine.prompt.messages import ToolSpec
 from evennia_ai.engine.prompt.tokens import ESTIMATE
 from evennia_ai.services.llm.chat import (
@@ -303,11 +310,16 @@ async def _weather(one: _Examination, seconds: float, hear: Listener) -> ChatRep
 
 
 def _advice_for_no_reply(error: EvenniaAIError, seconds: float) -> str:
-    if getattr(error, "timeout_seconds", None) is not None:
+    """What to do, unless the error itself says so."""
+    if isinstance(error, ModelTimeout):
         return (
             f"A model that is loaded first may need longer than the {seconds:.0f} s of this check;"
             " try once more"
         )
+    if isinstance(error, ModelUnavailable):
+        return "Try again in a minute; if it stays so, look at the server's own log"
+    if isinstance(error, ModelRubbish) and "of the profile" not in error.problem:
+        return "Look at the server's own log; a model that is not made for chats may write nothing"
     return ""
 
 

@@ -365,6 +365,10 @@ def _advice(
             "check the credit of the account, or name another profile for the role",
         ),
         (accounts and no_model, "check model of the profile"),
+        (
+            300 <= (status or 0) < 400,
+            "set base_url of the profile to the address that answers itself, mostly with https",
+        ),
         (accounts, "check base_url of the profile (is /v1 missing?), and its model"),
     )
     other = "check tools, schema, strict_roles, reply_tokens and extra of the profile"

@@ -7,7 +7,14 @@ from typing import Any, ClassVar
 
 import pytest
 
-from evennia_ai.engine.errors import EvenniaAIError, ModelRefused, ModelTimeout, RoleWish
+from evennia_ai.engine.errors import (
+    EvenniaAIError,
+    ModelRefused,
+    ModelRubbish,
+    ModelTimeout,
+    ModelUnavailable,
+    RoleWish,
+)
 from evennia_ai.engine.prompt.messages import ToolCall
 from evennia_ai.services.endpoints import Access
 from evennia_ai.services.llm import doctor
@@ -222,6 +229,22 @@ def test_refused_fields_are_noted_with_one_setting_for_all() -> None:
 def test_a_refusal_of_roles_that_nothing_is_learned_of_is_a_failure() -> None:
     refused = ModelRefused("small", 400, "no", wants_roles="no_system")
     assert found_by(Server(replies=[refused]))["reply"].state == "FAIL"
+
+
+@pytest.mark.parametrize(
+    ("error", "advice"),
+    [
+        (ModelUnavailable("small", "status 503: Loading model", status=503), "in a minute"),
+        (ModelRubbish("small", "the text is empty"), "server's own log"),
+        (ModelRubbish("small", "a page; check base_url of the profile"), ""),
+        (ModelRefused("small", 402, "no credit"), ""),
+    ],
+)
+def test_a_reply_that_fails_says_what_to_do_once(error: EvenniaAIError, advice: str) -> None:
+    reply = found_by(Server(replies=[error]))["reply"]
+    assert reply.state == "FAIL"
+    assert advice in reply.advice
+    assert bool(advice) == bool(reply.advice)
 
 
 def test_a_reply_in_one_piece_is_noted_unless_the_profile_wants_it() -> None:
