@@ -287,8 +287,8 @@ async def _replied(one: _Examination) -> tuple[bool, EvenniaAIError | None]:
         writing = ended - began
     rate = tokens / max(writing, 0.001)
     slow = "NPCs need a while; a smaller model is quicker" if rate < 5 else ""
-    shown = f"{rate:.0f}" if rate < 1000 else "over 1000"
-    one.add("speed", "note" if slow else "ok", f"about {shown} tokens a second", slow)
+    shown = f"about {rate:.0f}" if rate < 1000 else "over 1000"
+    one.add("speed", "note" if slow else "ok", f"{shown} tokens a second", slow)
     return True, None
 
 

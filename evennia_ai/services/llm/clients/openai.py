@@ -167,6 +167,7 @@ class OpenAIReply(ReplyReader):
     def take_answer(self, answer: Mapping[str, Any]) -> None:
         choices = self.listed(answer.get("choices"), what="choices")
         if not choices:
+            self._refuse_anthropic(answer)
             raise self.rubbish("the reply has no choices")
         self._take_frame(answer, choices[0])
         self._take_message(_message_of(choices[0]), is_whole=True)
@@ -179,6 +180,7 @@ class OpenAIReply(ReplyReader):
 
     def take_event(self, event: Mapping[str, Any]) -> str:
         choices = self.listed(event.get("choices"), what="choices")
+        self._refuse_anthropic(event)
         choice = min(choices, key=lambda one: count_of(one.get("index")), default={})
         self._take_frame(event, choice)
         message = object_of(choice.get("delta"))
@@ -190,6 +192,12 @@ class OpenAIReply(ReplyReader):
         if text or pieces != self._pieces:  # some servers write "stop" into each piece
             self._stops_early = self._stops_early or bool(self.stop)
         return text
+
+    def _refuse_anthropic(self, answer: Mapping[str, Any]) -> None:
+        if answer.get("type") in ("message", "message_start") and "choices" not in answer:
+            raise self.rubbish(
+                'the server speaks as Anthropic; set client of the profile to "anthropic"'
+            )
 
     @property
     def is_ending(self) -> bool:
