@@ -46,7 +46,7 @@ from evennia_ai.services.llm.profiles import (
     recorded_extra,
 )
 from evennia_ai.services.llm.resilience import CircuitBreaker, Clock, Guarded, Slots
-from evennia_ai.services.llm.roles import OPEN, RoleProfile, adapt, in_turn
+from evennia_ai.services.llm.roles import OPEN, RoleProfile, adapt, alternating
 from evennia_ai.services.llm.sentence_model import Sentences, sentence_model
 from evennia_ai.services.llm.tools import schema_of
 from evennia_ai.services.net.bridge import AsyncBridge
@@ -118,7 +118,7 @@ def roles_of(profile: ModelProfile) -> RoleProfile:
     roles = RoleProfile(
         system=profile.system_role, tools=profile.tools, past_calls=profile.past_calls
     )
-    return in_turn(roles) if profile.strict_roles else roles
+    return alternating(roles) if profile.strict_roles else roles
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -232,7 +232,7 @@ class Access:
             roles = replace(roles, past_calls="told")
         if "no_system" in refused:
             roles = replace(roles, system=False)
-        return in_turn(roles) if "in_turn" in refused else roles
+        return alternating(roles) if "in_turn" in refused else roles
 
     @property
     def is_held_to_schemas(self) -> bool:

@@ -110,7 +110,7 @@ def profile_lines() -> list[str]:
     learned = [
         f"  learned: {one.profile.name} {line}"
         for one in accesses
-        for line in one.learned.in_words()
+        for line in one.learned.describe_lines()
     ]
     if learned:
         learned.append("What was learned is forgotten when the game's server restarts.")

@@ -341,9 +341,9 @@ def _judge_key(one: _Examination, *, status: int | None) -> None:
 
 def _judge_requests(one: _Examination) -> None:
     """Name what the server refused of a request and is not sent any longer."""
-    if changes := one.learned.changes():
+    if changes := one.learned.describe_changes():
         told = f"the server refused the usual one; now it {changes}"
-        advice = f"Set {one.learned.settings()} in the profile: then it refuses none"
+        advice = f"Set {one.learned.lasting_settings()} in the profile: then it refuses none"
         one.add("request", "note", told, advice)
 
 

@@ -57,7 +57,7 @@ class Learned:
         self.roles: frozenset[RoleWish] = frozenset()
         """What it wants of the roles of messages."""
 
-    def in_words(self) -> list[str]:
+    def describe_lines(self) -> list[str]:
         """Return what the server taught us, a line each, with the setting that lasts."""
         lines = []
         if self.limit_tokens is not None:
@@ -66,11 +66,11 @@ class Learned:
             lines.append(
                 f"{window}: a prompt gets at most {self.limit_tokens} (set context_tokens{size})"
             )
-        if changes := self.changes():
-            lines.append(f"{changes} (set {self.settings()})")
+        if changes := self.describe_changes():
+            lines.append(f"{changes} (set {self.lasting_settings()})")
         return lines
 
-    def changes(self) -> str:
+    def describe_changes(self) -> str:
         """Return how requests to the server changed after its refusals, "" if they did not."""
         return ", ".join(
             [
@@ -83,7 +83,7 @@ class Learned:
             ]
         )
 
-    def settings(self) -> str:
+    def lasting_settings(self) -> str:
         """Return the settings of a profile that make these changes last."""
         return " and ".join(
             [

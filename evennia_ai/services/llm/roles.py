@@ -85,12 +85,12 @@ OPEN: Final = RoleProfile()
 """Takes any order of roles: the servers of today."""
 
 
-def in_turn(roles: RoleProfile) -> RoleProfile:
+def alternating(roles: RoleProfile) -> RoleProfile:
     """Return the same with one system message, then user and assistant in turn."""
     return replace(roles, merge=True, one_system=True, alternate=True)
 
 
-STRICT: Final = in_turn(OPEN)
+STRICT: Final = alternating(OPEN)
 
 
 def chat_messages(messages: Iterable[Message]) -> tuple[ChatMessage, ...]:
