@@ -11,7 +11,7 @@ do next. No message ever contains an API key.
 
 from collections.abc import Mapping, Sequence
 from enum import StrEnum
-from typing import Final
+from typing import Final, Literal
 
 
 class EvenniaAIError(Exception):
@@ -275,6 +275,12 @@ class ModelUnavailable(ModelError):  # noqa: N818
         super().__init__(endpoint, f"is not available: {reason}", was_sent=was_sent)
 
 
+RoleWish = Literal["", "no_system", "in_turn"]
+"""What a server wants of roles: no role system, or one system message and then user and assistant
+in turn.
+"""
+
+
 class ModelRefused(ModelError):  # noqa: N818
     """A request that the server refused. Sending the same request again is useless."""
 
@@ -290,6 +296,7 @@ class ModelRefused(ModelError):  # noqa: N818
         counted_tokens: int | None = None,
         refused: Mapping[str, str] | None = None,
         wants_past_thoughts: bool = False,
+        wants_roles: RoleWish = "",
     ) -> None:
         """Describe the refusal.
 
@@ -303,6 +310,7 @@ class ModelRefused(ModelError):  # noqa: N818
             counted_tokens: The length of this request by the server's count, if it said so.
             refused: Fields that the server refuses, each with the field to send instead or "".
             wants_past_thoughts: True if earlier tool calls lack the thoughts of their turn.
+            wants_roles: Which roles of messages the server takes, if it refused others.
         """
         self.status = status
         self.fault = fault
@@ -311,6 +319,7 @@ class ModelRefused(ModelError):  # noqa: N818
         self.counted_tokens = counted_tokens
         self.refused = refused or {}
         self.wants_past_thoughts = wants_past_thoughts
+        self.wants_roles = wants_roles
         by = "" if status is None else f" with status {status}"
         super().__init__(endpoint, f"refused the request{by}: {reason}; {advice}")
 

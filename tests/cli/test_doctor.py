@@ -91,7 +91,13 @@ def test_a_described_profile_is_tried_without_a_game(server: str) -> None:
         ("koboldcpp", {"window": "FAIL --contextsize"}),
         ("vllm", {"window": "FAIL --max-model-len", "tools": "FAIL --enable-auto-tool-choice"}),
         ("openrouter", {}),
-        ("openai", {"window": "note the server does not say"}),
+        (
+            "openai",
+            {
+                "window": "note the server does not say",
+                "request": 'note Set reply_limit to "max_completion_tokens"',
+            },
+        ),
         ("anthropic", {"window": "note the server does not say"}),
     ],
 )

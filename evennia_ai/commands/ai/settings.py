@@ -107,8 +107,15 @@ def profile_lines() -> list[str]:
         for one in accesses
         if runtime().conf.shows_key_of(one.profile)
     ]
+    learned = [
+        f"  learned: {one.profile.name} {line}"
+        for one in accesses
+        for line in one.learned.describe_lines()
+    ]
+    if learned:
+        learned.append("What was learned is forgotten when the game's server restarts.")
     heads = ("profile", "client", "model", "breaker", "asked as")
-    lines = ["Profiles of models:", *_table([heads, *rows]), *whys]
+    lines = ["Profiles of models:", *_table([heads, *rows]), *whys, *learned]
     return [shown for line in lines for shown in hanging(line)]
 
 

@@ -191,14 +191,15 @@ FAMILIES: Final = (
     ),
     Family(
         name="tools",
+        tokens=(r"<tool_sep>",),
         others=(r"<tool_response>", r"<(?:\w{1,20}:)?function_results?>"),
         call_begins=(
-            r"<(?:\w{1,20}:)?(?:tool_?calls?|function_calls?|tool_use)(?:\s[^<>\n]{0,80})?>",
+            r"<(?:\w{1,20}:)?(?:tool_?calls?|function_?calls?|tool_use)(?:\s[^<>\n]{0,80})?>",
             r"<(?:\w{1,20}:)?(?:function|parameter|invoke)(?:=|\s)[^<>\n]{0,80}>",
             r"<arg_(?:key|value)>",
         ),
         call_ends=(
-            r"</(?:\w{1,20}:)?(?:tool_?calls?|function_calls?|tool_use|function|parameter|invoke)>",
+            r"</(?:\w{1,20}:)?(?:tool_?calls?|function_?calls?|tool_use|function|parameter|invoke)>",
             r"</arg_(?:key|value)>",
             r"</?(?:\w{1,20}:)?(?:tool_response|function_results?)>",
         ),

@@ -207,6 +207,12 @@ class Rounds:
         called = next(one for one in tools if one.tool_calls)
         self._thoughts[called.tool_calls[0].id] = thoughts or NO_THOUGHTS
 
+    def is_sent_otherwise(self, failed: Round) -> bool:
+        """True if the model of a round takes the same prompt in other messages by now."""
+        said = chat_messages(storable_messages(failed.prompt.messages))
+        now = self._asked(failed.composed, failed.access, said)
+        return now.messages != failed.asked.messages
+
     def forget_thoughts(self) -> bool:
         """Keep nothing that another model thought; True if there was something."""
         had_any = bool(self._thoughts)

@@ -84,8 +84,13 @@ class RoleProfile:
 OPEN: Final = RoleProfile()
 """Takes any order of roles: the servers of today."""
 
-STRICT: Final = RoleProfile(merge=True, one_system=True, alternate=True)
-"""One system message, then user and assistant in turn."""
+
+def alternating(roles: RoleProfile) -> RoleProfile:
+    """Return the same with one system message, then user and assistant in turn."""
+    return replace(roles, merge=True, one_system=True, alternate=True)
+
+
+STRICT: Final = alternating(OPEN)
 
 
 def chat_messages(messages: Iterable[Message]) -> tuple[ChatMessage, ...]:

@@ -31,7 +31,13 @@ from evennia_ai.services.llm.clients.error_bodies import (
 )
 from evennia_ai.services.llm.failures import ENDINGS, UNENDED, failure
 from evennia_ai.services.llm.profiles import Endpoint
-from evennia_ai.services.net.http import FailedAttempt, json_object, json_value, retry_after_seconds
+from evennia_ai.services.net.http import (
+    FailedAttempt,
+    json_object,
+    json_value,
+    retry_after_seconds,
+    text_in,
+)
 
 MOST_CALLS: Final = 64
 """Calls of tools in one reply."""
@@ -82,12 +88,15 @@ class WrittenInPieces:
     """Text, of a call its arguments."""
     kept: dict[str, Any] = field(default_factory=dict)
     """Fields that go back with it as they came."""
+    pieces: int = 0
+    """In how many pieces a call has come."""
     _depth: int = 0
     _in_string: bool = False
     _escapes: bool = False  # the next character stands for itself
 
     def write(self, piece: str) -> None:
         """Add to the arguments of a call, and keep count of their brackets."""
+        self.pieces += 1
         if not piece:
             return
         self.written.append(piece)
@@ -182,27 +191,49 @@ class ReplyReader(ABC):
         answer = json_value(body)
         if isinstance(answer, list):  # Gemini puts an error into a list
             answer = next(iter(answer), None)
+        if not isinstance(answer, dict) and self._is_in_lines(body):
+            return self.reply()
         if not isinstance(answer, dict):
-            start = readable_start(body.decode("utf-8", "replace"))
+            start = readable_start(text_in(body))
             kind, words = map(self.endpoint.api_key.quoted, (content_type or "no type", start))
             sent = f"status 200, {kind}: {words or 'nothing'}"
-            raise self.rubbish(f"the reply is not a JSON object ({sent})")
+            advice = "check base_url of the profile (is /v1 missing?)"
+            raise self.rubbish(f"the reply is not a JSON object ({sent}); {advice}")
         if is_error(answer):
             raise self.own_error(answer)
         self.take_answer(answer)
         self.ended = True
         return self.reply()
 
+    def _is_in_lines(self, body: bytes) -> bool:
+        """True if a body was the events of a stream, one JSON object a line, and was taken in."""
+        text = text_in(body).strip()
+        if json_object(text.partition("\n")[0]) is None:
+            return False
+        self._heard_lines(text)
+        return True
+
     def heard(self, data: str) -> str:
-        """The text in one event, mostly a word or nothing. Data that is no object says nothing."""
+        """The text in one event, mostly a word or nothing. Data that is no object says nothing.
+
+        Some servers leave out the blank line between two events.
+        """
         if data[:1] != "{" and data.lstrip()[:1] != "{":
             return ""  # `ping`, `null`, `[DONE]`
         event = json_object(data)
+        if event is None and "\n" in data.strip():
+            return self._heard_lines(data)
         if event is None:
             raise self.rubbish("a piece of the stream is not a JSON object")
         if is_error(event):
             raise self.own_error(event)
         return self.take_event(event)
+
+    def _heard_lines(self, text: str) -> str:
+        """The text in several events, one a line."""
+        self._pieces += text.count("\n")
+        self.checked(self._pieces, what="pieces", most=MOST_PIECES)
+        return "".join(self.heard(line) for line in text.split("\n"))
 
     def reply(self) -> ChatReply:
         """The reply that all that came makes together, if it says or does anything."""
