@@ -20,7 +20,7 @@ from tests.effort import little_work
         ("@@depth 4", "@@depth 9"),
     ],
 )
-def test_the_line_that_counts_gets_the_value(content, after):
+def test_with_value_changes_the_line_in_force(content, after):
     assert with_value(content, "depth", "9") == after
 
 
@@ -34,12 +34,12 @@ def test_the_line_that_counts_gets_the_value(content, after):
         ("@@depth x\nLore.", "@@depth x\nLore."),
     ],
 )
-def test_no_line_of_the_name_counts_any_more(content, after):
+def test_without_leaves_no_line_of_the_name_in_force(content, after):
     assert without(content, ("depth",)) == after
 
 
 @pytest.mark.long
-def test_a_head_of_thousands_of_lines_takes_bounded_time():
+def test_editing_thousands_of_lines_takes_bounded_time():
     content = "@@role user\n" * 5 + "@@@depth 4\n" * 9_000 + "@@depth 4\n" * 9_000 + "L"
     with little_work(30):
         with_value(content, "depth", "9")
@@ -55,7 +55,7 @@ LINES = st.lists(
 
 
 @given(LINES)
-def test_the_text_under_the_head_and_other_decorators_stay(lines):
+def test_edit_keeps_the_text_and_other_decorators(lines):
     content = "\n".join([*lines, "Lore."])
     changed = with_value(content, "depth", "9")
     others = [each for each in read_decorators(content).decorators if each[0] != "depth"]

@@ -81,7 +81,7 @@ def test_one_text():
     assert both(entries, "coin", "red") == ([], ["over two"])
 
 
-def test_one_text_is_made_of_messages_without_blanks_around_them():
+def test_one_text_joins_stripped_messages():
     entries = [an_app_entry("at the end", key=["/coin$/"])]
     assert both(entries, "a coin \n") == ([], ["at the end"])
 
@@ -221,6 +221,6 @@ def test_rewinds():
 
 
 @pytest.mark.parametrize("flag", [field.name for field in fields(PresetFlags)])
-def test_every_point_has_a_test_here(flag):
+def test_every_preset_flag_has_a_test_with_its_name(flag):
     elsewhere = {"blank_notes_stay": "tests/conformance: it is about notes, which compose places"}
     assert f"test_{flag}" in globals() or flag in elsewhere

@@ -20,7 +20,7 @@ from tests.engine.prompt.builders import (
 
 
 @pytest.mark.req("S3-15")
-def test_injected_components_are_kept_apart_from_those_at_their_ids() -> None:
+def test_injected_components_are_not_placed_at_their_ids() -> None:
     normal = [a_component(f"id{i}", id=i) for i in (4999, 101, 5001)]
     deep = [injected("deep", 1, id=102, key="deep")]
     prompt = the_prompt([*normal, *deep], history=a_history(2), event="now")
@@ -29,7 +29,7 @@ def test_injected_components_are_kept_apart_from_those_at_their_ids() -> None:
 
 
 @pytest.mark.req("S3-13")
-def test_only_the_history_block_gains_what_is_injected() -> None:
+def test_injected_texts_are_only_in_the_history_block() -> None:
     ordered = [a_component("before", id=1201), a_component("after", id=5201)]
     without = the_prompt(ordered, history=a_history(4), event="now")
     deep = [injected("deep", 2, id=1301), injected("top", 99, id=1302)]
@@ -51,7 +51,7 @@ def test_depths_are_computed_on_the_history_as_it_was() -> None:
     assert first_words(prompt) == ["four", "m1", "m2", "two-a", "two-b", "m3", "m4"]
 
 
-def test_ties_go_by_id_and_then_by_key() -> None:
+def test_equal_depths_and_orders_are_sorted_by_id_then_key() -> None:
     components = [injected(f"k{i}", 1, id=1300 - i, key=f"k{i}") for i in range(1, 4)]
     prompt = the_prompt(components, history=a_history(1))
     assert first_words(prompt) == ["k3", "k2", "k1", "m1"]
@@ -68,7 +68,7 @@ def test_disabled_place_has_another_verdict_than_an_empty_one() -> None:
 
 
 @pytest.mark.req("S3-12")
-def test_a_text_at_the_id_of_the_history_stands_before_it() -> None:
+def test_text_with_the_id_of_the_history_precedes_it() -> None:
     own = a_component("head", id=5000, key="conversation_history")
     assert first_words(the_prompt([own], history=a_history(1))) == ["head", "m1"]
 
@@ -87,7 +87,7 @@ def a_piece(name: str, depth: int, *, order: float = 100, from_oldest: bool = Fa
 
 
 @pytest.mark.req("S3-18", "S3-26")
-def test_a_reverse_depth_ties_with_the_depth_of_its_slot() -> None:
+def test_reverse_depth_equals_the_depth_of_its_slot() -> None:
     fragments = [
         a_piece("late", 4, order=200),
         a_piece("early", 0, order=50, from_oldest=True),
@@ -100,7 +100,7 @@ def test_a_reverse_depth_ties_with_the_depth_of_its_slot() -> None:
     ]
 
 
-def test_a_shared_message_tells_the_revision_of_each_stretch() -> None:
+def test_shared_message_has_the_revision_of_each_part() -> None:
     components = [
         a_component("tide", id=1201, key="tide", volatile=True, revision=7),
         a_component("fog", id=1202, key="fog", volatile=True, revision=3),

@@ -144,7 +144,7 @@ def test_earlier_summary_may_be_repeated():
     assert check_summary(earlier, plan=made, rules=RULES, counter=WORDS) == earlier
 
 
-def test_line_that_quotes_by_name_is_no_copy():
+def test_line_that_quotes_by_name_does_not_count_as_copied():
     gossip = said("user", "Anna said she will bring the boat at dawn.", name="Bo")
     made = plan_of(a_history(gossip, *MANY))
     line = 'Anna said "she will bring the boat"'
