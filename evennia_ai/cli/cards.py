@@ -14,13 +14,13 @@ from evennia_ai.engine.prompt.components import NO_GRANTS, Grants
 from evennia_ai.engine.text.columns import WIDTH, visible, wrapped
 from evennia_ai.formats.cards.card import Card, creator_notes_for, greetings
 from evennia_ai.formats.cards.components import DEFAULT_DEPTH, character_book, unsettled_texts
+from evennia_ai.formats.cards.content_warnings import FIXABLE
 from evennia_ai.formats.cards.exporting import FORMS, Form, dump_card, export_losses
 from evennia_ai.formats.cards.limits import DEFAULT_LIMITS, CardLimits
 from evennia_ai.formats.cards.loading import CardImport, StoredAsset, file_bytes, load_card
-from evennia_ai.formats.cards.report.findings import list_card_extensions, list_card_macros
+from evennia_ai.formats.cards.report.adjustments import list_card_extensions, list_card_macros
 from evennia_ai.formats.cards.report.import_report import ImportReport, report_lines, report_object
 from evennia_ai.formats.cards.report.making import import_report
-from evennia_ai.formats.cards.suspicions import MENDABLE
 from evennia_ai.formats.lorebooks.editing.lints import lint_book
 
 _TEXTS = (
@@ -57,20 +57,20 @@ def lint(path: Path) -> int:
         ),
         *map(Finding, list_card_macros(found.card)),
         *map(Finding, unsettled_texts(found.card)),
-        *map(Finding, _mendable(path, found)),
+        *map(Finding, _list_fixable(path, found)),
     ]
     write_lines(visible(f"{path}: {finding}") for finding in findings)
     return FINDING if any(finding.is_error for finding in findings) else 0
 
 
-def _mendable(path: Path, found: CardImport) -> Iterator[str]:
+def _list_fixable(path: Path, found: CardImport) -> Iterator[str]:
     """What makes builders look twice and the author can mend."""
     with said_of(path):
-        suspicions = import_report(found).suspicions
-    for suspicion in suspicions:
-        if suspicion.kind in MENDABLE:
-            for sighting in suspicion.sightings:
-                yield f"{sighting.where}: {suspicion.text}: {sighting.excerpt}"
+        warnings = import_report(found).warnings
+    for warning in warnings:
+        if warning.kind in FIXABLE:
+            for place in warning.places:
+                yield f"{place.where}: {warning.text}: {place.excerpt}"
 
 
 def convert(source: Path, target: Path, *, form: Form, with_v2: bool, force: bool) -> int:

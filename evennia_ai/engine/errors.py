@@ -147,7 +147,7 @@ class NotYetError(FormatError):
     def __init__(self, what: str, where: str) -> None:
         self.what = what
         self.where = where
-        super().__init__("unsupported", f"{where}: {what} is not supported yet; take it out")
+        super().__init__("unsupported", f"{where}: {what} is not supported yet; remove it")
 
 
 def _shown(value: object) -> str:
@@ -340,9 +340,7 @@ class AppendOnlyError(EvenniaAIError):
 
     def __init__(self, action: str) -> None:
         self.action = action
-        super().__init__(
-            f"records of the history are never {action}; append a new record that says what is so"
-        )
+        super().__init__(f"records of the history are never {action}; append a new record instead")
 
 
 class ReplayError(EvenniaAIError):
@@ -416,7 +414,7 @@ class HistoryConflictError(StoreError):
     def __init__(self, conversation: str) -> None:
         self.conversation = conversation
         super().__init__(
-            f"somebody else wrote to {conversation} at the same moment; nothing of this was"
+            f"another writer changed {conversation} at the same time; nothing was"
             " written: read the history again and repeat"
         )
 

@@ -58,7 +58,7 @@ def test_an_approved_import_is_in_force_with_the_grants_that_were_named(stage, w
 def test_an_unknown_grant_is_told_with_those_there_are_and_approves_nothing(stage, waiting):
     told = stage.builds("card/approve oren = fields, all")
     assert "'all' is no grant" in told
-    assert "its system prompt stands after the game's own rules" in told
+    assert "its system prompt is placed after the game's own rules" in told
     assert store.card_names() == ()
 
 
@@ -132,13 +132,13 @@ def test_an_import_cannot_be_approved_twice(stage, waiting, ben):
 def test_the_report_of_an_import_is_shown_again(stage, waiting, ben):
     told = ben("card/report OREN")
     assert "Import 1 of card oren, by Mara" in told
-    assert "top of the history, as a user's" in told
+    assert "top of the history, role user" in told
     assert "card/approve oren/1" in told
 
 
 def test_the_report_of_a_revision_is_that_of_its_grants_then(stage, waiting):
     stage.builds("card/approve oren = fields", "card/revoke oren = fields")
-    assert "ID 1020, system" in stage.builds("card/report oren/2").split("Neutralised")[0]
+    assert "ID 1020, role system" in stage.builds("card/report oren/2").split("Neutralised")[0]
     assert "card/approve" not in stage.builds("card/report oren/1")
 
 

@@ -327,12 +327,12 @@ def missing(entry: LoreEntry, grants: Grants) -> tuple[Grant, ...]:
 @lru_cache(maxsize=16)
 def containment_in_words(missing: tuple[Grant, ...], position: Position) -> str:
     """Render for a verdict where a contained entry is placed, and why."""
-    stands = []
+    place = []
     if "positions" in missing or position in _INSIDE:
-        stands.append("at the top of the history")
+        place.append("at the top of the history")
     if "roles" in missing:
-        stands.append("as a user's")
-    return f"stands {' '.join(stands)}: its card has no grant for {' and '.join(missing)}"
+        place.append("in the role user")
+    return f"placed {' '.join(place)}: its book lacks the grant {' and '.join(missing)}"
 
 
 def mention_in_words(mention: Mention) -> str:

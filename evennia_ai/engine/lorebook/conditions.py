@@ -78,7 +78,7 @@ def _problem(condition: Condition, facts: Facts) -> str:
     wish = f"{condition.fact} {_WORDS[condition.test]} {_shown(condition.values)}"
     fact = facts.get(condition.fact)
     if fact is None:
-        return "" if condition.kept_unknown else f"{wish}, and nothing is known about it"
+        return "" if condition.kept_unknown else f"{wish}, and the fact is unknown"
     met = _TESTS[condition.test](fact, condition.values)
     found = fact if isinstance(fact, tuple) else (fact,)
     return "" if met else f"{wish}, and it is {_shown(found, between=', ') or 'nothing'}"

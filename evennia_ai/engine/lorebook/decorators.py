@@ -139,7 +139,7 @@ def _chains(lines: Iterable[str]) -> Iterator[list[_Line]]:
             yield chain
             chain = []
         if is_fallback and not chain:
-            chain = [_Line(text, (), "is a fallback of nothing")]
+            chain = [_Line(text, (), "has no decorator above it")]
         else:
             chain.append(_read(text))
     if chain:
@@ -149,7 +149,7 @@ def _chains(lines: Iterable[str]) -> Iterator[list[_Line]]:
 def _read(text: str) -> _Line:
     found = _DECORATOR.fullmatch(text)
     if found is None or found[2] is None:
-        return _Line(text, (), "is no decorator")
+        return _Line(text, (), "is not a decorator")
     name, rest = found[2], (found[3] or "").strip()
     values = _values(name, rest)
     return _Line(name, values, _problem(name, values))
@@ -189,7 +189,7 @@ def _chosen(
         if line is None:
             continue
         if line.name in taken and line.name not in REPEATABLE:
-            notices.append(f"@@{line.name} is there twice; the first counts")
+            notices.append(f"@@{line.name} occurs twice; the first one counts")
             continue
         taken.add(line.name)
         chosen.append(line)
@@ -204,7 +204,7 @@ def _usable(chain: list[_Line], overruled: frozenset[str], notices: list[str]) -
             )
         elif line.name in overruled:
             over = " or ".join(f"@@{name}" for name in _OVERRULED_BY[line.name])
-            notices.append(f"@@{line.name} is ignored beside {over}")
+            notices.append(f"@@{line.name} is ignored next to {over}")
         else:
             return line
     return None

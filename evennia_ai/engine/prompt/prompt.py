@@ -236,7 +236,7 @@ class Prompt:
                 tokens=fragment.tokens,
             )
         for already_sent in self.already_sent:
-            reason = f"stands in the history already: {self._followed(already_sent.at)}"
+            reason = f"already in the history: {self._followed(already_sent.at)}"
             for fragment in already_sent.fragments:
                 item = fragment.claim.origin
                 yield Verdict(stage="place", item=item, kept=True, reason=reason)
@@ -260,7 +260,7 @@ class Prompt:
             if claim.shared is None:
                 return f"at ID {claim.id}"
             behind = claim.shared.block == "dynamic" and claim.id < claim.shared.id
-            moved = f", behind the history instead of at ID {claim.id}" if behind else ""
+            moved = f", after the history instead of at ID {claim.id}" if behind else ""
             return f"in {claim.shared}{moved}"
         if claim.origin in self.anchors:
             followed = self._followed(self.anchors[claim.origin].at)

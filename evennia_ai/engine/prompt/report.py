@@ -118,8 +118,8 @@ def hidden_in_words(report: Report) -> str:
     if not report.hidden:
         return ""
     return (
-        f"Hidden from you: {', '.join(report.hidden)}. This is what the prompt would be without;"
-        " the NPC's own has it."
+        f"Hidden from you: {', '.join(report.hidden)}. This is the prompt without them;"
+        " the NPC's own prompt has them."
     )
 
 
@@ -379,7 +379,7 @@ def _about_origin(report: Report, origin: str, names: Mapping[str, str], width: 
     for index, message in enumerate(report.messages):
         for part in (part for part in message.parts if part.origin == origin != "history"):
             at = f"characters {part.start} to {part.end}"
-            lines += indented(f"stands in message {number_of(report, index)}, {at}:", width)
+            lines += indented(f"is in message {number_of(report, index)}, {at}:", width)
             lines += _quoted(message.content[part.start : part.end], width)
     return lines
 

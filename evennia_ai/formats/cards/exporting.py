@@ -88,7 +88,7 @@ def dump_card(
             is wanted in a format other than PNG.
     """
     if with_v2 and form != "png":
-        raise FormatError("card", f"card: only PNG files have room for a V2 copy, not {form}")
+        raise FormatError("card", f"card: only PNG files can hold a V2 copy, not {form}")
     given = card if isinstance(card, CardImport) else CardImport(card=card, carrier="json")
     value = card_as_v3(given.card, modified_at=modified_at)
     if form == "charx":

@@ -98,7 +98,7 @@ def check_text(text: str, *, limits: CardLimits) -> None:
         # Count all characters first, including those inside strings: this is fast, and nearly every
         # text passes. Only a text that does not pass needs the slow count outside strings.
         if _count(text, marks) > most and _has_more_outside_strings(text, marks, most=most):
-            refuse(f"has more {limit}", limit=limit, most=most)
+            refuse(f"the card has too many {limit}", limit=limit, most=most)
 
 
 def check_value(value: Any, *, limits: CardLimits) -> None:
@@ -114,12 +114,12 @@ def check_value(value: Any, *, limits: CardLimits) -> None:
             ]
         if level:
             most = limits.nesting
-            refuse(f"is nested more than {most} deep", limit="nesting", most=most)
+            refuse("the card is nested too deeply", limit="nesting", most=most)
     data = value.get("data", value) if isinstance(value, dict) else None
     book = data.get("character_book") if isinstance(data, dict) else None
     entries = book.get("entries") if isinstance(book, dict) else None
     if isinstance(entries, list | dict) and len(entries) > limits.entries:
-        refuse(f"its book has {len(entries)} entries", limit="entries", most=limits.entries)
+        refuse(f"the book has {len(entries)} entries", limit="entries", most=limits.entries)
 
 
 def check_strings(value: Any, *, limits: CardLimits) -> None:

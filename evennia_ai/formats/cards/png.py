@@ -73,14 +73,14 @@ def parse_chunks(content: bytes, *, limits: CardLimits) -> tuple[tuple[PngChunk,
         if kind == _END:
             return tuple(found), ""
         if len(found) == limits.chunks:
-            refuse("the picture has more chunks", limit="chunks", most=limits.chunks)
+            refuse("the picture has too many chunks", limit="chunks", most=limits.chunks)
         if length > _LONGEST:
             raise FormatError("card", f"card: the chunk at byte {at} has a length that PNG forbids")
         start = at + 8
         if length > len(content) - start - 4:
             if kind in TEXT_KINDS:
                 raise FormatError(
-                    "card", f"card: cut off in the text chunk at byte {at}; get it again"
+                    "card", f"card: cut off in the text chunk at byte {at}; download it again"
                 )
             return tuple(found), f"the picture is cut off in a chunk of {length} bytes"
         crc = int.from_bytes(content[start + length : start + length + 4], "big")
@@ -151,10 +151,11 @@ def card_in_picture(content: bytes, *, limits: CardLimits) -> CardInPicture:
     if keyword == "ccv3" and written != keyword:
         notices.append(f"the card's chunk is called {written!a}, not ccv3")
     if found.kind != b"tEXt":
-        notices.append(f"the card's chunk is {found.kind.decode()}; the standard wants tEXt")
+        notices.append(f"the card's chunk is {found.kind.decode()}; the standard requires tEXt")
     if not found.is_sound(content):
         raise FormatError(
-            "card", f"card: the checksum (CRC) of the chunk {keyword} is wrong; get the file again"
+            "card",
+            f"card: the checksum (CRC) of the chunk {keyword} is wrong; download the file again",
         )
     card = _decode_card(_unpack_text(found, content, keyword, limits=limits), keyword, notices)
     if len(card) > limits.text_bytes:
@@ -245,7 +246,7 @@ def _choose_chunk(content: bytes, chunks: Iterable[PngChunk], cut: str) -> tuple
         found = [each for each in cards if _keyword(content, each).lower() == keyword]
         if len(found) > 1:
             raise FormatError(
-                "card", f"card: the picture has {len(found)} chunks {keyword}; only one may count"
+                "card", f"card: the picture has {len(found)} chunks {keyword}; only one is allowed"
             )
         if found:
             return keyword, found[0]

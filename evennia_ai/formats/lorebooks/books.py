@@ -113,7 +113,7 @@ def read_book(
     book, problems = read_leniently(_Book, raw)
     book_notices = [*problems.values()]
     if book.token_budget == 0:
-        book_notices.append("token_budget is 0: nothing of this book will ever fit")
+        book_notices.append("token_budget is 0: no entry of this book will ever fit")
     own_mode = mode_in(raw, where=where)
     label = label or one_line(book.name or "") or "book"
     in_world = is_world_file(data)

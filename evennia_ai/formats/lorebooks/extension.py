@@ -244,7 +244,7 @@ def _by_character(only: _CharacterFilter) -> Iterator[Condition]:
 def list_doubts(app: AppEntry) -> list[str]:
     """Return notices on unknown numbers, an outlet without a name and too many groups."""
     found = [
-        f"{name} {code} is not known: {default} counts"
+        f"{name} {code} is unknown: {default} is used"
         for name, code, known, default in (
             ("selectiveLogic", app.selective_logic, LOGICS, "0 (any)"),
             ("position", app.position, POSITIONS, "the usual place"),

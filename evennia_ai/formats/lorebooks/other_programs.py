@@ -197,15 +197,18 @@ def _novelai_entry(raw: Mapping[str, Any], *, off: Mapping[str, str]) -> _Transl
 def _novelai_doubts(entry: _NovelAIEntry, placing: _NovelAIPlacing) -> Iterator[str]:
     """Yield a notice for each thing NovelAI would do with the entry and this package does not."""
     if entry.search_range not in (None, _NOVELAI_RANGE):
-        yield f"searchRange {entry.search_range} counts characters: here the rules' scan depth does"
+        yield (
+            f"searchRange {entry.search_range} counts characters and is ignored:"
+            " the scan depth of the rules is used"
+        )
     if entry.key_relative:
-        yield "keyRelative is not done: the text is at its place, not next to its key"
+        yield "keyRelative is not supported: the text is at its place, not next to its key"
     if entry.advanced_conditions:
-        yield "advancedConditions are not read: the keys alone decide"
+        yield "advancedConditions are not supported: only the keys decide"
     if (placing.prefix or "").strip() or (placing.suffix or "").strip():
         yield "prefix and suffix of contextConfig are not added: write them into the text"
     if any(" & " in key and not is_delimited(key.strip()) for key in entry.keys or ()):
-        yield "a key with '&' is one phrase here: use secondary keys for words that go together"
+        yield "a key with '&' is a single phrase here: use secondary keys to require several words"
 
 
 # Agnai. A keyword matches a whole word in any letter case. In a keyword, `*` matches any run of
@@ -444,7 +447,7 @@ def _risu_keys(written: str | None, *, uses_patterns: bool) -> list[str]:
 def _risu_doubts(entry: _RisuEntry, head: "RisuHead") -> Iterator[str]:
     """Yield a notice for each thing RisuAI would do with the entry and this package does not."""
     if entry.mode == "child":
-        yield "mode child is not done: the entry has its own text, not that of its parent"
+        yield "mode child is not supported: the entry has its own text, not that of its parent"
     if "not_all" in head.said and entry.selective and (entry.secondkey or "").strip(" ,"):
         yield "@@exclude_keys_all is ignored next to secondary keys"
 

@@ -99,7 +99,9 @@ def component_set(
     for component in settings:
         if component.key in keys:
             raise FormatError(
-                KIND, f"settings.{component.key} and a component of that key: leave one out"
+                KIND,
+                f"settings.{component.key} and a component with that key are both given; leave"
+                " one out",
             )
     keys |= {component.key for component in settings}
     plugged = [component for component in card if component.key not in keys]
@@ -109,7 +111,7 @@ def component_set(
             raise FormatError(
                 KIND,
                 f"components: ID {component.id} of '{component.key}' is that of"
-                f" '{taken[component.id]}'; take one that is no multiple of 10",
+                f" '{taken[component.id]}'; choose one that is no multiple of 10",
             )
     components = [*listed, *settings, *plugged]
     for component in components:
@@ -177,7 +179,7 @@ def _static_base(row: _Row, place: _Place) -> PromptComponent | None:
     component with another ID, or its ID with another key.
     """
     if place.scope != GAME.kind:
-        raise NotYetError("a scope other than game", f"{row.path}.scope")
+        raise NotYetError(f"the scope '{place.scope}'", f"{row.path}.scope")
     key, at = row.key, row.id
     base = _STATIC_BY_KEY.get(key or "") or _STATIC_BY_ID.get(-1 if at is None else at)
     is_static = base is not None

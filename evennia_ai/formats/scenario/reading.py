@@ -303,7 +303,9 @@ def read_scenario(data: object, *, folder: Path | None = None) -> Scenario:
     lorebooks = listed(file.lorebooks, path="lorebooks")
     books = files.books(card, lorebooks, rules=settings.lore.rules)
     if settings.greeting and card is None:
-        files.notices.append("settings.greeting: there is no card whose greeting could open it")
+        files.notices.append(
+            "settings.greeting: there is no card with a greeting; add one, or remove the setting"
+        )
     return Scenario(
         settings=settings,
         assembly=_assembly(settings.assembly, settings.lore, preset),
@@ -380,7 +382,9 @@ def _read_turns(file: _File) -> tuple[TurnText, ...]:
         return (_read_turn(file.history, file.event, blocks, path=""),)
     for key in ("history", "event"):
         if getattr(file, key) is not None:
-            raise FormatError(KIND, f"{key}: with turns it belongs to each turn")
+            raise FormatError(
+                KIND, f"{key}: a scenario with turns has this key in each turn; move it there"
+            )
     rows = [
         (path, read_row(_TurnRow, row, path=path)) for path, row in listed(file.turns, path="turns")
     ]

@@ -149,14 +149,14 @@ def test_first_usable_line_of_a_chain_is_used():
 def test_fallback_without_a_decorator_is_ignored():
     read = read_decorators("@@@depth 3\nLore.")
     assert read.decorators == ()
-    assert read.notices == ("@@depth 3 is a fallback of nothing; it is ignored",)
+    assert read.notices == ("@@depth 3 has no decorator above it; it is ignored",)
 
 
 @pytest.mark.req("S3-25")
 def test_first_line_of_a_name_counts_after_fallbacks():
     read = read_decorators("@@app_only 1\n@@@depth 3\n@@depth 5\nL")
     assert read.decorators == (("depth", ("3",)),)
-    assert "@@depth is there twice; the first counts" in read.notices
+    assert "@@depth occurs twice; the first one counts" in read.notices
 
 
 def test_additional_keys_repeat_and_their_values_are_split_and_trimmed():
@@ -266,5 +266,5 @@ def test_positions_next_to_card_fields_count(place: str):
 
 def test_notice_about_any_line_is_one_line():
     assert read_decorators("@@\x1b[2Jdepth 1\x85\nText.").notices == (
-        "@@ [2Jdepth 1 is no decorator; it is ignored",
+        "@@ [2Jdepth 1 is not a decorator; it is ignored",
     )

@@ -44,7 +44,7 @@ def test_verdict_says_where_a_frozen_entry_is() -> None:
     chat.turn("A coin?")
     prompt = chat.turn("Which coin?")
     placed = verdicts_of(prompt, "lore:book#0")[-1]
-    assert placed == ("place", True, "stands in the history already: 2 messages follow")
+    assert placed == ("place", True, "already in the history: 2 messages follow")
 
 
 def test_frozen_entry_stays_when_no_key_activates_it() -> None:

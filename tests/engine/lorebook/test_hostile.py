@@ -63,7 +63,7 @@ def test_key_of_fifty_thousand_entries_activates_a_limited_number(large_book):
     with little_work(30):
         result = awake(large_book, scan=a_scan("user: common"), limit_tokens=100)
         assert len(result.entries) == 12
-        assert any("not looked at" in verdict.reason for verdict in result.touched)
+        assert any("not judged" in verdict.reason for verdict in result.touched)
 
 
 @pytest.mark.long
@@ -165,7 +165,7 @@ def test_ten_thousand_delay_levels_are_limited_with_a_reason(preset):
     with little_work(20):
         result = awake(book, rules=rules_of(preset, max_recursion_steps=0))
     assert len(result.verdicts) == 10_000
-    assert "not looked at: more than" in result.verdicts[-1].reason
+    assert "not judged: the limit of" in result.verdicts[-1].reason
 
 
 @PRESETS

@@ -27,7 +27,7 @@ def test_explanation_has_every_stage_the_place_and_the_text() -> None:
     text = " ".join(" ".join(lines).split())
     assert "budget: kept: fits" in text
     assert "placement: kept: in the history, depth 2 from the newest: 2 messages follow" in text
-    assert "stands in message 4, characters 0 to 19: | You are in a hurry." in text
+    assert "is in message 4, characters 0 to 19: | You are in a hurry." in text
 
 
 def test_an_item_that_was_left_out_is_explained_too() -> None:

@@ -36,7 +36,7 @@ def test_facts_already_in_the_history_have_a_verdict_and_no_tokens() -> None:
     chat = Chat([RULES], blocks="on_change")
     chat.turn("one", facts="It rains.")
     prompt = chat.turn("two", facts="It rains.")
-    said = "stands in the history already: 2 messages follow"
+    said = "already in the history: 2 messages follow"
     assert verdicts_of(prompt, "block:facts") == [("place", True, said)]
     assert "block:facts" not in prompt.by_origin
 
@@ -110,7 +110,7 @@ def test_verdict_says_where_a_tail_note_is() -> None:
     going_in = chat.say(3)
     resting = chat.say(1)
     assert verdicts_of(going_in, "note:0")[-1][2] == "at the end of the history, and stays there"
-    reason = "stands in the history; due every 3 messages of role user, 1 were said since"
+    reason = "already in the history; due every 3 messages of role user, 1 were said since"
     assert verdicts_of(resting, "note:0") == [("expand", True, reason)]
 
 

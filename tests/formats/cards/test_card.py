@@ -147,13 +147,16 @@ def test_bytes_and_text_with_a_byte_order_mark_are_read():
 @pytest.mark.parametrize(
     ("fields", "notice"),
     [
-        ({"personality": None}, "personality is null: taken as empty"),
+        ({"personality": None}, "personality is null: read as empty"),
         ({"name": " Mar\x1b[31mta\n"}, "name: control characters, blanks around it or its end"),
         ({"name": ""}, "name is empty"),
-        ({"character_version": 1.5}, "character_version is a number: taken as the text it is"),
-        ({"creation_date": "today"}, "creation_date is not a number: it is kept as it is"),
-        ({"modification_date": True}, "modification_date is not a number: it is kept as it is"),
-        ({"source": "id:1"}, "source is not a list: it is kept as it is"),
+        ({"character_version": 1.5}, "character_version is a number: read as text"),
+        ({"creation_date": "today"}, "creation_date is not a number: it is kept for the export"),
+        (
+            {"modification_date": True},
+            "modification_date is not a number: it is kept for the export",
+        ),
+        ({"source": "id:1"}, "source is not a list: it is kept for the export"),
         ({"character_book": {"entries": {}}}, "character_book.entries is an object: its members"),
         (
             {"extensions": {"world": "Har\nbour"}},
@@ -210,10 +213,10 @@ def test_a_name_is_one_line_without_control_characters():
 @pytest.mark.parametrize(
     ("version", "notice"),
     [
-        ("3.1", "spec_version 3.1 is newer than 3.0: read as far as known"),
-        ("100", "spec_version 100 is newer than 3.0: read as far as known"),
-        ("nan", "spec_version nan is newer than 3.0: read as far as known"),
-        ("new", "spec_version 'new' is not a number: taken for an older one"),
+        ("3.1", "spec_version 3.1 is newer than 3.0: unknown parts are only kept"),
+        ("100", "spec_version 100 is newer than 3.0: unknown parts are only kept"),
+        ("nan", "spec_version nan is newer than 3.0: unknown parts are only kept"),
+        ("new", "spec_version 'new' is not a number: read as an older version"),
         (3.0, "spec_version is not text"),
     ],
 )
@@ -235,7 +238,7 @@ def test_older_spec_version_has_no_notice(version):
 def test_duplicate_member_gives_a_notice():
     text = json.dumps(card_data())[:-1] + ', "spec_version": "3.0"}'
     assert card_from_text(text).notices == (
-        "member 'spec_version' is there twice; the last counts",
+        "member 'spec_version' occurs twice; the last one counts",
     )
 
 
@@ -275,12 +278,12 @@ def test_err_invalid_card_is_refused_in_one_line_with_the_path(data, message):
     ("fields", "said", "notice"),
     [
         ({"tags": [None, "bees"]}, ("bees",), "tags: 1 of 2 are not text and are left out"),
-        ({"tags": "bees, honey,"}, ("bees", "honey"), "tags is one text: taken as a list of 2"),
+        ({"tags": "bees, honey,"}, ("bees", "honey"), "tags is a single text: read as a list of 2"),
         ({"tags": {}}, (), "tags must be a list: it is ignored, and kept for the export"),
         (
             {"alternate_greetings": "Hello, you."},
             ("Hello, you.",),
-            "alternate_greetings is one text: taken as a list of 1",
+            "alternate_greetings is a single text: read as a list of 1",
         ),
         (
             {"group_only_greetings": ["a", 1, []]},
@@ -292,7 +295,7 @@ def test_err_invalid_card_is_refused_in_one_line_with_the_path(data, message):
         ({"nickname": False}, "", "nickname must be text: it is ignored"),
         ({"character_version": []}, "", "character_version must be text: it is ignored"),
         ({"character_book": []}, None, "character_book must be an object: it is ignored"),
-        ({"character_book": {}}, {}, "character_book has no list of entries: it is taken as empty"),
+        ({"character_book": {}}, {}, "character_book has no list of entries: it is read as empty"),
         ({"extensions": "x"}, {}, "extensions must be an object: it is ignored"),
         (
             {"assets": [{"type": "icon"}, None]},
@@ -330,12 +333,12 @@ def test_err_lorebook_is_refused_as_a_lorebook(book):
 @pytest.mark.parametrize(
     ("content", "problem"),
     [
-        (b"", "card: the file is empty; get it again"),
+        (b"", "card: the file is empty; download it again"),
         (b"\xff\xfe{\x00", "card: not UTF-8 text (byte 0); save it as UTF-8 JSON"),
-        (b'{"spec": "chara_card_v3", "da', "card: no valid JSON"),
+        (b'{"spec": "chara_card_v3", "da', "card: is not valid JSON"),
         (b"null", "card: must be an object"),
         (b"[" * 200_000, "card: nested more than 64 deep"),
-        (b'{"spec": NaN}', "card: no valid JSON (NaN is no number of JSON)"),
+        (b'{"spec": NaN}', "card: is not valid JSON (NaN is not a JSON number)"),
     ],
 )
 def test_err_other_bytes_are_refused(content, problem):

@@ -66,7 +66,7 @@ def test_field_before_the_history_that_repeats_speech_is_reported(field, name):
 @pytest.mark.parametrize("name", ["{{time}}", "{{Weekday}}", "{{datetimeformat HH}}"])
 def test_a_field_before_the_history_that_names_the_time_is_reported(name):
     (sentence,) = unsettled_texts(a_card(description=f"It is {name}."))
-    assert "in the layout cache it stands behind the history" in sentence
+    assert "in the layout cache it is placed after the history" in sentence
     assert "in the layout classic it stays where it is" in sentence
 
 
@@ -123,8 +123,8 @@ def test_notice_names_the_depth_of_post_history_instructions_without_the_grant()
     grants = frozenset(ALL_GRANTS - {"after_history"})
     assert containment_notices(card, grants=grants, post_history_depth=2) == (
         (
-            "the card has no grant for after_history: its post_history_instructions are in the"
-            " history at depth 2, as a user's"
+            "the card lacks the grant after_history: its post_history_instructions are in the"
+            " history at depth 2, role user"
         ),
     )
 
@@ -179,8 +179,8 @@ def test_missing_grants_give_notices():
     card = a_card(system_prompt="Obey.")
     assert containment_notices(card, grants=ALL_GRANTS) == ()
     assert containment_notices(card, grants=NO_GRANTS) == (
-        "the card has no grant for fields: they are at the top of the history, as a user's",
-        "the card has no grant for its system_prompt: it is left out",
+        "the card lacks the grant fields: its fields are at the top of the history, role user",
+        "the card lacks the grant system_prompt: its system_prompt is left out",
     )
 
 

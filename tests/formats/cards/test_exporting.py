@@ -337,7 +337,7 @@ def test_v2_copy_keeps_the_creators_notes_and_is_rebuilt_at_each_export():
 
 @pytest.mark.parametrize("form", ["json", "charx"])
 def test_err_v2_copy_is_refused_outside_pictures(form):
-    with pytest.raises(FormatError, match="only PNG files have room for a V2 copy, not "):
+    with pytest.raises(FormatError, match="only PNG files can hold a V2 copy, not "):
         dumped(as_json(IN_USE), form, with_v2=True)
 
 

@@ -59,7 +59,7 @@ def twice(name: str) -> bytes:
 
 # What is tried -> the file, and words of the refusal.
 REFUSED = {
-    "truncated JSON": (JSON[:-2], "no valid JSON"),
+    "truncated JSON": (JSON[:-2], "is not valid JSON"),
     "truncated picture": (picture(text("ccv3", JSON))[:90], "cut off in the text chunk"),
     "truncated archive": (an_archive(CARD)[:-9], "cut off"),
     "wrong CRC of a chunk": (picture(text("ccv3", JSON, crc=1)), "checksum (CRC)"),
@@ -73,8 +73,8 @@ REFUSED = {
     "not UTF-8 in an archive": (an_archive(False, {"card.json": b"\x80"}), "not UTF-8 text"),
     "UTF-16": (JSON.decode().encode("utf-16"), "not UTF-8 text"),
     "half a character": (JSON.replace(b"Marta", rb"\ud800"), "half a character"),
-    "NaN": (JSON.replace(b'"tags": ["sea"]', b'"tags": NaN'), "NaN is no number of JSON"),
-    "Infinity": (JSON.replace(b'["sea"]', b"-Infinity"), "-Infinity is no number of JSON"),
+    "NaN": (JSON.replace(b'"tags": ["sea"]', b'"tags": NaN'), "NaN is not a JSON number"),
+    "Infinity": (JSON.replace(b'["sea"]', b"-Infinity"), "-Infinity is not a JSON number"),
     "a number that is infinite": (JSON.replace(b'["sea"]', b"1e999"), "not finite"),
     "a number that is too large": (JSON.replace(b'["sea"]', b"9" * 30), "too large"),
     "duplicate chunks": (a_picture(CARD, text("ccv3", as_json(V2))), "2 chunks ccv3"),
@@ -86,8 +86,8 @@ REFUSED = {
     "traversal with backslashes": (an_archive(CARD, {"..\\evil.py": b"x"}), "backslash"),
     "an absolute path": (an_archive(CARD, {"/etc/cron.d/x": b"x"}), "absolute path"),
     "a drive": (an_archive(CARD, {"C:evil.py": b"x"}), "absolute path"),
-    "a device": (an_archive(CARD, {"assets/con.png": b"x"}), "called like a device"),
-    "a device with a stream": (an_archive(CARD, {"lpt1:x": b"x"}), "called like a device"),
+    "a device": (an_archive(CARD, {"assets/con.png": b"x"}), "the name of a device"),
+    "a device with a stream": (an_archive(CARD, {"lpt1:x": b"x"}), "the name of a device"),
     "a symbolic link": (
         an_archive(CARD, [(a_member(external_attr=0o120777 << 16), b"/etc/passwd")]),
         "symbolic link",
@@ -164,9 +164,9 @@ READ = {
     "V2 inside an archive": (an_archive(V2), "card.json holds a card of chara_card_v2"),
     "null where text belongs": (as_json(card_data(personality=None)), "personality is null"),
     "a number as text": (as_json({**CARD, "spec_version": 3}), "spec_version is not text"),
-    "a member that is there twice": (
+    "a member that occurs twice": (
         JSON.replace(b'"tags"', b'"tags": [], "tags"'),
-        "member 'tags' is there twice",
+        "member 'tags' occurs twice",
     ),
     "a nested archive": (an_archive(CARD, {"x.charx": an_archive(V2)}), ""),
     "another archive behind the picture": (a_picture(CARD) + an_archive(V2), ""),
@@ -251,7 +251,7 @@ def test_long_percent_encoded_address_is_kept_without_decoding():
     card = card_data(assets=[an_asset(f"data:,{'%41' * 70_000}")])
     found = load_card(as_json(card))
     assert (found.assets[0].content, found.raw) == (None, card)
-    assert "more than 200000 characters without base64; it is kept" in found.notices[0]
+    assert "more than 200000 characters without base64; the asset stays" in found.notices[0]
 
 
 def test_million_wrong_tags_are_counted_in_one_notice():

@@ -85,21 +85,21 @@ def test_err_unreadable_path_is_named(tmp_path):
 
 
 def test_err_endless_device_is_refused_as_too_large():
-    with pytest.raises(FormatError, match=r"more bytes; the limit is 1000 \(file_bytes\)"):
+    with pytest.raises(FormatError, match=r"too many bytes; the limit is 1000 \(file_bytes\)"):
         load_card(Path("/dev/zero"), limits=CardLimits(file_bytes=1000))
 
 
 @pytest.mark.parametrize(
     ("content", "notices"),
     [
-        (picture(packed("ccv3", JSON)), ["the card's chunk is zTXt; the standard wants tEXt"]),
+        (picture(packed("ccv3", JSON)), ["the card's chunk is zTXt; the standard requires tEXt"]),
         (
             picture(international("ccv3", JSON, is_packed=True)),
-            ["the card's chunk is iTXt; the standard wants tEXt"],
+            ["the card's chunk is iTXt; the standard requires tEXt"],
         ),
         (
             picture(international("ccv3", JSON, is_packed=False)),
-            ["the card's chunk is iTXt; the standard wants tEXt"],
+            ["the card's chunk is iTXt; the standard requires tEXt"],
         ),
         (a_picture(CARD, keyword="CCv3"), ["the card's chunk is called 'CCv3', not ccv3"]),
         (a_picture(CARD, keyword="chara"), ["the chunk chara holds a card of chara_card_v3; it"]),
@@ -161,13 +161,13 @@ def test_an_older_card_in_the_v3_chunk_is_read_with_a_notice():
         (picture(part(b"tEXt", b"ccv3" + JSON)), "card: no card in the picture"),
         (
             a_picture(CARD, text("ccv3", JSON)),
-            "card: the picture has 2 chunks ccv3; only one may count",
+            "card: the picture has 2 chunks ccv3; only one is allowed",
         ),
         (a_picture(CARD, packed("CCV3", JSON)), "card: the picture has 2 chunks ccv3; only one"),
         (picture(text("chara", JSON), text("Chara", JSON)), "card: the picture has 2 chunks chara"),
         (
             picture(text("ccv3", JSON, crc=7)),
-            "card: the checksum (CRC) of the chunk ccv3 is wrong; get the file again",
+            "card: the checksum (CRC) of the chunk ccv3 is wrong; download the file again",
         ),
         (picture(text("ccv3", JSON))[:100], "card: cut off in the text chunk at byte 33"),
         (
@@ -184,7 +184,7 @@ def test_an_older_card_in_the_v3_chunk_is_read_with_a_notice():
         ),
         (picture(part(b"tEXt", b"ccv3\0A")), "card: the chunk ccv3 is not base64: it has a wrong "),
         (picture(part(b"tEXt", b"ccv3\0e3==0=")), "card: the chunk ccv3 is not base64"),
-        (picture(part(b"tEXt", b"ccv3\0")), "card: no valid JSON"),
+        (picture(part(b"tEXt", b"ccv3\0")), "card: is not valid JSON"),
         (picture(part(b"zTXt", b"ccv3\0\0rubbish")), "card: the chunk ccv3 is not zlib data"),
         (
             picture(part(b"zTXt", b"ccv3\0\0" + zlib.compress(b"e30=")[:-5])),
@@ -192,7 +192,10 @@ def test_an_older_card_in_the_v3_chunk_is_read_with_a_notice():
         ),
         (a_picture(CARD, keyword="x"), "card: no card in the picture"),
         (picture(text("ccv3", b"\xff\xfe")), "card: the chunk ccv3: not UTF-8 text (byte 0)"),
-        (picture(text("ccv3", b'{"a": NaN}')), "card: no valid JSON (NaN is no number of JSON)"),
+        (
+            picture(text("ccv3", b'{"a": NaN}')),
+            "card: is not valid JSON (NaN is not a JSON number)",
+        ),
         (picture(text("ccv3", b"[]")), "card: must be an object"),
     ],
 )
@@ -213,17 +216,20 @@ def test_err_hostile_picture_is_refused(content, message):
         (an_archive(CARD, {"C:/x": b""}), "card: member 'C:/x' has an absolute path"),
         (an_archive(CARD, {"a\\b": b""}), "card: member 'a\\b' has a backslash in its name"),
         (an_archive(CARD, {"a\x1bb": b""}), "card: member 'a b' has control characters"),
-        (an_archive(CARD, {"assets/NUL.png": b""}), "card: member 'assets/NUL.png' is called like"),
-        (an_archive(CARD, {"com1": b""}), "card: member 'com1' is called like a device"),
+        (
+            an_archive(CARD, {"assets/NUL.png": b""}),
+            "card: member 'assets/NUL.png' has the name of a device",
+        ),
+        (an_archive(CARD, {"com1": b""}), "card: member 'com1' has the name of a device"),
         (
             an_archive(CARD, [(a_member(external_attr=0o120777 << 16), b"/etc/passwd")]),
             "card: member 'x.bin' is a symbolic link",
         ),
         (
             an_archive(CARD, [(a_member(compress_type=zipfile.ZIP_BZIP2), b"x")]),
-            "card: member 'x.bin' is packed in a way that is not supported; use deflate",
+            "card: member 'x.bin' uses an unsupported compression; use deflate",
         ),
-        (JPEG, "card: no ZIP archive behind the JPEG picture, or one that is cut off; get it"),
+        (JPEG, "card: no ZIP archive after the JPEG picture, or one that is cut off; download"),
         (an_archive(CARD)[:-30], "card: no ZIP archive, or one that is cut off"),
         (b"PK\x03\x04", "card: no ZIP archive"),
         (b"PK\x05\x06" + bytes(18), "card: the archive has no card.json"),
@@ -234,14 +240,14 @@ def test_err_hostile_archive_is_refused(content, message):
 
 
 def test_err_an_empty_file_is_called_empty():
-    assert refusal(b" \n") == "card: the file is empty; get it again"
+    assert refusal(b" \n") == "card: the file is empty; download it again"
 
 
 @pytest.mark.parametrize(
     "start", [b"RIFF\x24\0\0\0WEBPVP8 ", b"GIF89a", b"BM6", b"\0\0\0\x20ftypavif"]
 )
 def test_err_picture_without_a_card_is_refused_as_a_picture(start):
-    assert refusal(start + bytes(40)).startswith("card: a picture of another kind; a card is in a")
+    assert refusal(start + bytes(40)).startswith("card: this kind of picture cannot hold a card")
 
 
 def test_err_duplicate_members_of_an_archive_are_refused():
@@ -262,7 +268,7 @@ def test_err_an_encrypted_member_is_refused():
     content = bytearray(an_archive(CARD))
     content[content.index(b"PK\x01\x02") + 8] |= 1
     assert refusal(bytes(content)) == (
-        "card: member 'card.json' is encrypted; CHARX archives are not"
+        "card: member 'card.json' is encrypted, which CHARX does not allow"
     )
 
 

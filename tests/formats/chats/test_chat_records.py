@@ -205,13 +205,13 @@ def test_err_chat_is_refused_when_no_line_is_the_npcs(lines, wanted, problem):
         (
             {"world_info": "Harbour", "variables": {"mood": 1}},
             (
-                "its lorebook 'Harbour' is not attached: lore/attach does that",
+                "its lorebook 'Harbour' is not attached: attach it with lore/attach",
                 "its variables (1) stay in the file",
             ),
         ),
         (
             {"timedWorldInfo": {"sticky": {"w.1": {}, "w.2": {}}, "cooldown": {"w.3": {}}}},
-            ("its timers of lore entries (2 sticky, 1 cooldown) start again",),
+            ("its timers of lore entries (2 sticky, 1 cooldown) restart",),
         ),
         ({"timedWorldInfo": [], "note_prompt": 5, "world_info": None, "variables": []}, ()),
         (None, ()),

@@ -128,20 +128,20 @@ def test_err_broken_book_is_refused_in_one_line_with_the_path(data, message):
             "keys has items that are not text: 2 that are neither text nor number are left out",
             {"keys": ("1", "sea")},
         ),
-        ({"keys": [5]}, "keys has items that are not text: numbers are taken as texts", {}),
-        ({"keys": None}, "keys is null: taken as missing", {"keys": ()}),
+        ({"keys": [5]}, "keys has items that are not text: numbers are read as texts", {}),
+        ({"keys": None}, "keys is null: read as missing", {"keys": ()}),
         ({"keys": {}}, "keys must be a list of texts: it is ignored", {"keys": ()}),
         ({"enabled": "false"}, "enabled is 'false': taken as false", {"enabled": False}),
         ({"enabled": "never"}, "enabled must be true or false: it is ignored", {"enabled": True}),
-        ({"enabled": None}, "enabled is null: taken as missing", {"enabled": True}),
+        ({"enabled": None}, "enabled is null: read as missing", {"enabled": True}),
         ({"insertion_order": "x"}, "insertion_order must be a number: it is ignored", {}),
         ({"insertion_order": True}, "insertion_order must be a number: it is ignored", {}),
-        ({"content": None}, "content is null: taken as missing", {"refused": None}),
+        ({"content": None}, "content is null: read as missing", {"refused": None}),
         ({"id": []}, "id must be a number or a text: it is ignored", {"uid": "0"}),
         ({"comment": []}, "comment must be text: it is ignored", {"name": ""}),
         ({"position": 0}, "position is 0: taken as before_char", {"position": "before"}),
         ({"position": 1}, "position is 1: taken as after_char", {"position": "after"}),
-        ({"position": 4}, "position '4' is not known: after_char counts", {"position": "after"}),
+        ({"position": 4}, "position '4' is unknown: after_char is used", {"position": "after"}),
         ({"constant": "yes"}, "constant must be true or false: it is ignored", {"constant": False}),
         ({"use_regex": 2}, "use_regex must be true or false: it is ignored", {"patterns": "none"}),
         ({"priority": []}, "priority must be a number: it is ignored", {"priority": 100}),
@@ -264,7 +264,7 @@ def test_unsupported_feature_of_another_program_gives_a_notice():
     book = read_book({"lorebookVersion": 5, "entries": entries, "categories": [off]})
     assert book.notices == (
         "category 'Sea' is switched off, and its entries with it",
-        "entry b: keyRelative is not done: the text is at its place, not next to its key",
+        "entry b: keyRelative is not supported: the text is at its place, not next to its key",
     )
 
 
@@ -340,16 +340,16 @@ def test_any_entry_is_read_or_refused_in_one_line(fields):
 @pytest.mark.parametrize(
     ("text", "problem"),
     [
-        ("", "no valid JSON (Expecting value at line 1, column 1)"),
-        ('{"a": 1,}', "no valid JSON"),
-        ('{"a": NaN}', "no valid JSON (NaN is no number of JSON)"),
-        ('{"a": -Infinity}', "no valid JSON (-Infinity is no number of JSON)"),
+        ("", "is not valid JSON (Expecting value at line 1, column 1)"),
+        ('{"a": 1,}', "is not valid JSON"),
+        ('{"a": NaN}', "is not valid JSON (NaN is not a JSON number)"),
+        ('{"a": -Infinity}', "is not valid JSON (-Infinity is not a JSON number)"),
         ('{"a": 1e999}', "a number is not finite"),
-        ('{"a": ' + "1" * 5000 + "}", "no valid JSON (Exceeds the limit"),
+        ('{"a": ' + "1" * 5000 + "}", "is not valid JSON (Exceeds the limit"),
         ('"\\ud800"', "a text has half a character"),
         ("[" * 100_000, "nested more than 64 deep; make it flatter"),
         ("[" * 70 + "]" * 70, "nested more than 64 deep; make it flatter"),
-        ('{"a": 1} {"b": 2}', "no valid JSON (Extra data at line 1, column 10)"),
+        ('{"a": 1} {"b": 2}', "is not valid JSON (Extra data at line 1, column 10)"),
     ],
 )
 def test_err_text_that_is_no_strict_json_is_refused(text, problem):
@@ -377,14 +377,14 @@ def test_value_that_contains_itself_is_refused_as_too_deep():
 def test_byte_order_mark_is_accepted_and_duplicate_members_give_notices():
     value, notices = parse_json('\ufeff{"a": 1, "b": 2, "a": 3}', kind="card", where="x")
     assert value == {"a": 3, "b": 2}
-    assert notices == ("member 'a' is there twice; the last counts",)
+    assert notices == ("member 'a' occurs twice; the last one counts",)
 
 
 def test_first_duplicate_members_are_named_and_the_others_counted():
     twice = ", ".join(f'"{n}": 1, "{n}": 2' for n in range(50_000))
     _, notices = parse_json(f"[{{{twice}}}, {{{twice}}}]", kind="card", where="x")
-    assert notices[9] == "member '9' is there twice; the last counts"
-    assert notices[10:] == ("99980 more members are there twice; the last of each counts",)
+    assert notices[9] == "member '9' occurs twice; the last one counts"
+    assert notices[10:] == ("99980 more members occur twice; the last of each counts",)
 
 
 def test_entry_without_an_id_gets_its_name_on_one_line():

@@ -98,10 +98,10 @@ def test_use_regex_is_set_when_all_keys_are_regexes():
     ("fields", "told"),
     [
         ({"searchRange": 500}, "searchRange 500 counts characters"),
-        ({"keyRelative": True}, "keyRelative is not done"),
-        ({"advancedConditions": [{"type": "x"}]}, "advancedConditions are not read"),
+        ({"keyRelative": True}, "keyRelative is not supported"),
+        ({"advancedConditions": [{"type": "x"}]}, "advancedConditions are not supported"),
         ({"contextConfig": {"prefix": "Note: "}}, "prefix and suffix of contextConfig are not"),
-        ({"keys": ["ferry & dusk"]}, "a key with '&' is one phrase here"),
+        ({"keys": ["ferry & dusk"]}, "a key with '&' is a single phrase here"),
     ],
 )
 def test_unsupported_settings_are_reported(fields, told):

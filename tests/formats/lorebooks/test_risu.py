@@ -102,7 +102,7 @@ def test_folders_are_kept_and_are_no_entries():
 
 def test_child_entry_has_its_own_text_with_a_notice():
     [doubt] = doubts("Its own.", mode="child")
-    assert doubt.startswith("mode child is not done")
+    assert doubt.startswith("mode child is not supported")
 
 
 @pytest.mark.parametrize(
@@ -153,7 +153,7 @@ def test_exclude_keys_all_needs_every_key_to_keep_an_entry_inactive():
         ("@@probability often\nT.", "@@probability is not known; it is ignored"),
         ("@@priority 1\n@@priority 2\nT.", "@@priority is ignored: a line before it says"),
         ("@@match_full_word\n@@match_partial_word\nT.", "@@match_partial_word is ignored: a"),
-        ("@@@probability 5\nT.", "@@probability 5 is a fallback of nothing"),
+        ("@@@probability 5\nT.", "@@probability 5 has no decorator above it"),
     ],
 )
 def test_ignored_line_gives_a_notice(content, told):

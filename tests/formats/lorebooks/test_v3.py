@@ -66,7 +66,7 @@ def test_secondary_keys_as_one_text_are_split_with_a_notice():
 def test_unknown_position_gives_a_notice_and_the_default():
     book = a_book(an_entry("Lore.", position="moon"))
     assert book.entries[0].position == "after"
-    assert book.notices == ("entry 0: position 'moon' is not known: after_char counts",)
+    assert book.notices == ("entry 0: position 'moon' is unknown: after_char is used",)
 
 
 def test_missing_priority_equals_the_order():
@@ -84,8 +84,8 @@ def test_numbers_may_be_texts(written, order):
 def test_converted_numbers_and_flags_give_notices():
     book = a_book(an_entry(insertion_order="20", priority=" 2.5", enabled=1, constant=0))
     assert book.notices == (
-        "entry 0: insertion_order is a text: taken as the number 20",
-        "entry 0: priority is a text: taken as the number 2.5",
+        "entry 0: insertion_order is a text: read as the number 20",
+        "entry 0: priority is a text: read as the number 2.5",
         "entry 0: enabled is 1: taken as true",
         "entry 0: constant is 0: taken as false",
     )
@@ -121,7 +121,7 @@ def test_equal_notices_of_entries_are_merged():
     book = a_book(*[written] * 30, odd, odd)
     flag, place = book.notices
     assert flag.startswith("entries 0, 1, 2, 3 and 26 more: insertion_order is a text")
-    assert place == "entries 30, 31: position 'between' is not known: after_char counts"
+    assert place == "entries 30, 31: position 'between' is unknown: after_char is used"
 
 
 def test_no_key_is_a_regex_without_use_regex_except_from_sillytavern():
@@ -153,7 +153,7 @@ def test_position_in_extension_data_wins(number, place):
 def test_unknown_position_in_extension_data_gives_a_notice_and_is_ignored():
     book = a_book(an_entry(position="before_char", extensions={"position": 9}))
     assert book.entries[0].position == "before"
-    assert book.notices == ("entry 0: position 9 is not known: the usual place counts",)
+    assert book.notices == ("entry 0: position 9 is unknown: the usual place is used",)
 
 
 @pytest.mark.parametrize(

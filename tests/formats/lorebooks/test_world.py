@@ -147,9 +147,9 @@ def test_triggers_become_a_condition_on_the_kind_of_generation():
 @pytest.mark.parametrize(
     ("fields", "notice"),
     [
-        ({"selectiveLogic": 9}, "selectiveLogic 9 is not known: 0 (any) counts"),
-        ({"position": -1}, "position -1 is not known: the usual place counts"),
-        ({"role": 3}, "role 3 is not known: 0 (system) counts"),
+        ({"selectiveLogic": 9}, "selectiveLogic 9 is unknown: 0 (any) is used"),
+        ({"position": -1}, "position -1 is unknown: the usual place is used"),
+        ({"role": 3}, "role 3 is unknown: 0 (system) is used"),
         ({"position": 7}, "position 7 (outlet) without an outletName: it is never placed"),
     ],
 )

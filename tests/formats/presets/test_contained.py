@@ -45,9 +45,9 @@ def test_prompts_asking_for_system_role_or_last_place_are_reported_and_contained
         "3 prompts (3 switched on): to speak as system",
         "1 prompt (1 switched on): for a place before the history",
         "1 prompt (1 switched on): for a place after the history",
-        "1 prompt (1 switched on): for the last word of the history",
+        "1 prompt (1 switched on): for a place after the newest message",
     )
-    assert [one.kind for one in report.suspicions] == ["override"]
+    assert [one.kind for one in report.warnings] == ["override"]
     assert all(one.is_contained for one in preset_components(preset, grants=NO_GRANTS))
 
 

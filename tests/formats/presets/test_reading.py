@@ -79,7 +79,7 @@ def test_order_items_without_a_prompt_are_skipped_with_a_notice() -> None:
     preset = a_preset(before=("gone", "main", "main"))
     assert [item.identifier for item in preset.order] == ["main", "chatHistory", "jailbreak"]
     assert "prompt_order: there is no prompt 'gone'" in preset.notices
-    assert "prompt_order: 'main' is there twice; the first counts" in preset.notices
+    assert "prompt_order: 'main' occurs twice; the first one counts" in preset.notices
 
 
 def test_prompt_manager_export_is_read() -> None:
@@ -140,13 +140,13 @@ def test_invalid_field_gets_its_default_and_a_notice(
 @pytest.mark.parametrize(
     ("data", "told"),
     [
-        (b"\xff", "no UTF-8"),
-        ("{", "no valid JSON"),
+        (b"\xff", "not UTF-8"),
+        ("{", "is not valid JSON"),
         ("[]", "must be a JSON object"),
         ('{"temp": 1}', "text completion"),
         ('{"prompts": {}}', "must be a list"),
         ('{"prompts": ' + "[" * 90 + "]" * 90 + "}", "nested more than"),
-        ('{"prompts": [], "seed": NaN}', "no valid JSON"),
+        ('{"prompts": [], "seed": NaN}', "is not valid JSON"),
     ],
 )
 def test_other_data_is_refused(data: bytes | str, told: str) -> None:

@@ -32,7 +32,7 @@ def test_preset_is_read_from_a_file_next_to_the_scenario(tmp_path: Path) -> None
     (tmp_path / "Dusk.json").write_text(json.dumps(a_file()), encoding="utf-8")
     assert read_scenario({"preset": "Dusk.json"}, folder=tmp_path).preset is not None
     (tmp_path / "Dawn.json").write_text("{", encoding="utf-8")
-    with pytest.raises(FormatError, match=r"Dawn: preset: no valid JSON"):
+    with pytest.raises(FormatError, match=r"Dawn: preset: is not valid JSON"):
         read_scenario({"preset": "Dawn.json"}, folder=tmp_path)
 
 
@@ -94,6 +94,6 @@ def test_cards_system_prompt_replaces_the_main_prompt_and_original_names_it() ->
 def test_scenario_reports_the_notices_of_its_preset() -> None:
     scenario = read_scenario({"preset": a_file(before=("gone",), proxy_password="x")})
     assert [one for one in scenario.notices if one.startswith("preset: ")] == [
-        "preset: secrets were dropped and are not kept: proxy_password",
+        "preset: secrets were removed from the preset: proxy_password",
         "preset: prompt_order: there is no prompt 'gone'",
     ]

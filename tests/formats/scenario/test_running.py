@@ -167,7 +167,9 @@ def test_greeting_is_the_first_history_message(
 def test_greeting_without_a_card_gives_a_notice() -> None:
     result = run_scenario({"settings": {"greeting": True}, "history": said(1)})
     assert contents(result) == ["m1"]
-    assert result["notices"] == ["settings.greeting: there is no card whose greeting could open it"]
+    assert result["notices"] == [
+        "settings.greeting: there is no card with a greeting; add one, or remove the setting"
+    ]
 
 
 def test_missing_greeting_is_refused() -> None:

@@ -148,7 +148,7 @@ def _record_problem(record: Record | None) -> str:
     if record.is_erased:
         return "was erased on request"
     if record.content_sha256 != content_sha256(record):
-        return "was changed in the database: it does not say what its hash covers"
+        return "was changed in the database: its hash does not match its content"
     return ""
 
 

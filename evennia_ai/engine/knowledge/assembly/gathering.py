@@ -258,7 +258,7 @@ def gather_wikipedia(
     for entity in plan.entities if rules.wikipedia else ():
         answer = yield Introduction(entity.title)
         if isinstance(answer, Failed):
-            trace.warn(f"no word of Wikipedia on {entity.title}: {answer.why}")
+            trace.warn(f"no Wikipedia introduction for {entity.title}: {answer.why}")
         elif answer is not None and answer.text.strip():
             found.append(_pack_article(entity, answer))
     names = ", ".join(one.article for one in found)

@@ -171,7 +171,7 @@ def _parse_answer(answer: object) -> PlannerAnswer:
     except ValidationError as error:
         raise _NoPlanError(f"it has {error.error_count()} wrong or missing fields") from error
     except (ValueError, RecursionError) as error:
-        raise _NoPlanError("it is no JSON object") from error
+        raise _NoPlanError("it is not a JSON object") from error
 
 
 def _names(written: Iterable[str], *, most: int) -> tuple[tuple[PageName, ...], tuple[str, ...]]:

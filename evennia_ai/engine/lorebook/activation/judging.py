@@ -240,9 +240,9 @@ def _unmet_recursion(entry: LoreEntry, view: PassView) -> EntryReason | None:
     level = recursion.delay_level
     if level and (view.kind != "recursion" or level > view.level):
         reached = view.level if view.kind == "recursion" else 0
-        return plain(f"sleeps until recursion reaches level {level}, it is at {reached}")
+        return plain(f"waits for recursion level {level}; recursion is at {reached}")
     if view.kind == "recursion" and recursion.excluded and view.recursive:
-        return plain("texts of other entries do not wake it")
+        return plain("texts of other entries do not activate it")
     return None
 
 

@@ -202,7 +202,9 @@ class LoreBudget:
         rules, shown = self._rules, speaker or "somebody"
         tokens, woken = self._by_speaker.get(speaker, (0, 0))
         if rules.speaker_matches and woken >= rules.speaker_matches:
-            return f"over the share of {shown}, who woke {rules.speaker_matches} entries already"
+            return (
+                f"over the share of {shown}, who activated {rules.speaker_matches} entries already"
+            )
         left = max(self._share - tokens, 0)
         if rules.speaker_share_percent < 100 and one.tokens > left:
             return f"over {shown}'s share of the lore budget: {one.tokens} tokens, {left} were left"

@@ -332,7 +332,7 @@ class ActivationRun:
                 # The limit `most_woken` does not apply to constant entries; only the hard limit
                 # `MOST_JUDGED` stops them.
                 if is_over and not (book.entries[index].constant and self._judged <= MOST_JUDGED):
-                    why = f"not looked at: more than {self._most} entries were asked"
+                    why = f"not judged: the limit of {self._most} entries was reached"
                     book.marked.remove(index)
                     book.report(index, Judgement(False, plain(why)))
                     continue

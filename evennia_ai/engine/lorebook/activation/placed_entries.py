@@ -126,8 +126,10 @@ def place_entries(
     return tuple(placed)
 
 
-_BY_NOTHING: Final = Beside(None, "after the newest message, for none has a key of it")
-_BY_EVENT: Final = Beside(None, "after the newest message, for the event has a key of it")
+_BY_NOTHING: Final = Beside(
+    None, "after the newest message, because no message has one of its keys"
+)
+_BY_EVENT: Final = Beside(None, "after the newest message, because the event has one of its keys")
 
 
 def _place_at_mention(entry: LoreEntry, book: ActiveBook, history: History) -> tuple[int, Beside]:
@@ -151,7 +153,7 @@ def _place_at_mention(entry: LoreEntry, book: ActiveBook, history: History) -> t
     if place is None or place == EVENT:
         return 0, _BY_NOTHING if place is None else _BY_EVENT
     first = place if mention.side == "before" else place + 1
-    where = f"right {mention.side} {{}}, which has a key of it"
+    where = f"right {mention.side} {{}}, which has one of its keys"
     return history.counted(first), Beside(place, where)
 
 
@@ -452,7 +454,7 @@ def _shared_message(
         if next_to is not None:
             shared = next_to
         else:
-            note = f"there is no component {anchor.component} to stand next to"
+            note = f"there is no component {anchor.component} to be placed next to"
     if entry.keeps_role and shared.role != entry.role:  # its own message next to the shared one
         shared = replace(
             shared, key=f"{shared.key}:{entry.role}", role=entry.role, name=str(shared)

@@ -45,7 +45,7 @@ _ALLOWED: Final[tuple[type[nodes.Node], ...]] = (
 _ONE_AFTER_ANOTHER: Final = "write the values one after the other"
 _NO_CALCULATION: Final = "templates do not calculate; write the result"
 _PLAIN_TEXTS: Final = "values are plain texts without parts; write the name of the value"
-_IN_PLACE: Final = "write its text where it is to stand"
+_IN_PLACE: Final = "write its text at that place"
 # For each refused kind of syntax: its name in error messages, and what to use instead.
 _REFUSED: Final[Mapping[type[nodes.Node], tuple[str, str]]] = {
     nodes.For: ("a loop ({% for %})", "write each case out, with {% if %} where it depends"),

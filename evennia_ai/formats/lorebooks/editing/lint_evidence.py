@@ -253,5 +253,5 @@ class _KeyHits:
 def _refused(key: str, why: Refused, *, by_form: bool) -> str:
     shown = f"key '{one_line(key)[:60]}'"
     if by_form and why.is_broken:
-        return f"{shown} {why.reason}; it is taken as plain text: mend it"
+        return f"{shown} {why.reason}; it is searched as plain text: fix it"
     return f"{shown} {why.reason}; it is never found: write it in another way"

@@ -110,7 +110,7 @@ def _budgets(evidence: Evidence) -> Iterator[Lint]:
         text += " always left out; make fewer constant, or raise the budget"
         yield Lint(uid="", kind="budget", text=text)
     elif total > budget:
-        text = f"its entries have {total} tokens and its budget is {budget}: where many are awake,"
+        text = f"its entries have {total} tokens and its budget is {budget}: if many are active,"
         text += " those of low priority are left out; check the priorities, or raise the budget"
         yield Lint(uid="", kind="budget", text=text)
 
@@ -140,7 +140,7 @@ def _doubles(entries: Iterable[LoreEntry]) -> dict[int, str]:
 
 
 def _reach(entry: LoreEntry, evidence: Evidence) -> Iterator[Finding]:
-    """Yield a finding with the reason if nothing can activate the entry."""
+    """Yield a finding if nothing can activate the entry, with the reason."""
     gates, keys = entry.gates, evidence.entry_keys[entry.index]
     if entry.refused:
         yield "unreachable", f"is never active: {entry.refused}; change that or disable it"
@@ -161,14 +161,15 @@ def _findable(numbers: Iterable[int]) -> set[int]:
     return {number for number in numbers if number != NEVER}
 
 
-def _keyless(entry: LoreEntry, is_told: bool) -> Iterator[Finding]:
+def _keyless(entry: LoreEntry, has_refused_keys: bool) -> Iterator[Finding]:
+    """Yield a finding if the entry has no keys, only blank keys, or only refused ones."""
     advice = "give it keys, make it constant, or disable it"
     if not entry.keys:
-        yield "unreachable", f"has no keys and is not constant, so nothing wakes it; {advice}"
+        yield "unreachable", f"has no keys and is not constant, so nothing activates it; {advice}"
     elif all(not key.strip() for key in entry.keys):
-        yield "unreachable", f"has only blank keys, so nothing wakes it; {advice}"
-    elif is_told:
-        yield "unreachable", f"none of its keys can be found, so nothing wakes it; {advice}"
+        yield "unreachable", f"has only blank keys, so nothing activates it; {advice}"
+    elif has_refused_keys:
+        yield "unreachable", f"none of its keys can be found, so nothing activates it; {advice}"
 
 
 def _clash(entry: LoreEntry, evidence: Evidence) -> str:
@@ -176,14 +177,17 @@ def _clash(entry: LoreEntry, evidence: Evidence) -> str:
     keys = evidence.entry_keys[entry.index]
     excluded = set(keys.excluded)
     if any(line and _findable(line) <= excluded for line in keys.additional):
-        return "wants @@additional_keys that @@exclude_keys rules out; remove them from one list"
+        return (
+            "@@exclude_keys has all keys of a line of @@additional_keys;"
+            " remove them from one of the two"
+        )
     if _needs_no_key(entry):
         return ""
     primary = _findable(keys.primary)
     if primary <= excluded:
-        return "@@exclude_keys rules out every key it has; remove them from one list"
+        return "@@exclude_keys has all keys of the entry; remove them from one of the two"
     if entry.logic == "not_any" and entry.selective and primary <= set(keys.secondary):
-        return "its secondary keys (NOT ANY) rule out every key it has; change one list"
+        return "its secondary keys (NOT ANY) have all keys of the entry; change one of the two"
     return ""
 
 
@@ -193,21 +197,21 @@ def _recursion(entry: LoreEntry, evidence: Evidence) -> Iterator[Finding]:
     if not level or entry.refused or entry.gates.forced:
         return
     if entry.recursion.excluded:
-        text = f"waits for recursion (level {level}) and is excluded from it, so it is never active"
-        yield "recursion", f"{text}; clear one of the two"
+        text = f"has delay level {level} and is excluded from recursion, so it is never active"
+        yield "recursion", f"{text}; remove one of the two"
     elif not evidence.recurses and not evidence.walks_levels:
-        text = f"waits for recursion (level {level}), which is off for this book"
-        yield "level", f"{text}; turn recursion on, or let the entry not wait"
+        text = f"has delay level {level}, and recursion is off for this book"
+        yield "level", f"{text}; turn recursion on, or remove the delay level"
     elif not evidence.passes_on(entry.index) and not evidence.walks_levels:
-        text = f"waits for recursion (level {level}), and no other entry passes its text on"
-        yield "level", f"{text}; let the entry not wait"
+        text = f"has delay level {level}, and recursion searches no text of another entry"
+        yield "level", f"{text}; remove the delay level"
     elif evidence.rank(level) >= evidence.reached_levels:
-        text = f"level {level} is number {evidence.rank(level) + 1} of the levels in this book"
-        text += f", and recursion reaches {evidence.reached_levels}"
+        text = f"delay level {level} is number {evidence.rank(level) + 1} of the book's levels"
+        text += f", and recursion reaches only {evidence.reached_levels}"
         yield "level", f"{text}; use lower levels, or raise max_recursion_steps"
     elif not _needs_no_key(entry) and evidence.is_unfed(entry.index):
-        text = f"waits for recursion (level {level}), and no other entry's text has one of its keys"
-        yield "level", f"{text}; put a key into a text that should wake it"
+        text = f"has delay level {level}, and no other entry's text has one of its keys"
+        yield "level", f"{text}; write a key into a text that should activate it"
 
 
 def _depth(entry: LoreEntry, evidence: Evidence) -> Iterator[Finding]:
@@ -219,12 +223,12 @@ def _depth(entry: LoreEntry, evidence: Evidence) -> Iterator[Finding]:
         return
     advice = "set it to 1 or more, or make the entry constant"
     if not evidence.recurses or entry.recursion.excluded or evidence.is_blind:
-        yield "unreachable", f"has scan depth 0, so its keys are looked for nowhere; {advice}"
+        yield "unreachable", f"has scan depth 0, so its keys are never searched; {advice}"
     elif evidence.is_unfed(entry.index):
         text = "has scan depth 0 and no other entry's text has one of its keys"
-        yield "scan_depth", f"{text}, so nothing wakes it; {advice}"
+        yield "scan_depth", f"{text}, so nothing activates it; {advice}"
     else:
-        text = "has scan depth 0: only texts of other entries wake it, never the conversation"
+        text = "has scan depth 0: only texts of other entries activate it, never the conversation"
         yield "scan_depth", f"{text}; {advice} if that is not meant"
 
 
@@ -236,7 +240,8 @@ def _keys(entry: LoreEntry, evidence: Evidence) -> Iterator[Finding]:
     if common:
         more = f" and {len(common) - _SHOWN_KEYS} more" if len(common) > _SHOWN_KEYS else ""
         text = "; ".join(common[:_SHOWN_KEYS]) + more
-        yield "common_key", f"{text}: it will wake all the time; use a longer or rarer key"
+        text += ": it will activate the entry most of the time"
+        yield "common_key", f"{text}; use a longer or rarer key"
     if entry.secondary_keys and not entry.selective:
         text = "has secondary keys that do not count, because it is not selective"
         yield "secondary", f"{text}; set selective, or remove them"
@@ -267,7 +272,7 @@ def _chances(entry: LoreEntry, evidence: Evidence) -> Iterator[Finding]:
     for name in dict.fromkeys(entry.grouping.names):
         if evidence.members[name] == 1:
             text = f"is the only one in group '{one_line(name)[:60]}'"
-            yield "group", f"{text}; a group does something from two entries on"
+            yield "group", f"{text}; a group has an effect only with two or more entries"
     grouping = entry.grouping
     if grouping.names and grouping.weight <= 0 and not grouping.preferred:
         yield "weight", "has group weight 0, so it never wins against others; give it a weight"
@@ -293,7 +298,7 @@ def _texts(entry: LoreEntry, evidence: Evidence) -> Iterator[Finding]:
 def _macros(entry: LoreEntry, evidence: Evidence) -> Iterator[Finding]:
     """Yield a finding for each unknown macro in the entry's text."""
     for macro in unknown_macros(entry.template.source):
-        yield "macro", f"{one_line(macro)}: sent as it is written"
+        yield "macro", f"{one_line(macro)} is an unknown macro and is sent as written"
 
 
 def _unsettled(entry: LoreEntry, evidence: Evidence) -> Iterator[Finding]:

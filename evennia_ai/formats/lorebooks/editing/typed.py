@@ -248,7 +248,9 @@ def find_field(word: str) -> LoreField:
     if name in _SWITCHES:
         raise TypedError(f"'{word}' has a switch of its own: lore/{_SWITCHES[name]}.")
     near = get_close_matches(name[:40], TYPED_FIELDS, n=3)
-    known = f"near it are {', '.join(near)}" if near else f"there are {', '.join(TYPED_FIELDS)}"
+    known = (
+        f"similar names are {', '.join(near)}" if near else f"there are {', '.join(TYPED_FIELDS)}"
+    )
     raise TypedError(f"'{word}' is not a field of an entry; {known}. Nothing was changed.")
 
 

@@ -40,7 +40,7 @@ def test_replay_names_a_changed_record():
     ]
     (fault,) = replay(manifest, changed).faults
     assert fault.record == said[1].id
-    assert "does not say what its hash covers" in fault.problem
+    assert "its hash does not match its content" in fault.problem
 
 
 def test_replay_distinguishes_erased_from_changed_records():

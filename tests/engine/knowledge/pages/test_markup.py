@@ -96,7 +96,7 @@ class TestFrontMatter:
     @pytest.mark.parametrize(
         ("block", "problem"),
         [
-            ("a: 1\na: 2", "key 'a' is there twice in the block of line 2"),
+            ("a: 1\na: 2", "key 'a' occurs twice in the block of line 2"),
             ("a: &x 1\nb: *x", "alias '[*]x' is not allowed"),
             ("a: !!python/object:os.system 1", "line 2"),
             ("- a", "line 2: the metadata must be fields with values"),
@@ -163,10 +163,10 @@ class TestJson:
     @pytest.mark.parametrize(
         ("text", "problem"),
         [
-            ('x\n<nowiki>{"a": 1,\n}</nowiki>', "no valid JSON .*line [23]"),
-            ('x\n<nowiki>{"a": 1, "a": 2}</nowiki>', "line 2: member 'a' is there twice; leave"),
+            ('x\n<nowiki>{"a": 1,\n}</nowiki>', "is not valid JSON .*line [23]"),
+            ('x\n<nowiki>{"a": 1, "a": 2}</nowiki>', "line 2: member 'a' occurs twice; leave"),
             ('x\n<nowiki>{"a": 1}', "line 2: <nowiki> with metadata is never closed"),
-            ('<nowiki>{"a": NaN}</nowiki>', "no valid JSON"),
+            ('<nowiki>{"a": NaN}</nowiki>', "is not valid JSON"),
             ('\n<nowiki>{"a": 1,\n"summary": 1}</nowiki>', "line 3: summary must be text"),
             (f'<nowiki>{{"a": "{"x" * 40_000}"}}</nowiki>', "limit is 40000"),
             (f'<nowiki>{{"a": {"[" * 100}{"]" * 100}}}</nowiki>', "nested"),

@@ -96,11 +96,11 @@ def test_secondary_key_may_be_in_another_message():
         ),
         (
             an_entry("@@exclude_keys coin\nA.", extensions={"delay": 9}),
-            "- delay: sleeps until 9 turns, 1 so far",
+            "- delay: inactive until 9 turns, 1 so far",
         ),
         (
             an_entry("@@is_greeting 1\nA.", extensions={"evennia_ai": {"npcs": ["Oren"]}}),
-            "- npc.key must be Oren, and nothing is known about it",
+            "- npc.key must be Oren, and the fact is unknown",
         ),
         (an_entry("@@is_greeting 1\nA.", keys=["gate"]), "- no key in the newest 4 messages"),
     ],

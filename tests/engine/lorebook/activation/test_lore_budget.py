@@ -90,7 +90,7 @@ def test_speaker_without_a_name_has_a_share():
     result = awake(book, scan=scan, rules=ActivationRules(speaker_matches=1))
     assert texts(result) == ["a", "c"]
     assert reasons(result)["book#1"].endswith(
-        "over the share of somebody, who woke 1 entries already"
+        "over the share of somebody, who activated 1 entries already"
     )
 
 

@@ -33,8 +33,8 @@ def test_arrival_or_departure_activates_no_entry_by_default() -> None:
     result = heard(an_entry(keys=["ferry"]), history=[came()])
     assert texts(result) == []
     assert reasons(result) == {
-        "book#0": "- a key in message 1 at 23-28, but that tells who comes and goes, which wakes"
-        " only entries that ask for movement"
+        "book#0": "- a key in message 1 at 23-28, but this message is about an arrival or"
+        " departure and activates only entries that ask for movement"
     }
 
 

@@ -164,7 +164,7 @@ def test_lore_next_to_a_missing_component_is_placed_after_the_character():
     prompt = composed(entry, components=[a_component("id1200", id=1200)])
     assert contents(prompt) == ["beside", "id1200"]
     [reason] = [why for stage, _, why in verdicts_of(prompt, "lore:book#0") if stage == "budget"]
-    assert reason == "fits; there is no component nothing to stand next to"
+    assert reason == "fits; there is no component nothing to be placed next to"
 
 
 def test_lore_is_not_placed_next_to_a_component_in_the_history():

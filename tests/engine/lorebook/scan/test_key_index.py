@@ -176,7 +176,7 @@ def test_reason_names_a_regex_that_cannot_run():
     [reason] = reasons(awake(book)).values()
     assert reason == (
         "- no key in the newest 4 messages; "
-        "pattern '/a{2,9999}/' cannot run here: a count above 1,000"
+        "pattern '/a{2,9999}/' is not supported: a repetition count above 1,000"
     )
     assert texts(awake(book, scan=a_scan("user: gate"))) == ["Some lore."]
 

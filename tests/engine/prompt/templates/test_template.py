@@ -205,7 +205,7 @@ def test_allowed_logic_gives_the_documented_result(source: str, text: str) -> No
         ("{% if 1 < 2 < 3 %}{% endif %}", "join them with 'and'"),
         ("{{ user | title }}", "use one of upper, lower, capitalize, trim, length, default"),
         ("{% if user is string %}{% endif %}", "use 'is defined'"),
-        ("{% macro f() %}{% endmacro %}", "write its text where it is to stand"),
+        ("{% macro f() %}{% endmacro %}", "write its text at that place"),
     ],
 )
 def test_refused_syntax_names_what_to_write_instead(source: str, instead: str) -> None:

@@ -51,7 +51,7 @@ def test_disabled_entry_has_no_lints():
 def test_an_entry_without_keys_that_is_not_constant_is_unreachable():
     [text] = found(a_book(an_entry(PROSE, keys=[])))
     assert text == (
-        "0 unreachable: has no keys and is not constant, so nothing wakes it; "
+        "0 unreachable: has no keys and is not constant, so nothing activates it; "
         "give it keys, make it constant, or disable it"
     )
 
@@ -79,18 +79,20 @@ def test_an_entry_that_must_not_activate_is_unreachable():
 def test_additional_keys_that_are_excluded_make_an_entry_unreachable():
     head = "@@additional_keys Rope, sail\n@@exclude_keys sail, rope, mast\n"
     [text] = found(a_book(an_entry(head + PROSE)))
-    assert text.startswith("0 unreachable: wants @@additional_keys that @@exclude_keys rules out")
+    assert text.startswith(
+        "0 unreachable: @@exclude_keys has all keys of a line of @@additional_keys"
+    )
 
 
 def test_keys_that_are_all_excluded_make_an_entry_unreachable():
     [text] = found(a_book(an_entry(f"@@exclude_keys coin, purse\n{PROSE}", keys=["Coin", "purse"])))
-    assert text.startswith("0 unreachable: @@exclude_keys rules out every key it has")
+    assert text.startswith("0 unreachable: @@exclude_keys has all keys of the entry")
 
 
 def test_secondary_keys_that_rule_out_every_key_make_an_entry_unreachable():
     entry = a_world_entry(PROSE, keysecondary=["coin"], selective=True, selectiveLogic=2)
     [text] = found(a_world(entry))
-    assert text.startswith("0 unreachable: its secondary keys (NOT ANY) rule out every key it has")
+    assert text.startswith("0 unreachable: its secondary keys (NOT ANY) have all keys of the entry")
 
 
 def test_ignored_secondary_keys_are_reported():
@@ -102,15 +104,15 @@ def test_waiting_for_recursion_and_being_excluded_from_it_contradict_each_other(
     book = a_world(a_world_entry(PROSE), waiting(excludeRecursion=True))
     [text] = found(book)
     assert text == (
-        "1 recursion: waits for recursion (level 1) and is excluded from it, "
-        "so it is never active; clear one of the two"
+        "1 recursion: has delay level 1 and is excluded from recursion, "
+        "so it is never active; remove one of the two"
     )
 
 
 def test_delay_level_without_recursion_is_reported():
     book = a_world(a_world_entry("A coin buys a tower."), waiting(key=["tower"]))
     [text] = found(book, rules=ActivationRules(recursive=False))
-    assert text.startswith("1 level: waits for recursion (level 1), which is off for this book")
+    assert text.startswith("1 level: has delay level 1, and recursion is off for this book")
     assert lint_book(book) == ()
 
 
@@ -123,7 +125,9 @@ def test_the_books_own_flag_for_recursion_wins_over_the_rules():
 def test_delay_level_is_never_reached_when_no_entry_passes_its_text_on():
     book = a_world(a_world_entry("A tower.", preventRecursion=True), waiting(key=["tower"]))
     [text] = found(book)
-    assert text.startswith("1 level: waits for recursion (level 1), and no other entry passes")
+    assert text.startswith(
+        "1 level: has delay level 1, and recursion searches no text of another entry"
+    )
 
 
 def test_disabled_entry_passes_no_text_on():
@@ -134,7 +138,7 @@ def test_disabled_entry_passes_no_text_on():
 def test_delay_level_is_reported_when_no_other_text_has_a_key():
     book = a_world(a_world_entry(PROSE), waiting("The tower fell.", key=["tower"]))
     [text] = found(book)
-    assert text.startswith("1 level: waits for recursion (level 1), and no other entry's text has")
+    assert text.startswith("1 level: has delay level 1, and no other entry's text has")
 
 
 def test_delay_level_beyond_max_recursion_steps_is_never_reached():
@@ -142,7 +146,7 @@ def test_delay_level_beyond_max_recursion_steps_is_never_reached():
     book = a_world(a_world_entry("A tower."), *levels)
     [text] = [text for text in found(book) if "level:" in text]
     assert text.startswith(
-        "4 level: level 40 is number 4 of the levels in this book, and recursion"
+        "4 level: delay level 40 is number 4 of the book's levels, and recursion"
     )
     assert "level" not in {
         kind for _, kind in kinds(book, rules=ActivationRules(max_recursion_steps=4))
@@ -152,7 +156,9 @@ def test_delay_level_beyond_max_recursion_steps_is_never_reached():
 def test_entry_with_scan_depth_0_is_activated_only_by_texts_of_entries():
     tower = a_world_entry("Tall.", key=["tower"], scanDepth=0)
     [text] = found(a_world(a_world_entry("A tower."), tower))
-    assert text.startswith("1 scan_depth: has scan depth 0: only texts of other entries wake it")
+    assert text.startswith(
+        "1 scan_depth: has scan depth 0: only texts of other entries activate it"
+    )
 
 
 def test_entry_with_scan_depth_0_is_unreachable_without_such_a_text():
@@ -186,7 +192,7 @@ def test_key_in_many_other_entries_is_too_common():
     [text] = found(a_book(an_entry("Fish.", keys=["dog", "shark"]), *others))
     assert text == (
         "0 common_key: key 'dog' is in 10 of the 10 other entries: "
-        "it will wake all the time; use a longer or rarer key"
+        "it will activate the entry most of the time; use a longer or rarer key"
     )
 
 
@@ -239,14 +245,14 @@ def test_notices_of_the_reader_are_lints():
 
 def test_invalid_regex_is_reported_with_the_reason():
     [text] = found(a_world(a_world_entry(PROSE, key=["coin", "/co(in/i"])))
-    assert text.startswith("0 regex: key '/co(in/i' is no regular expression: ")
-    assert text.endswith("; it is taken as plain text: mend it")
+    assert text.startswith("0 regex: key '/co(in/i' is not a regular expression: ")
+    assert text.endswith("; it is searched as plain text: fix it")
 
 
 def test_unsupported_regex_is_reported_with_the_reason():
     [unreachable, text] = found(a_book(an_entry(PROSE, keys=["a{1,99999}"], use_regex=True)))
     assert unreachable.startswith("0 unreachable: none of its keys can be found")
-    assert text.startswith("0 regex: key 'a{1,99999}' cannot run here: ")
+    assert text.startswith("0 regex: key 'a{1,99999}' is not supported: ")
     assert text.endswith("; it is never found: write it in another way")
 
 
@@ -262,7 +268,10 @@ def test_group_of_one_and_weight_0_are_reported():
         a_world_entry("Three.", group="guards", groupWeight=0),
     )
     assert found(book) == [
-        "0 group: is the only one in group 'weather'; a group does something from two entries on",
+        (
+            "0 group: is the only one in group 'weather'; a group has an effect only with two or"
+            " more entries"
+        ),
         "2 weight: has group weight 0, so it never wins against others; give it a weight",
     ]
 
@@ -324,4 +333,4 @@ def test_ten_thousand_entries_are_linted_with_bounded_work():
 def test_unknown_macro_is_reported_as_written():
     text = f"{PROSE} {{{{summary}}}} {{{{getvar::mood}}}} {{{{char}}}}"
     book = a_book(an_entry(text, keys=["herring boats"]))
-    assert found(book) == ["0 macro: {{summary}}: sent as it is written"]
+    assert found(book) == ["0 macro: {{summary}} is an unknown macro and is sent as written"]

@@ -70,7 +70,7 @@ class Flags:
 def read_flags(letters: str) -> Flags:
     """Parse the flags after the second slash of `/body/flags`, or raise BrokenPatternError."""
     if len(set(letters)) < len(letters):
-        raise BrokenPatternError("a flag stands there twice")
+        raise BrokenPatternError("a flag occurs twice")
     if "u" in letters and "v" in letters:
         raise BrokenPatternError("the flags u and v exclude each other")
     return Flags(
@@ -199,9 +199,9 @@ class _Parser:
         self._survey_groups()
         tree = self._choice()
         if self._peek():
-            raise self._broken("a ) that closes nothing")
+            raise self._broken("a ) without an opening (")
         if _length(tree) > MOST_REPEATS:
-            self._refuse(f"counts that multiply to more than {MOST_REPEATS:,}")
+            self._refuse(f"nested repetitions of more than {MOST_REPEATS:,}")
         sets = [node.chars for node in walk(tree) if isinstance(node, Chars)]
         if sum(len(chars.ranges) for chars in sets) > MOST_RANGES:
             self._refuse(f"classes of more than {MOST_RANGES:,} ranges of characters")
@@ -219,7 +219,7 @@ class _Parser:
                 self._at = piece.end()
                 name = self._group_name()
                 if name in self._names:
-                    raise BrokenPatternError(f"two groups of the name {name!r}")
+                    raise BrokenPatternError(f"two groups with the name {name!r}")
                 self._names[name] = self._groups
         self._at = 0
 
@@ -228,7 +228,7 @@ class _Parser:
         end = self._text.find(">", self._at)
         name = self._text[self._at : max(end, self._at)]
         if len(name) > _LONGEST_NAME or not name.replace("$", "_").isidentifier():
-            raise self._broken("a group without a proper name")
+            raise self._broken("a group with an invalid name")
         self._at = end + 1
         return name
 
@@ -269,9 +269,9 @@ class _Parser:
         least, most = counts
         if most is not None and least > most:
             self._at = begin
-            raise self._broken("counts out of order")
+            raise self._broken("a repetition with its counts in the wrong order")
         if max(least, most or 0) > MOST_REPEATS:
-            self._refuse(f"a count above {MOST_REPEATS:,}")
+            self._refuse(f"a repetition count above {MOST_REPEATS:,}")
         lazy = self._take("?")
         # Annex B allows a quantifier after a lookahead. One round is enough, as it takes no text.
         if isinstance(node, Look):
@@ -342,7 +342,7 @@ class _Parser:
     def _inside(self, flags: Flags) -> Node:
         """Parse the content of parentheses under `flags`, and the closing parenthesis."""
         if self._depth == MOST_NESTED:
-            raise UnsupportedPatternError(f"more than {MOST_NESTED} groups one inside another")
+            raise UnsupportedPatternError(f"more than {MOST_NESTED} nested groups")
         outer, self._flags = self._flags, flags
         self._depth += 1
         body = self._choice()
@@ -370,10 +370,10 @@ class _Parser:
             if self._take("k<"):
                 name = self._group_name()
                 if name not in self._names:
-                    raise self._broken(f"no group of the name {name!r}")
+                    raise self._broken(f"no group with the name {name!r}")
                 return self._names[name]
             if self._peek() == "k":
-                raise self._broken("\\k wants the name of a group")
+                raise self._broken("\\k needs the name of a group")
         digits = _GROUP_NUMBER.match(self._text, self._at)
         if digits is None or int(digits[0][:9]) > self._groups:
             return None
@@ -398,7 +398,7 @@ class _Parser:
         """Parse the name of a Unicode property in braces."""
         end = self._text.find("}", self._at)
         if self._peek() != "{" or end < 0:
-            raise self._broken("\\p wants a name in braces")
+            raise self._broken("\\p needs a name in braces")
         name = self._text[self._at + 1 : end]
         found = property_of(name, negated=negated)
         if found is None:
@@ -407,9 +407,9 @@ class _Parser:
         if isinstance(found, tuple):
             return CharSet(ranges=found)
         if self._flags.ignore_case and not found.category and "=" not in found.name:
-            self._refuse(f"the property {name} without regard to case")
+            self._refuse(f"the property {name} with the flag i")
         if self._flags.ignore_case and self._flags.sets and negated:
-            self._refuse("\\P without regard to case and with the flag v")
+            self._refuse("\\P with the flags i and v")
         return CharSet(properties=(found,))
 
     def _char_escape(self, *, in_class: bool) -> int:
@@ -430,7 +430,7 @@ class _Parser:
             self._at -= 1
             raise self._broken(f"a backslash before {letter!r}, which the flag u forbids,")
         if letter == "k" and self._names:
-            raise self._broken("\\k wants the name of a group")
+            raise self._broken("\\k needs the name of a group")
         return ord(letter)
 
     def _control_escape(self, *, in_class: bool) -> int:
@@ -440,14 +440,14 @@ class _Parser:
         if letter is not None:
             return ord(letter[0]) % 32
         if self._flags.unicode:
-            raise self._broken("\\c wants a letter")
+            raise self._broken("\\c needs a letter")
         self._at -= 1  # the backslash is a literal here, so the `c` is parsed next
         return ord("\\")
 
     def _octal_escape(self, digit: str) -> int:
         """Parse an octal number whose first digit is already consumed."""
         if self._flags.unicode and (digit != "0" or self._peek() in _DECIMAL_DIGITS):
-            raise self._broken("a number without a group")
+            raise self._broken("a backreference to a missing group")
         self._at -= 1
         octal = self._take_match(_OCTAL)
         if octal is None:  # 8 and 9 stand for themselves
@@ -459,7 +459,7 @@ class _Parser:
         if self._flags.unicode and self._take("{"):
             digits = self._take_match(_CODE_POINT)
             if digits is None or int(digits[1], 16) > LAST:
-                raise self._broken("\\u{} wants a code point")
+                raise self._broken("\\u{} needs a code point")
             return int(digits[1], 16)
         digits = self._take_match(_FOUR_HEX)
         if digits is None:
@@ -493,11 +493,11 @@ class _Parser:
                     raise self._broken("a range out of order")
                 found.append(CharSet(ranges=((low, high),)))
             elif self._flags.unicode:
-                raise self._broken("a range wants single characters")
+                raise self._broken("a range that does not go from one character to another")
             else:  # next to a set such as `\\d`, the hyphen is a literal
                 found += (first, one(ord("-")), last)
         if negated and self._flags.sets and self._flags.ignore_case:
-            self._refuse("[^...] without regard to case and with the flag v")
+            self._refuse("[^...] with the flags i and v")
         ranges = merged(pair for chars in found for pair in chars.ranges)
         properties = tuple(dict.fromkeys(prop for chars in found for prop in chars.properties))
         return replace(
@@ -508,11 +508,11 @@ class _Parser:
         """Parse one character or one escape in a class."""
         char, pair = self._peek(), self._text[self._at : self._at + 2]
         if self._flags.sets and (char in _SET_SIGNS or (char in _SET_PAIRS and pair == char * 2)):
-            raise UnsupportedPatternError("set notation in a class with the flag v")
+            raise UnsupportedPatternError("the set notation of the flag v")
         if not self._take("\\"):
             return one(ord(self._next()))
         if self._flags.sets and self._peek() == "q":
-            raise UnsupportedPatternError("\\q with the flag v")
+            raise UnsupportedPatternError("the notation \\q of the flag v")
         chars = self._set_escape()
         if chars is not None:
             return chars

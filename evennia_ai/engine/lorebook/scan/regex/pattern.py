@@ -78,14 +78,14 @@ def read_pattern(written: str) -> "Pattern | Refused":
     """Parse a key, `/body/flags` or the body only, into a pattern, or return why it is refused."""
     body, letters = _split(written) or (written, "")
     if not body:
-        return Refused(reason="is no regular expression: it is empty", is_broken=True)
+        return Refused(reason="is not a regular expression: it is empty", is_broken=True)
     try:
         flags = read_flags(letters)
         pattern = Pattern(written, parse(body, flags), unicode=flags.unicode)
     except BrokenPatternError as error:
-        return Refused(reason=f"is no regular expression: {error}", is_broken=True)
+        return Refused(reason=f"is not a regular expression: {error}", is_broken=True)
     except UnsupportedPatternError as error:
-        return Refused(reason=f"cannot run here: {error}", is_broken=False)
+        return Refused(reason=f"is not supported: {error}", is_broken=False)
     if pattern.problem:
         return Refused(reason=pattern.problem, is_broken=False)
     return pattern
@@ -166,7 +166,7 @@ class Pattern:
             try:
                 self._compiled_with(STEP_LIMITS[0])
             except pcre2.PatternError as error:
-                self.problem = f"cannot run here: the engine refuses it: {error}"
+                self.problem = f"is not supported: the engine refuses it: {error}"
         return not self.problem
 
     def search(self, text: str, *, steps: int = STEP_LIMITS[-1]) -> tuple[int, int] | None:

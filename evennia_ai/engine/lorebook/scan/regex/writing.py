@@ -116,9 +116,9 @@ def _referred_groups(tree: Node) -> frozenset[int]:
         if any(isinstance(one, Look) and one.negative and id(one) not in shared for one in group):
             continue
         if any(isinstance(one, Look) and one.behind for one in (*group, *around)):
-            raise UnsupportedPatternError("a back-reference and a look behind")
+            raise UnsupportedPatternError("a backreference together with a lookbehind")
         if any(_may_forget(one, group[at + 1 :]) for at, one in enumerate(group)):
-            raise UnsupportedPatternError("a back-reference to what a repetition may forget")
+            raise UnsupportedPatternError("a backreference to a group that a repetition may clear")
         referred.add(node.number)
     return frozenset(referred)
 
@@ -191,9 +191,9 @@ class _Writer:
 
     def _look(self, look: Look) -> str:
         if look.behind and (longest := _longest(look.body)) > _MOST_BEHIND:
-            bound = "any number" if longest == math.inf else f"{longest:,.0f}"
+            bound = "any number of" if longest == math.inf else f"{longest:,.0f}"
             raise UnsupportedPatternError(
-                f"a look behind over {bound} of characters; {_MOST_BEHIND} are the most"
+                f"a lookbehind over {bound} characters; at most {_MOST_BEHIND} are supported"
             )
         self._looks += 1
         body = self.node(look.body)

@@ -63,7 +63,7 @@ def test_a_bare_pattern_is_the_whole_text_without_flags():
 
 def test_empty_pattern_is_refused():
     refused = read_pattern("")
-    assert refused == Refused(reason="is no regular expression: it is empty", is_broken=True)
+    assert refused == Refused(reason="is not a regular expression: it is empty", is_broken=True)
 
 
 @pytest.mark.parametrize(

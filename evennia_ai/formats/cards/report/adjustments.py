@@ -1,6 +1,6 @@
-"""Findings for the import report: parts of a card that are ignored, clamped or neutralised.
+"""Adjustments in the import report: parts of a card that are ignored, clamped or neutralised.
 
-Each finding is a sentence. The functions here do not change the card.
+Each function yields sentences and does not change the card.
 """
 
 import re
@@ -57,11 +57,11 @@ def list_ignored(found: CardImport) -> Iterator[str]:
         yield f"unknown fields, kept for the export: {_named(unknown)}"
     others = sorted(set(card.extensions) - _READ_EXTENSIONS - _SCRIPTED)
     if others:
-        yield f"extensions that nothing here reads, kept for the export: {_named(others)}"
+        yield f"unknown extensions, kept for the export: {_named(others)}"
     if scripts := sorted(set(card.extensions) & _SCRIPTED):
         yield f"scripts in extensions ({_named(scripts)}) are kept for the export and never run"
     if remote := sum(_is_remote(stored.asset.uri) for stored in found.assets):
-        yield f"{_count(remote, 'asset')} at remote addresses, never fetched"
+        yield f"{_count(remote, 'asset')} on other servers, never fetched"
 
 
 def list_card_extensions(card: Card) -> tuple[str, ...]:
@@ -75,11 +75,11 @@ def list_card_macros(card: Card) -> Iterator[str]:
     for path, text in card_texts(card):
         known = KNOWN_NAMES | {"original"} if path in _WITH_ORIGINAL else KNOWN_NAMES
         for written in unknown_macros(text, known=known):
-            yield f"{path}: {written}: sent as it is written"
+            yield f"{path}: {written} is an unknown macro and is sent as written"
 
 
 def list_clamped(card: Card, book: Lorebook | None) -> Iterator[str]:
-    """Yield a sentence for each kind of depth that exceeds the possible depths of a history."""
+    """Yield a sentence for each kind of depth that no history has, and the depth used instead."""
     note = card.extensions.get("depth_prompt")
     depth = note.get("depth") if isinstance(note, dict) else None
     if isinstance(depth, str) and re.fullmatch(r"-?[0-9]{1,9}", depth.strip()):
@@ -101,34 +101,34 @@ def list_neutralised(card: Card, book: Lorebook | None, *, grants: Grants) -> It
     if "system_prompt" not in grants and card.system_prompt.strip():
         yield "system_prompt is left out"
     if "after_history" not in grants and card.post_history_instructions.strip():
-        yield "post_history_instructions are inside the history as a user's"
+        yield "post_history_instructions are a user's message inside the history"
     if "roles" not in grants and (role := note_role(card)) not in ("", "user"):
-        yield f"extensions.depth_prompt asks to speak as {role}: it is there as a user's"
+        yield f"extensions.depth_prompt asks to speak as {role}: it is a user's message instead"
     yield from unsettled_texts(card)
     if book is not None:
         yield from _list_neutralised_lore(book, grants)
         yield from _list_ignored_decorators(card)
     if templated := sum("{%" in text for _, text in card_texts(card)):
-        yield f"template logic in {_count(templated, 'text')} is never run: it stays as written"
+        yield f"template logic in {_count(templated, 'text')} is never run and stays as written"
 
 
 def _list_neutralised_lore(book: Lorebook, grants: Grants) -> Iterator[str]:
     usable = [entry for entry in book.entries if entry.is_usable]
     lacking = Counter(grant for entry in usable for grant in missing(entry, grants))
     if moved := lacking["positions"]:
-        yield f"{_entries(moved)} outside the history: at its top instead"
+        yield f"{_entries(moved)} asking for a place outside the history: at its top instead"
     if spoken := lacking["roles"]:
-        yield f"{_entries(spoken)} of the role system or assistant: a user's instead"
+        yield f"{_entries(spoken)} asking to speak as system or assistant: as user instead"
     unsettled = Counter(filter(None, map(unsettled_entry_sentence, usable)))
     for sentence, entries in unsettled.most_common():
         yield f"{_entries(entries)}: {sentence}"
     if "lore_budget" not in grants:
         if asked := book.token_budget:
-            yield f"the book asks for a budget of {asked} tokens: the game's own counts too"
+            yield f"the book asks for a budget of {asked} tokens: the game's budget applies too"
         if ignoring := sum(entry.ignore_budget for entry in usable):
-            yield f"{_entries(ignoring)} asking to ignore the budget: it counts all the same"
+            yield f"{_entries(ignoring)} asking to ignore the budget: it applies nevertheless"
     if "regex" not in grants and (keys := sum(len(pattern_keys(entry)) for entry in usable)):
-        yield f"{_count(keys, 'regex key')}: run under a time limit, or not at all"
+        yield f"{_count(keys, 'regex key')}: searched with a limit of steps, or not at all"
 
 
 def _list_ignored_decorators(card: Card) -> Iterator[str]:
@@ -151,7 +151,7 @@ def _list_ignored_decorators(card: Card) -> Iterator[str]:
     for notice, entries in sorted(seen.items(), key=lambda item: (-item[1], item[0]))[:MOST_NAMES]:
         yield f"lore: {notice} ({_count(entries, 'entry', 'entries')})"
     if (more := len(seen) - MOST_NAMES) > 0:
-        yield f"lore: {more} more decorators that are ignored"
+        yield f"lore: {more} more kinds of decorator lines are ignored"
 
 
 def _clamped_entry(entry: LoreEntry) -> str:
@@ -160,7 +160,7 @@ def _clamped_entry(entry: LoreEntry) -> str:
     if asked is None or (entry.from_oldest and asked >= 0):
         return ""
     if entry.from_oldest:
-        return "a reverse depth below 0 is the top of the history"
+        return "a reverse depth below 0 means the top of the history"
     return _clamped_depth(asked, exact=False)
 
 
@@ -171,8 +171,8 @@ def _clamped_depth(depth: int, *, exact: bool = True) -> str:
     """
     if depth >= TOP_FROM:
         named = f"depth {min(depth, MAX_DEPTH)}" if exact else f"a depth of {TOP_FROM} or more"
-        return f"{named} is deeper than a history is, so it is the top of it"
-    return "a depth below 0 is the bottom of the history" if depth < 0 else ""
+        return f"{named} is deeper than any history and means its top"
+    return "a depth below 0 means the bottom of the history" if depth < 0 else ""
 
 
 def _is_remote(uri: str) -> bool:
