@@ -29,7 +29,7 @@ class ComponentValueError(EvenniaAIError):
 
     def in_words(self, called: str) -> str:
         """Return the message with this name for the field."""
-        return f"{called} {_shown(self.value)} is not allowed: it must be {self.wanted}"
+        return f"{called} {_quote_value(self.value)} is not allowed: it must be {self.wanted}"
 
 
 class UnknownComponentError(EvenniaAIError):
@@ -40,7 +40,7 @@ class UnknownComponentError(EvenniaAIError):
         self.where = where
         scope = f" of the scope {where}" if where else ""
         near = f"; known keys are {', '.join(known)}" if known else ""
-        super().__init__(f"there is no component {_shown(wanted)}{scope}{near}")
+        super().__init__(f"there is no component {_quote_value(wanted)}{scope}{near}")
 
 
 class DuplicateComponentError(EvenniaAIError):
@@ -55,7 +55,7 @@ class DuplicateComponentError(EvenniaAIError):
     def in_words(self, called: str) -> str:
         """Return the message with this name for the field."""
         taken = f"is already taken by component '{self.taken_by}'; choose another"
-        return f"{called} {_shown(self.value)} {taken}"
+        return f"{called} {_quote_value(self.value)} {taken}"
 
 
 class StaticComponentError(EvenniaAIError):
@@ -150,7 +150,7 @@ class NotYetError(FormatError):
         super().__init__("unsupported", f"{where}: {what} is not supported yet; remove it")
 
 
-def _shown(value: object) -> str:
+def _quote_value(value: object) -> str:
     """Return `value` as quoted text, cut to a length that fits a line."""
     text = repr(value)
     return text if len(text) <= 60 else text[:57] + "..."

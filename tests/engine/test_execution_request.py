@@ -17,7 +17,7 @@ from evennia_ai.engine.prompt.blocks import DynamicBlock
 from evennia_ai.engine.prompt.history import History
 from evennia_ai.engine.prompt.messages import ToolSpec
 from evennia_ai.engine.prompt.placement import Anchor
-from evennia_ai.engine.prompt.tokens import TokenCounter, estimate
+from evennia_ai.engine.prompt.tokens import TokenCounter, estimate_tokens
 from evennia_ai.formats.scenario.reading import read_scenario
 from evennia_ai.formats.scenario.running import composed_turns
 from tests.engine.memory.builders import a_memory
@@ -258,7 +258,7 @@ def test_component_refused_by_its_class_is_an_error_of_the_request():
 
 
 def test_unknown_counter_is_named():
-    counter = TokenCounter("exact", "2", estimate)
+    counter = TokenCounter("exact", "2", estimate_tokens)
     rules = replace(a_request().inputs.rules, counter=counter)
     request = a_request(rules=rules)
     assert "the token counter exact 2 is not known here (estimate 1)" in refused(sent(request))

@@ -11,7 +11,7 @@ from typing import Any, Final, Generic, NamedTuple, Protocol, TypeVar
 
 from evennia_ai.commands.base import CommandError, StrictCommand, day_and_time
 from evennia_ai.engine.prompt.components import ALLOWS, Grants, in_order
-from evennia_ai.engine.text.columns import WIDTH, clipped, padded, visible, wrapped
+from evennia_ai.engine.text.columns import WIDTH, clip_text, escape_controls, pad_text, wrap_text
 
 _NUMBERED: Final = re.compile(r"(.+)/([0-9]{1,9})")
 _BETWEEN: Final = re.compile(r"[,\s]+")
@@ -81,7 +81,7 @@ class Imported(Generic[C]):
         """The newest imports of a name that wait, a line each, and how many older ones do."""
         imports = self.waiting(name)
         for one in imports[-MOST_WAITING:]:
-            yield clipped(f"waits: {import_in_words(one)}", WIDTH - 10)
+            yield clip_text(f"waits: {import_in_words(one)}", WIDTH - 10)
         if len(imports) > MOST_WAITING:
             yield f"and {len(imports) - MOST_WAITING} older imports wait"
 
@@ -130,7 +130,7 @@ class Imported(Generic[C]):
         if change.action == "imported":
             said = (
                 f"Import {change.number} of {self.what} {change.name}, by"
-                f" {visible(change.changed_by)}, {day_and_time(change.changed_at)}."
+                f" {escape_controls(change.changed_by)}, {day_and_time(change.changed_at)}."
                 " It changes nothing yet."
             )
         else:
@@ -138,7 +138,7 @@ class Imported(Generic[C]):
                 f"Revision {change.number} of {self.what} {change.name},"
                 f" {changed_in_words(change)}."
             )
-        return wrapped(said, WIDTH)
+        return wrap_text(said, WIDTH)
 
     def saw_report(self, builder: Any, change: C) -> None:
         """The builder was shown the report on this revision."""
@@ -204,19 +204,19 @@ def grants_typed(command: StrictCommand, usage: str) -> Grants:
 
 def import_in_words(change: Changed) -> str:
     """An import, for a line: its number, whose it is, and when it was made."""
-    return (
-        f"number {change.number} of {visible(change.changed_by)}, {day_and_time(change.changed_at)}"
-    )
+    who = escape_controls(change.changed_by)
+    return f"number {change.number} of {who}, {day_and_time(change.changed_at)}"
 
 
 def changed_in_words(change: Changed) -> str:
     """Who made a change, and when."""
-    return f"{change.action} by {visible(change.changed_by)}, {day_and_time(change.changed_at)}"
+    who = escape_controls(change.changed_by)
+    return f"{change.action} by {who}, {day_and_time(change.changed_at)}"
 
 
 def given_in_words(change: Changed) -> str:
     """Who gave a grant, and when."""
-    return f"given by {visible(change.changed_by)}, {day_and_time(change.changed_at)}"
+    return f"given by {escape_controls(change.changed_by)}, {day_and_time(change.changed_at)}"
 
 
 def grants_in_words(grants: Grants) -> str:
@@ -236,8 +236,8 @@ def allowed() -> list[str]:
 
 def column(title: str, text: str) -> list[str]:
     """A text beside its title, in lines."""
-    first, *rest = wrapped(text, WIDTH - _TITLE_COLUMNS)
-    lines = [f"{padded(title, _TITLE_COLUMNS)}{first}"]
+    first, *rest = wrap_text(text, WIDTH - _TITLE_COLUMNS)
+    lines = [f"{pad_text(title, _TITLE_COLUMNS)}{first}"]
     return lines + [f"{'':{_TITLE_COLUMNS}}{line}" for line in rest]
 
 

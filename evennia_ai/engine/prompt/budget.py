@@ -94,7 +94,7 @@ class _Admitted:
     """The verdicts on the fragments; None as long as all of them fit."""
 
 
-def fit(
+def fit_to_limit(
     fragments: Sequence[Fragment],
     history: History,
     *,

@@ -322,7 +322,7 @@ class CacheAccount:
     """The reason why the prefix ends; None if it is not known."""
 
 
-def breakpoints(
+def cache_breakpoints(
     messages: Sequence[Message],
     *,
     anchored: Collection[str] = (),
@@ -357,7 +357,7 @@ def breakpoints(
     return tuple(sorted({spot for spot in spots if spot >= 0}))
 
 
-def account(
+def account_for_prefix(
     older: Sent | Sequence[Message],
     newer: Sent,
     *,

@@ -21,7 +21,7 @@ from typing import Final, NoReturn
 from evennia_ai.engine.errors import FormatError
 from evennia_ai.engine.foreign.documents import one_line
 from evennia_ai.formats.cards.card import Asset
-from evennia_ai.formats.cards.limits import RATIO_FROM, CardLimits, refuse
+from evennia_ai.formats.cards.limits import RATIO_FROM, CardLimits, refuse_over_limit
 
 MOST_CHARACTERS: Final = 1000
 _CONTROL: Final = re.compile(r"[\x00-\x1f\x7f-\x9f]")
@@ -183,7 +183,7 @@ def _check_directory(content: bytes, *, limits: CardLimits) -> None:
     # makes the check stricter.
     start = 0 if is_long else max(end - directory_bytes, 0)
     if (there := content.count(_MEMBER, start, end)) > limits.members:
-        refuse(f"the archive has {there} members", limit="members", most=limits.members)
+        refuse_over_limit(f"the archive has {there} members", limit="members", most=limits.members)
 
 
 def _check_members(infos: list[zipfile.ZipInfo], *, limits: CardLimits) -> None:
@@ -232,10 +232,12 @@ def _unpack_member(
             if length > left:
                 _refuse_size("too many bytes", limits=limits)
             if info.filename == CARD and length > limits.text_bytes:
-                refuse(f"{CARD} is too large", limit="text_bytes", most=limits.text_bytes)
+                refuse_over_limit(
+                    f"{CARD} is too large", limit="text_bytes", most=limits.text_bytes
+                )
             if length > most_unpacked:
                 name = one_line(info.filename)[:80]
-                refuse(
+                refuse_over_limit(
                     f"member '{name}' unpacks to too many times its size",
                     limit="ratio",
                     most=limits.ratio,
@@ -245,7 +247,7 @@ def _unpack_member(
 
 def _refuse_size(size: str, *, limits: CardLimits) -> NoReturn:
     most = limits.inflated_bytes
-    refuse(f"the archive unpacks to {size}", limit="inflated_bytes", most=most)
+    refuse_over_limit(f"the archive unpacks to {size}", limit="inflated_bytes", most=most)
 
 
 def build_archive(files: Iterable[tuple[str, bytes]]) -> bytes:

@@ -147,7 +147,7 @@ ROLE_MARKS: Final[tuple[tuple[str, re.Pattern[str]], ...]] = (
 OUT_OF_CHARACTER: Final = re.compile(r"\bOOC\b[ \t]{0,4}:|[\[({][ \t]{0,4}OOC\b", re.IGNORECASE)
 
 
-def plain(text: str) -> str:
+def normalise(text: str) -> str:
     """Normalise text: lower case, single spaces between words, no accents, nothing invisible."""
     if not text.isascii():
         text = unicodedata.normalize("NFKD", _UNSPELT.sub("", text))
@@ -155,9 +155,9 @@ def plain(text: str) -> str:
     return _NO_WORD.sub(" ", text.casefold())
 
 
-def spellings(text: str) -> Iterator[str]:
+def normalised_spellings(text: str) -> Iterator[str]:
     """Yield the normalised text, then its version with Latin look-alikes if that differs."""
-    written = plain(text)
+    written = normalise(text)
     yield written
     if not written.isascii() and (latin := written.translate(_LOOK_ALIKE)) != written:
         yield latin
@@ -318,7 +318,7 @@ _FILLER: Final = re.compile(
 
 def find_name_warnings(name: str, where: str) -> Iterator[FoundWarning]:
     """Yield a warning if a name could be taken for a role or the staff in a prompt."""
-    if any(plain(one).strip() in _TAKEN for one in (name, *spellings(name))):
+    if any(normalise(one).strip() in _TAKEN for one in (name, *normalised_spellings(name))):
         yield "name", WarningPlace(where=where, excerpt=name[:_EXCERPT])
 
 
@@ -337,12 +337,12 @@ Search = Callable[[str], TextSpan | None]
 
 def _find_override(part: str) -> TextSpan | None:
     """Find the first phrase of `OVERRIDES`, also if it is disguised by its spelling."""
-    for spelling in spellings(part):
+    for spelling in normalised_spellings(part):
         for needle, pattern in OVERRIDES:
             if needle in spelling and (found := pattern.search(spelling)):
                 return _raw_index(part, found.start()), _raw_index(part, found.end())
     for run in APART.finditer(part):
-        squeezed = plain(run[0]).replace(" ", "")
+        squeezed = normalise(run[0]).replace(" ", "")
         if any(phrase in squeezed for phrase in SQUEEZED):
             return run.span()
     return None
@@ -354,7 +354,7 @@ def _raw_index(part: str, index: int) -> int:
     # binary search works: a longer prefix never has fewer characters after normalising
     while low < high:
         middle = (low + high) // 2
-        if len(plain(part[:middle])) < index:
+        if len(normalise(part[:middle])) < index:
             low = middle + 1
         else:
             high = middle

@@ -28,7 +28,7 @@ from evennia_ai.formats.cards.limits import (
     decode_base64,
     decode_percents,
     decode_utf8,
-    refuse,
+    refuse_over_limit,
 )
 from evennia_ai.formats.cards.png import EmbeddedAssets, card_in_picture
 from evennia_ai.formats.file_kinds import describe_file
@@ -182,7 +182,9 @@ def load_card(
     progress("card file", 0, 1)
     content = file_bytes(source, limits) if isinstance(source, Path) else source
     if len(content) > limits.file_bytes:
-        refuse(f"the file has {len(content)} bytes", limit="file_bytes", most=limits.file_bytes)
+        refuse_over_limit(
+            f"the file has {len(content)} bytes", limit="file_bytes", most=limits.file_bytes
+        )
     load = _load_json
     if content.startswith(png.SIGNATURE):
         load = _load_picture
@@ -211,13 +213,15 @@ def file_bytes(path: Path, limits: CardLimits) -> bytes:
         reason = (error.strerror if isinstance(error, OSError) else None) or str(error)
         raise FormatError("card", f"card: cannot be read: {reason}") from error
     if len(content) > limits.file_bytes:
-        refuse("the file has too many bytes", limit="file_bytes", most=limits.file_bytes)
+        refuse_over_limit("the file has too many bytes", limit="file_bytes", most=limits.file_bytes)
     return content
 
 
 def _load_json(content: bytes, limits: CardLimits, progress: Progress) -> CardImport:
     if len(content) > limits.text_bytes:
-        refuse(f"the card has {len(content)} bytes", limit="text_bytes", most=limits.text_bytes)
+        refuse_over_limit(
+            f"the card has {len(content)} bytes", limit="text_bytes", most=limits.text_bytes
+        )
     if not content.strip():
         raise FormatError("card", "card: the file is empty; download it again")
     if content.startswith(_OTHER_PICTURES):

@@ -16,7 +16,13 @@ from dataclasses import dataclass
 from typing import Final, Literal
 
 from evennia_ai.engine.errors import FormatError
-from evennia_ai.formats.cards.limits import CardLimits, decode_base64, decode_utf8, inflate, refuse
+from evennia_ai.formats.cards.limits import (
+    CardLimits,
+    decode_base64,
+    decode_utf8,
+    refuse_over_limit,
+    unpack_zlib,
+)
 
 SIGNATURE: Final = b"\x89PNG\r\n\x1a\n"
 TEXT_KINDS: Final = frozenset({b"tEXt", b"zTXt", b"iTXt"})
@@ -73,7 +79,7 @@ def parse_chunks(content: bytes, *, limits: CardLimits) -> tuple[tuple[PngChunk,
         if kind == _END:
             return tuple(found), ""
         if len(found) == limits.chunks:
-            refuse("the picture has too many chunks", limit="chunks", most=limits.chunks)
+            refuse_over_limit("the picture has too many chunks", limit="chunks", most=limits.chunks)
         if length > _LONGEST:
             raise FormatError("card", f"card: the chunk at byte {at} has a length that PNG forbids")
         start = at + 8
@@ -159,7 +165,9 @@ def card_in_picture(content: bytes, *, limits: CardLimits) -> CardInPicture:
         )
     card = _decode_card(_unpack_text(found, content, keyword, limits=limits), keyword, notices)
     if len(card) > limits.text_bytes:
-        refuse(f"the card has {len(card)} bytes", limit="text_bytes", most=limits.text_bytes)
+        refuse_over_limit(
+            f"the card has {len(card)} bytes", limit="text_bytes", most=limits.text_bytes
+        )
     return CardInPicture(
         text=decode_utf8(card, where=f"card: the chunk {keyword}"),
         keyword=keyword,
@@ -236,7 +244,7 @@ class EmbeddedAssets:
         self._left -= len(content)
         if self._left < 0:
             what, most = "the assets of the picture have more bytes", self._limits.inflated_bytes
-            refuse(what, limit="inflated_bytes", most=most)
+            refuse_over_limit(what, limit="inflated_bytes", most=most)
         return content
 
 
@@ -278,11 +286,13 @@ def _unpack_text(found: PngChunk, content: bytes, keyword: Keyword, *, limits: C
     elif found.kind == b"iTXt":
         value, is_packed = value[2:].partition(b"\0")[2].partition(b"\0")[2], value[:1] == b"\x01"
     try:
-        read = inflate(value, most_bytes=most) if is_packed else value
+        read = unpack_zlib(value, most_bytes=most) if is_packed else value
     except ValueError as error:
         raise FormatError("card", f"card: the chunk {keyword} {error}") from error
     if read is None or len(read) > most:
-        refuse(f"the chunk {keyword} is too large", limit="text_bytes", most=limits.text_bytes)
+        refuse_over_limit(
+            f"the chunk {keyword} is too large", limit="text_bytes", most=limits.text_bytes
+        )
     return read
 
 

@@ -16,7 +16,7 @@ from typing import Any, Final, NoReturn
 from evennia_ai.engine.errors import FormatError
 from evennia_ai.engine.foreign.documents import decode_text, one_line, parse_json
 from evennia_ai.engine.history.records import canonical_json
-from evennia_ai.engine.text.columns import clipped
+from evennia_ai.engine.text.columns import clip_text
 
 KIND: Final = "chat"
 LINE_FEED: Final = "\n"
@@ -287,7 +287,7 @@ def list_import_losses(chat: Chat) -> tuple[str, ...]:
             for word, name in (("depth", "note_depth"), ("every", "note_interval"))
             if type(data.get(name)) is int
         )
-        text = clipped(one_line(note), _SHOWN_NOTE)
+        text = clip_text(one_line(note), _SHOWN_NOTE)
         found.append(f"its author's note stays in the file{f' ({how})' if how else ''}: {text}")
     world = data.get("world_info")
     if isinstance(world, str) and world.strip():

@@ -24,7 +24,7 @@ from evennia_ai.engine.lorebook.book import (
     ATTACH_RANK,
     BookMode,
     Lorebook,
-    as_javascript_walks,
+    in_javascript_order,
     mode_in,
 )
 from evennia_ai.engine.lorebook.decorators import NO_ICONS, Absent
@@ -219,7 +219,7 @@ def entries_in_order(listed: list[Any] | dict[str, Any]) -> list[tuple[str, Any]
     """
     if isinstance(listed, list):
         return [(str(index), entry) for index, entry in enumerate(listed)]
-    return [(name, listed[name]) for name in as_javascript_walks(listed, below=2**32 - 1)]
+    return [(name, listed[name]) for name in in_javascript_order(listed, below=2**32 - 1)]
 
 
 def _without_keys(entry: LoreEntry) -> LoreEntry:

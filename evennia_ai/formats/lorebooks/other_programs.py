@@ -30,7 +30,7 @@ from evennia_ai.engine.lorebook.decorators import (
     read_decorators,
 )
 from evennia_ai.engine.lorebook.entry import MAX_KEY
-from evennia_ai.engine.lorebook.scan.regex.pattern import delimited, is_delimited
+from evennia_ai.engine.lorebook.scan.regex.pattern import has_slashes, with_slashes
 from evennia_ai.engine.text.normal_form import BLANK_CHARACTERS
 from evennia_ai.engine.text.words import is_in_word
 from evennia_ai.formats.lorebooks.entry_fields import V3_POSITIONS
@@ -169,7 +169,7 @@ def _novelai_entry(raw: Mapping[str, Any], *, off: Mapping[str, str]) -> _Transl
     """Translate an entry; `off` has the switched-off categories by their ids."""
     entry, unread = _NovelAIEntry.read(raw)
     keys = entry.keys or []
-    patterns = [is_delimited(key.strip()) for key in keys]
+    patterns = [has_slashes(key.strip()) for key in keys]
     placing = entry.context_config or _NovelAIPlacing()
     priority = _NOVELAI_PRIORITY if placing.budget_priority is None else placing.budget_priority
     constant = bool(entry.force_activation)
@@ -207,7 +207,7 @@ def _novelai_doubts(entry: _NovelAIEntry, placing: _NovelAIPlacing) -> Iterator[
         yield "advancedConditions are not supported: only the keys decide"
     if (placing.prefix or "").strip() or (placing.suffix or "").strip():
         yield "prefix and suffix of contextConfig are not added: write them into the text"
-    if any(" & " in key and not is_delimited(key.strip()) for key in entry.keys or ()):
+    if any(" & " in key and not has_slashes(key.strip()) for key in entry.keys or ()):
         yield "a key with '&' is a single phrase here: use secondary keys to require several words"
 
 
@@ -315,7 +315,7 @@ def _agnai_key(word: str) -> str:
 
     The keyword is converted to a regular expression if a plain key would match differently.
     """
-    has_meaning = _WILDCARDS.search(word) or is_delimited(word)
+    has_meaning = _WILDCARDS.search(word) or has_slashes(word)
     if not has_meaning or len(word) > MAX_KEY:
         return word
     body = "".join(map(_agnai_pattern, _PIECES.findall(word.strip("*"))))
@@ -403,7 +403,7 @@ def _risu_entry(raw: Mapping[str, Any]) -> _TranslatedEntry:
     if not second and unwanted is not None:
         # A line that names keys of which one must be missing becomes secondary keys with the logic
         # "not all". This is possible only if the entry has no other secondary keys.
-        second = [delimited(key) for key in unwanted] if uses_patterns else unwanted
+        second = [with_slashes(key) for key in unwanted] if uses_patterns else unwanted
         logic = _NOT_ALL
     chance = entry.activation_percent
     extensions: Object = {
@@ -441,7 +441,7 @@ def _risu_keys(written: str | None, *, uses_patterns: bool) -> list[str]:
     if not uses_patterns:
         return [key for part in text.split(",") if (key := part.strip())]
     found = (match[0].strip() for match in _PATTERN_OR_TEXT.finditer(text))
-    return [delimited(key) for key in found if key]
+    return [with_slashes(key) for key in found if key]
 
 
 def _risu_doubts(entry: _RisuEntry, head: "RisuHead") -> Iterator[str]:

@@ -13,7 +13,7 @@ from evennia_ai.engine.lorebook.conditions import EVENT_KIND
 from evennia_ai.engine.lorebook.decorators import (
     MAX_KEYS,
     Absent,
-    Decorated,
+    ParsedContent,
     read_decorators,
     whole_number,
 )
@@ -130,7 +130,7 @@ def _limit_keys(keys: tuple[str, ...], what: str) -> tuple[tuple[str, ...], tupl
 _Place = dict[str, Any]
 
 
-def _place(fields: EntryFields, head: Decorated) -> _Place:
+def _place(fields: EntryFields, head: ParsedContent) -> _Place:
     """Return the position: by a decorator, else by `evennia_ai` data, else by the fields."""
     if named := head.value("position"):
         position, anchor = _PLACES[named]
@@ -186,7 +186,7 @@ def _with_own_cooldown(fields: EntryFields) -> Grouping:
     return replace(grouping, cooldown=cooldown)
 
 
-def _gates(head: Decorated, *, patterns_only: bool) -> Gates:
+def _gates(head: ParsedContent, *, patterns_only: bool) -> Gates:
     """Return the gates that decorators set.
 
     `@@exclude_keys` is ignored if all keys are regular expressions.

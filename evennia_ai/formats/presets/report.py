@@ -23,7 +23,7 @@ from evennia_ai.engine.prompt.components import (
 from evennia_ai.engine.prompt.messages import Role
 from evennia_ai.engine.prompt.templates.unknown import unknown_macros
 from evennia_ai.engine.prompt.tokens import ESTIMATE, TokenCounter
-from evennia_ai.engine.text.columns import WIDTH, clipped, visible
+from evennia_ai.engine.text.columns import WIDTH, clip_text, escape_controls
 from evennia_ai.formats.cards.components import DEFAULT_DEPTH
 from evennia_ai.formats.cards.content_warnings import (
     ContentWarning,
@@ -358,7 +358,7 @@ def _few(names: list[str]) -> str:
 
 
 def _head_lines(report: PresetReport) -> Iterator[str]:
-    yield clipped(visible(f"Preset: {report.name}"), WIDTH)
+    yield clip_text(escape_controls(f"Preset: {report.name}"), WIDTH)
     on = sum(part.enabled for part in report.parts)
     size = "" if report.size_bytes is None else f", {report.size_bytes} bytes"
     yield from item_lines(
@@ -375,7 +375,7 @@ def _part_lines(report: PresetReport) -> Iterator[str]:
 def _part_line(part: PromptPart) -> Iterator[str]:
     mark = "[x]" if part.enabled else "[ ]"
     tokens = "a place" if part.is_marker else f"{part.tokens} tokens"
-    yield clipped(f"  {mark} {visible(part.name)} ({tokens})", WIDTH)
+    yield clip_text(f"  {mark} {escape_controls(part.name)} ({tokens})", WIDTH)
     order = f", order {part.injection_order}" if part.injection_order != DEFAULT_ORDER else ""
     yield from item_lines(f"{part.place or 'stays where it is'}{order}", 6)
     component = f"component {part.key}"

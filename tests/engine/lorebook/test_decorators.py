@@ -5,7 +5,11 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from evennia_ai.engine.foreign.documents import MAX_NOTICES
-from evennia_ai.engine.lorebook.decorators import read_decorators, with_value, without
+from evennia_ai.engine.lorebook.decorators import (
+    read_decorators,
+    with_decorator_value,
+    without_decorators,
+)
 from evennia_ai.formats.lorebooks.books import read_book
 from tests.effort import little_work
 from tests.formats.scenario.builders import an_entry
@@ -45,8 +49,10 @@ def test_invisible_characters_do_not_hide_a_decorator(unseen):
     read = read_decorators(content)
     assert read.decorators == (("depth", ("1",)), ("role", ("user",)))
     assert read.text == f"Some{unseen}lore."
-    assert read_decorators(with_value(content, "depth", "3")).value("depth") == "3"
-    assert read_decorators(without(content, ["depth"])).decorators == (("role", ("user",)),)
+    assert read_decorators(with_decorator_value(content, "depth", "3")).value("depth") == "3"
+    assert read_decorators(without_decorators(content, ["depth"])).decorators == (
+        ("role", ("user",)),
+    )
     plain = f"{unseen}Some lore.\n@@depth 1"
     assert read_decorators(plain).text == plain
 

@@ -2,7 +2,7 @@
 
 import pytest
 
-from evennia_ai.engine.lorebook.activation.passes import activate
+from evennia_ai.engine.lorebook.activation.passes import activate_lore
 from evennia_ai.engine.lorebook.activation.timers import NO_STATE, Clock
 from evennia_ai.engine.lorebook.rules import ActivationRules
 from evennia_ai.engine.lorebook.scan.window import Scan
@@ -34,7 +34,7 @@ def our_entry(content="Some lore.", *, keys=("coin",), **own):
 
 def turn(book, text, *, state=NO_STATE, rules=None, facts=None, sources=None, **clock):
     """What one line of Anna's wakes."""
-    return activate(
+    return activate_lore(
         [book],
         Scan(history=History(), event=event_message(text, name="Anna"), sources=sources or {}),
         rules=rules or ActivationRules(),

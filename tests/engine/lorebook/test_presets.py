@@ -4,7 +4,7 @@ from dataclasses import fields
 
 import pytest
 
-from evennia_ai.engine.lorebook.activation.passes import activate
+from evennia_ai.engine.lorebook.activation.passes import activate_lore
 from evennia_ai.engine.lorebook.activation.timers import NO_STATE, Clock
 from evennia_ai.engine.lorebook.rules import PresetFlags, read_rules
 from evennia_ai.formats.lorebooks.books import read_book
@@ -25,7 +25,7 @@ def found(preset, entries, *lines, rules=None, state=NO_STATE, clock=None, attac
         read_book({"entries": [entry]}, label=place, attach=place)
         for entry, place in zip(split or (), attach or (), strict=True)
     ] or [read_book({"entries": {str(n): entry for n, entry in enumerate(entries)}}, label="book")]
-    return activate(
+    return activate_lore(
         books,
         a_scan(*(f"user: {line}" for line in lines)),
         rules=read_rules({"rules": preset, **(rules or {})}),

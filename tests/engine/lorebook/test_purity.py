@@ -10,7 +10,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from evennia_ai.engine.lorebook.activation.activation import Activation
-from evennia_ai.engine.lorebook.activation.passes import activate
+from evennia_ai.engine.lorebook.activation.passes import activate_lore
 from evennia_ai.engine.lorebook.activation.timers import NO_STATE, Clock, LoreState
 from evennia_ai.engine.lorebook.book import Lorebook
 from evennia_ai.engine.lorebook.rules import ActivationRules, read_rules
@@ -126,7 +126,7 @@ def a_turn(
     number: int,
     state: LoreState,
 ) -> Activation:
-    return activate(
+    return activate_lore(
         books,
         Scan(history=history, event=event),
         rules=rules,

@@ -2,7 +2,12 @@
 
 import pytest
 
-from evennia_ai.engine.lorebook.same_book import copy_of, linked_world, relabelled, with_own_book
+from evennia_ai.engine.lorebook.same_book import (
+    copy_of,
+    linked_world,
+    with_free_label,
+    with_own_book,
+)
 from evennia_ai.formats.lorebooks.books import read_book
 from tests.engine.lorebook.builders import a_book, a_scan, a_world_entry, an_entry, awake, texts
 
@@ -67,8 +72,8 @@ def test_cards_book_is_a_copy_of_the_linked_or_an_equal_book(own, attached, worl
 )
 def test_cards_book_gets_a_free_label(taken, label):
     own = own_book(LORE, label="Lore")
-    made = relabelled(own, taken)
-    assert made is relabelled(own, taken)
+    made = with_free_label(own, taken)
+    assert made is with_free_label(own, taken)
     assert (made.label, made.entries[0].origin) == (label, f"lore:{label}#0")
 
 

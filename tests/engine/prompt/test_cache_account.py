@@ -9,7 +9,7 @@ import pytest
 from evennia_ai.engine.inputs import ComposeRules
 from evennia_ai.engine.prompt.budget import BudgetRules
 from evennia_ai.engine.prompt.cache_account import MEANINGS, CacheAccount, Reason
-from evennia_ai.engine.prompt.cache_account import account as account_of
+from evennia_ai.engine.prompt.cache_account import account_for_prefix as account_of
 from evennia_ai.engine.prompt.dice import Dice
 from evennia_ai.engine.prompt.expansion import ComponentSet
 from evennia_ai.engine.prompt.history import History

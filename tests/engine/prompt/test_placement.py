@@ -6,7 +6,7 @@ from evennia_ai.engine.compose import compose
 from evennia_ai.engine.prompt.components import HISTORY_ID
 from evennia_ai.engine.prompt.fragments import Claim, Fragment, SharedMessage, make_fragment
 from evennia_ai.engine.prompt.history import History
-from evennia_ai.engine.prompt.placement import interleave, place
+from evennia_ai.engine.prompt.placement import interleave_fragments, place_messages
 from evennia_ai.engine.prompt.tokens import ESTIMATE
 from tests.engine.prompt.builders import (
     a_component,
@@ -93,7 +93,7 @@ def test_reverse_depth_equals_the_depth_of_its_slot() -> None:
         a_piece("early", 0, order=50, from_oldest=True),
         a_piece("deeper", 9, order=900),
     ]
-    messages = interleave(fragments, History(a_history(4)), first=0)
+    messages = interleave_fragments(fragments, History(a_history(4)), first=0)
     assert [message.content.split(" ")[0] for message in messages] == [
         *("deeper", "early", "late"),
         *("m1", "m2", "m3", "m4"),
@@ -124,7 +124,7 @@ def a_noted_piece(name: str, key: str, *, depth: int = 1) -> Fragment:
 def test_fragments_share_a_message_in_the_history_in_the_order_of_their_keys() -> None:
     fragments = [a_noted_piece("below", "~0"), a_noted_piece("above", "!0"), a_piece("alone", 1)]
     (kept,) = a_history(1)
-    alone, shared, last = place(fragments, History([kept]), first=0)
+    alone, shared, last = place_messages(fragments, History([kept]), first=0)
     assert (alone.content, shared.content, last.content) == ("alone", "above\nbelow", kept.content)
     assert (shared.role, shared.block, shared.injected) == ("user", "history", True)
     assert [(p.origin, shared.content[p.start : p.end]) for p in shared.parts] == [
@@ -135,7 +135,7 @@ def test_fragments_share_a_message_in_the_history_in_the_order_of_their_keys() -
 
 def test_a_shared_message_is_clamped_to_the_kept_history_like_any_other() -> None:
     history = History(a_history(4))
-    messages = place([a_noted_piece("note", "~0", depth=99)], history, first=2)
+    messages = place_messages([a_noted_piece("note", "~0", depth=99)], history, first=2)
     assert [message.content.split(" ")[0] for message in messages] == ["note", "m3", "m4"]
 
 
@@ -152,6 +152,6 @@ def test_text_next_to_a_component_is_placed_at_its_id() -> None:
         make_fragment("sea", own, counter=ESTIMATE),
         beside("!sea", "before1"),
     ]
-    assert [message.content for message in place(fragments, History(), first=0)] == [
+    assert [message.content for message in place_messages(fragments, History(), first=0)] == [
         *("before1\nbefore2", "sea", "after")
     ]

@@ -16,7 +16,7 @@ from evennia_ai.engine.prompt.history import History
 from evennia_ai.engine.prompt.messages import Message, event_message, said
 from evennia_ai.engine.prompt.names import shorten_name
 from evennia_ai.engine.prompt.notes import AuthorsNote
-from evennia_ai.engine.prompt.placement import interleave
+from evennia_ai.engine.prompt.placement import interleave_fragments
 from evennia_ai.engine.prompt.prompt import Prompt
 from evennia_ai.engine.prompt.tokens import ESTIMATE
 from tests.engine.prompt.builders import (
@@ -205,7 +205,7 @@ def test_reverse_depth_counts_from_the_oldest_message(depth: int, length: int) -
         origin="lore:x", id=HISTORY_ID, key="x", role="system", depth=depth, from_oldest=True
     )
     fragment = make_fragment("x", claim, counter=ESTIMATE)
-    messages = interleave([fragment], History(a_history(length)), first=0)
+    messages = interleave_fragments([fragment], History(a_history(length)), first=0)
     assert [message.injected for message in messages].index(True) == min(depth, length)
 
 

@@ -9,7 +9,7 @@ from evennia_ai.engine.prompt.tokens import (
     ESTIMATE,
     LONG_TEXT,
     TokenCounter,
-    estimate,
+    estimate_tokens,
     ratio_counter,
 )
 
@@ -28,7 +28,7 @@ def test_special_tokens_and_broken_text_are_counted_as_text(text: str) -> None:
 
 
 def test_empty_text_has_no_tokens() -> None:
-    assert estimate("") == 0
+    assert estimate_tokens("") == 0
 
 
 @pytest.mark.parametrize(
@@ -40,7 +40,7 @@ def test_empty_text_has_no_tokens() -> None:
     ],
 )
 def test_estimate_is_near_the_exact_count(text: str, low: int, high: int) -> None:
-    assert low <= estimate(text) <= high
+    assert low <= estimate_tokens(text) <= high
 
 
 def test_the_ratio_counts_utf_16_units_rounded_up() -> None:

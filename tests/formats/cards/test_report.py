@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 
 from evennia_ai.engine.errors import FormatError
 from evennia_ai.engine.prompt.components import ALL_GRANTS
-from evennia_ai.engine.text.columns import WIDTH, columns, visible
+from evennia_ai.engine.text.columns import WIDTH, count_columns, escape_controls
 from evennia_ai.formats.cards.card import Card
 from evennia_ai.formats.cards.loading import CardImport, load_card
 from evennia_ai.formats.cards.report.import_report import report_lines, report_object
@@ -112,8 +112,8 @@ def test_report_lines_of_any_card_are_safe_and_narrow(hostile: str) -> None:
     )
     report = report_of(card, limit_tokens=100)
     for line in report_lines(report):
-        assert columns(line) <= WIDTH
-        assert visible(line) == line
+        assert count_columns(line) <= WIDTH
+        assert escape_controls(line) == line
     json.dumps(report_object(report), allow_nan=False)
 
 
@@ -322,5 +322,8 @@ def test_any_card_is_reported_or_refused(note, book, text, found) -> None:
         report = import_report(load_card(json.dumps(data).encode()), limit_tokens=9)
     except FormatError:
         return
-    assert all(columns(line) <= WIDTH and visible(line) == line for line in report_lines(report))
+    assert all(
+        count_columns(line) <= WIDTH and escape_controls(line) == line
+        for line in report_lines(report)
+    )
     json.dumps(report_object(report), allow_nan=False)

@@ -5,7 +5,7 @@ import json
 import pytest
 
 from evennia_ai.engine.prompt.components import ALL_GRANTS, NO_GRANTS, Grants
-from evennia_ai.engine.text.columns import WIDTH, columns
+from evennia_ai.engine.text.columns import WIDTH, count_columns
 from evennia_ai.formats.presets.export import dump_preset
 from evennia_ai.formats.presets.mapping import preset_components
 from evennia_ai.formats.presets.preset import Preset
@@ -88,7 +88,7 @@ def test_a_report_names_every_prompt_of_the_order(name: str) -> None:
     listed = {item.identifier for item in read(name).order} - {"chatHistory"}
     assert listed <= {part.identifier for part in report.parts}
     json.dumps(report_object(report), allow_nan=False)
-    assert all(columns(line) <= WIDTH for line in report_lines(report))
+    assert all(count_columns(line) <= WIDTH for line in report_lines(report))
     assert "hunter2" not in json.dumps(report_object(report))
 
 

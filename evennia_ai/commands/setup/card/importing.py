@@ -29,7 +29,7 @@ from evennia_ai.commands.setup.imported import (
 )
 from evennia_ai.engine.errors import ComponentValueError
 from evennia_ai.engine.prompt.components import ALLOWS, NO_GRANTS, Grants, in_order
-from evennia_ai.engine.text.columns import WIDTH, wrapped
+from evennia_ai.engine.text.columns import WIDTH, wrap_text
 from evennia_ai.formats.cards.report.import_report import ImportReport, report_lines
 from evennia_ai.services.settings.conf import conf
 from evennia_ai.store.authored import card_revisions as log
@@ -48,7 +48,7 @@ def _changed(card: StoredCard, now: str, grants: Grants) -> list[str]:
         f"Revision {card.revision}, of the file that was {changed_in_words(is_from)};"
         f" it has the grants: {grants_in_words(card.grants)}."
     )
-    return lines + wrapped(rest, WIDTH)
+    return lines + wrap_text(rest, WIDTH)
 
 
 def _table(card: StoredCard, report: ImportReport) -> Iterator[str]:
@@ -196,7 +196,7 @@ class CardImports(CardWork):
             f"This very file is card {card.name}, revision {card.revision}, already; nothing was"
             " changed."
         )
-        self.show([*wrapped(same, WIDTH), *report_lines(again.report)])
+        self.show([*wrap_text(same, WIDTH), *report_lines(again.report)])
 
     def _compared(
         self, old: StoredCard | None, read: ReadCard
@@ -207,7 +207,7 @@ class CardImports(CardWork):
         told = yield self.worked(
             f"Comparing with card {old.name}", lambda _progress: differences(old, read)
         )
-        return [*report_lines(read.report), "", *wrapped(told, WIDTH)]
+        return [*report_lines(read.report), "", *wrap_text(told, WIDTH)]
 
 
 def _name_for(wanted: str) -> str:

@@ -19,7 +19,7 @@ from evennia_ai.commands.setup.imported import (
     may_in_words,
 )
 from evennia_ai.engine.errors import NotStoredError
-from evennia_ai.engine.text.columns import WIDTH, clipped, visible
+from evennia_ai.engine.text.columns import WIDTH, clip_text, escape_controls
 from evennia_ai.formats.cards.comparing import card_differences, changed_fields
 from evennia_ai.formats.lorebooks.editing.comparing import LONGEST_COMPARED
 from evennia_ai.store.authored import card_revisions as log
@@ -140,12 +140,12 @@ def _history(name: str, changes: Sequence[CardChange]) -> Iterator[str]:
     for at in range(max(0, len(changes) - MOST_SHOWN), len(changes)):
         change = changes[at]
         before = next((one for one in reversed(changes[:at]) if one.action in IN_FORCE), None)
-        yield clipped(f"{change.number:5}  {changed_in_words(change)}", WIDTH)
+        yield clip_text(f"{change.number:5}  {changed_in_words(change)}", WIDTH)
         is_new = at >= len(changes) - MOST_TOLD
         file = files.told(before, change) if is_new else f"file {change.sha256[:12]}"
         grants = f"; grants: {grants_in_words(change.grants)}"
         told = grants if change.action in IN_FORCE else ""
-        yield clipped(f"       {clipped(file, MOST_FILE)}{told}", WIDTH)
+        yield clip_text(f"       {clip_text(file, MOST_FILE)}{told}", WIDTH)
 
 
 class _Files:
@@ -164,7 +164,10 @@ class _Files:
         was, now = self._source(before), self._source(change)
         if max(len(was), len(now)) > LONGEST_COMPARED:
             return f"file {change.sha256[:12]}, a long one"
-        names = [visible(field) for field, _, _ in changed_fields(json.loads(was), json.loads(now))]
+        names = [
+            escape_controls(field)
+            for field, _, _ in changed_fields(json.loads(was), json.loads(now))
+        ]
         return f"changed: {', '.join(names)}" if names else "another file that says the same"
 
     def _source(self, change: CardChange) -> str:

@@ -19,7 +19,7 @@ from evennia_ai.commands.setup.imported import (
     may_in_words,
 )
 from evennia_ai.engine.prompt.components import ALL_GRANTS
-from evennia_ai.engine.text.columns import WIDTH, clipped, padded, visible, wrapped
+from evennia_ai.engine.text.columns import WIDTH, clip_text, escape_controls, pad_text, wrap_text
 from evennia_ai.store.authored import card_revisions as log
 from evennia_ai.store.authored import cards as store
 from evennia_ai.store.authored.card_revisions import CardChange
@@ -67,9 +67,11 @@ def listed() -> list[str]:
     names = sorted({*in_force, *waiting})
     if not names:
         return ["There are no cards yet; card/import reads one from a file."]
-    lines = [f"{'revision':>8}  {padded('card', _NAME_COLUMNS)}  {padded('grants', 20)}  played by"]
+    lines = [
+        f"{'revision':>8}  {pad_text('card', _NAME_COLUMNS)}  {pad_text('grants', 20)}  played by"
+    ]
     for name in names[:_MOST_CARDS]:
-        lines.append(clipped(_row(name), WIDTH))
+        lines.append(clip_text(_row(name), WIDTH))
         lines += [f"{'':10}{line}" for line in CARDS.waiting_lines(name)] if name in waiting else []
     return [*lines, *and_more(names, most=_MOST_CARDS, more=f"{'':10}and {{}} more")[_MOST_CARDS:]]
 
@@ -78,7 +80,9 @@ def card_state(card: StoredCard) -> list[str]:
     """One card in force: who approved it, who gave each grant, who plays it, what waits."""
     changes = log.changes(card.name)
     given = log.who_gave(changes)
-    lines = [f"Card {visible(card.name)}, revision {card.revision}, from a {card.carrier} file"]
+    lines = [
+        f"Card {escape_controls(card.name)}, revision {card.revision}, from a {card.carrier} file"
+    ]
     lines += [f"  {changed_in_words(change)}" for change in changes if _is_now(change, card)]
     lines.append(f"  sha256 of the file  {card.sha256}")
     lines.append(f"  played by           {players_in_words(card.name)}")
@@ -86,8 +90,8 @@ def card_state(card: StoredCard) -> list[str]:
     if not given:
         lines.append("  may nothing more than stand inside the history, as a user's")
     return [
-        *(clipped(line, WIDTH) for line in lines),
-        *(clipped(f"  {line}", WIDTH) for line in CARDS.waiting_lines(card.name)),
+        *(clip_text(line, WIDTH) for line in lines),
+        *(clip_text(f"  {line}", WIDTH) for line in CARDS.waiting_lines(card.name)),
     ]
 
 
@@ -97,7 +101,7 @@ def to_approve(change: CardChange) -> list[str]:
     card = store.card_or_none(change.name)
     if card is not None and card.grants:
         had = f"Revision {card.revision} has grants that are not carried over by themselves:"
-        lines += wrapped(f"{had} {grants_in_words(card.grants)}.", WIDTH)
+        lines += wrap_text(f"{had} {grants_in_words(card.grants)}.", WIDTH)
     return lines
 
 
@@ -105,7 +109,7 @@ def approved(
     card: StoredCard, old: StoredCard | None, change: CardChange, others: Sequence[CardChange]
 ) -> list[str]:
     """What an approval did."""
-    whose = f"import {change.number} of {visible(change.changed_by)}"
+    whose = f"import {change.number} of {escape_controls(change.changed_by)}"
     may = may_in_words(card.grants)
     told = [f"Card {card.name} is in force, revision {card.revision}: {whose}, {may}."]
     lost = old.grants - card.grants if old is not None else frozenset()
@@ -122,7 +126,7 @@ def approved(
         told.append(f"Played from the next turn on by {players_in_words(card.name)}.")
     else:
         told.append(f"Nobody plays it yet: card/assign <npc> = {card.name}.")
-    return [line for one in told for line in wrapped(one, WIDTH)]
+    return [line for one in told for line in wrap_text(one, WIDTH)]
 
 
 def players_in_words(card_name: str) -> str:
@@ -140,12 +144,12 @@ def silenced(card_name: str, greeters: Sequence[str]) -> list[str]:
         f"No greeting is said any more by {_npcs_in_words(gone)}: it was chosen from another file;"
         " card/greeting <npc> = <number> chooses one of this."
     )
-    return wrapped(told, WIDTH)
+    return wrap_text(told, WIDTH)
 
 
 def _npcs_in_words(refs: Sequence[str]) -> str:
     found = ObjectDB.objects.filter(id__in=[int(ref) for ref in refs[:_MOST_PLAYERS]])
-    names = {str(npc.id): visible(npc.key) for npc in found}
+    names = {str(npc.id): escape_controls(npc.key) for npc in found}
     told = [f"{names.get(ref, 'somebody gone')} (#{ref})" for ref in refs[:_MOST_PLAYERS]]
     more = f" and {len(refs) - _MOST_PLAYERS} more" if len(refs) > _MOST_PLAYERS else ""
     return ", ".join(told) + more if told else "nobody"
@@ -154,9 +158,9 @@ def _npcs_in_words(refs: Sequence[str]) -> str:
 def _row(name: str) -> str:
     card = store.card_or_none(name)
     if card is None:
-        return f"{'-':>8}  {padded(visible(name), _NAME_COLUMNS)}  not in force"
+        return f"{'-':>8}  {pad_text(escape_controls(name), _NAME_COLUMNS)}  not in force"
     grants = "all" if card.grants == ALL_GRANTS else grants_in_words(card.grants)
-    named = f"{padded(visible(name), _NAME_COLUMNS)}  {padded(grants, 20)}"
+    named = f"{pad_text(escape_controls(name), _NAME_COLUMNS)}  {pad_text(grants, 20)}"
     return f"{card.revision:8}  {named}  {players_in_words(name)}"
 
 

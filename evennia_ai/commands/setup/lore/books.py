@@ -26,7 +26,7 @@ from evennia_ai.commands.setup.lore.revisions import history_of, source_of
 from evennia_ai.engine.lorebook.book import Lorebook
 from evennia_ai.engine.lorebook.scan.key_index import prepare_index
 from evennia_ai.engine.prompt.components import Scope
-from evennia_ai.engine.text.columns import WIDTH, clipped, visible
+from evennia_ai.engine.text.columns import WIDTH, clip_text, escape_controls
 from evennia_ai.formats.file_kinds import json_of_file
 from evennia_ai.formats.lorebooks.books import read_book, unwrap_book
 from evennia_ai.formats.lorebooks.conversion import as_v3, as_world
@@ -156,7 +156,7 @@ class LoreBooks(CardWork):
         older = next((one for one in reversed(changes) if one.number < number), None)
         head = f"Lorebook '{name}', revision {revision_in_words(then).strip()}:"
         told = self._differences(older, then) or ["No entry is different."]
-        self.show([clipped(visible(head), WIDTH), *diffed(told)])
+        self.show([clip_text(escape_controls(head), WIDTH), *diffed(told)])
 
     def _differences(self, older: BookChange | None, newer: BookChange) -> list[str]:
         """What is different in the book, and in the entries that the caller may see."""

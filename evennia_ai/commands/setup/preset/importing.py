@@ -29,7 +29,7 @@ from evennia_ai.commands.setup.preset.files import ReadPreset, read_path, read_s
 from evennia_ai.commands.setup.preset.shown import PRESETS
 from evennia_ai.engine.errors import ComponentValueError
 from evennia_ai.engine.prompt.components import ALLOWS, NO_GRANTS, Grants, in_order
-from evennia_ai.engine.text.columns import WIDTH, wrapped
+from evennia_ai.engine.text.columns import WIDTH, wrap_text
 from evennia_ai.npc.views.presets import parsed_preset
 from evennia_ai.services.settings.conf import conf
 from evennia_ai.store.authored import preset_revisions as log
@@ -152,7 +152,7 @@ class PresetImports(BackgroundWork):
             f"This very file is preset {preset.name}, revision {preset.revision}, already; nothing"
             " was changed."
         )
-        self.show([*wrapped(same, WIDTH), *read.report])
+        self.show([*wrap_text(same, WIDTH), *read.report])
 
 
 def _as_stored(change: PresetChange) -> StoredPreset:
@@ -178,7 +178,7 @@ def _changed(preset: StoredPreset, now: str, grants: Grants) -> list[str]:
         f"Revision {preset.revision}, of the file that was {changed_in_words(is_from)};"
         f" it has the grants: {grants_in_words(preset.grants)}."
     )
-    return lines + wrapped(rest, WIDTH)
+    return lines + wrap_text(rest, WIDTH)
 
 
 def _table(preset: StoredPreset) -> Iterator[str]:

@@ -17,7 +17,7 @@ from evennia_ai.commands.setup.preset import shown
 from evennia_ai.commands.setup.preset.files import preset_differences
 from evennia_ai.commands.setup.preset.shown import PRESETS
 from evennia_ai.engine.errors import NotStoredError
-from evennia_ai.engine.text.columns import WIDTH, clipped, visible
+from evennia_ai.engine.text.columns import WIDTH, clip_text, escape_controls
 from evennia_ai.npc.views.presets import parsed_preset
 from evennia_ai.store.authored import preset_revisions as log
 from evennia_ai.store.authored import presets as store
@@ -127,15 +127,17 @@ def _history(name: str, changes: Sequence[PresetChange]) -> Iterator[str]:
     for at in range(max(0, len(changes) - _MOST_SHOWN), len(changes)):
         change = changes[at]
         before = next((one for one in reversed(changes[:at]) if one.action in IN_FORCE), None)
-        yield clipped(f"{change.number:5}  {changed_in_words(change)}", WIDTH)
-        yield clipped(f"       {_changed(before, change)}", WIDTH)
+        yield clip_text(f"{change.number:5}  {changed_in_words(change)}", WIDTH)
+        yield clip_text(f"       {_changed(before, change)}", WIDTH)
 
 
 def _changed(before: PresetChange | None, change: PresetChange) -> str:
     """What a change did, in few words."""
     if change.action == "switched" and before is not None:
         new = {one: on for one, on in change.switches.items() if before.switches.get(one) != on}
-        return ", ".join(f"{visible(one)} {'on' if on else 'off'}" for one, on in new.items())
+        return ", ".join(
+            f"{escape_controls(one)} {'on' if on else 'off'}" for one, on in new.items()
+        )
     file = f"file {change.sha256[:12]}"
     in_force = change.action in IN_FORCE
     return f"{file}; grants: {grants_in_words(change.grants)}" if in_force else file

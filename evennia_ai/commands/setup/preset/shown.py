@@ -18,7 +18,7 @@ from evennia_ai.commands.setup.imported import (
     may_in_words,
 )
 from evennia_ai.engine.prompt.components import ALL_GRANTS
-from evennia_ai.engine.text.columns import WIDTH, clipped, padded, visible, wrapped
+from evennia_ai.engine.text.columns import WIDTH, clip_text, escape_controls, pad_text, wrap_text
 from evennia_ai.store.authored import preset_revisions as log
 from evennia_ai.store.authored import presets as store
 from evennia_ai.store.authored.preset_revisions import PresetChange
@@ -65,10 +65,10 @@ def listed() -> list[str]:
     names = sorted({*in_force, *waiting})
     if not names:
         return ["There are no presets yet; preset/import reads one from a file."]
-    titles = f"{padded('preset', _NAME_COLUMNS)}  {padded('grants', 20)}  counts in"
+    titles = f"{pad_text('preset', _NAME_COLUMNS)}  {pad_text('grants', 20)}  counts in"
     lines = [f"{'revision':>8}  {titles}"]
     for name in names[:_MOST_PRESETS]:
-        lines.append(clipped(_row(name), WIDTH))
+        lines.append(clip_text(_row(name), WIDTH))
         lines += (
             [f"{'':10}{line}" for line in PRESETS.waiting_lines(name)] if name in waiting else []
         )
@@ -80,7 +80,7 @@ def preset_state(preset: StoredPreset) -> list[str]:
     """One preset in force: who approved it, who gave each grant, where it counts, what waits."""
     changes = log.changes(preset.name)
     given = log.who_gave(changes)
-    lines = [f"Preset {visible(preset.name)}, revision {preset.revision}"]
+    lines = [f"Preset {escape_controls(preset.name)}, revision {preset.revision}"]
     lines += [f"  {changed_in_words(change)}" for change in changes if _is_now(change, preset)]
     lines.append(f"  {counts_in_words(preset.name)}")
     lines += [f"  may: {grant}, {given_in_words(change)}" for grant, change in given.items()]
@@ -89,7 +89,7 @@ def preset_state(preset: StoredPreset) -> list[str]:
     if preset.switches:
         lines.append(f"  {counted(len(preset.switches), 'prompt')} switched in the game")
     waiting = (f"  {line}" for line in PRESETS.waiting_lines(preset.name))
-    return [clipped(line, WIDTH) for line in (*lines, *waiting)]
+    return [clip_text(line, WIDTH) for line in (*lines, *waiting)]
 
 
 def to_approve(change: PresetChange) -> list[str]:
@@ -97,7 +97,7 @@ def to_approve(change: PresetChange) -> list[str]:
     lines = ["", f"To put it in force: preset/approve {change.name}/{change.number} [= <grants>]"]
     preset = store.preset_or_none(change.name)
     if preset is not None and (lost := _of_its_own(preset)):
-        lines += wrapped(f"Revision {preset.revision} has {lost}; none is carried over.", WIDTH)
+        lines += wrap_text(f"Revision {preset.revision} has {lost}; none is carried over.", WIDTH)
     return lines
 
 
@@ -108,7 +108,7 @@ def approved(
     others: Sequence[PresetChange],
 ) -> list[str]:
     """What an approval did."""
-    whose = f"import {change.number} of {visible(change.changed_by)}"
+    whose = f"import {change.number} of {escape_controls(change.changed_by)}"
     may = may_in_words(preset.grants)
     told = [f"Preset {preset.name} is in force, revision {preset.revision}: {whose}, {may}."]
     lost = old.grants - preset.grants if old is not None else frozenset()
@@ -129,7 +129,7 @@ def approved(
         told.append(f"It counts from the next turn on in {places_in_words(preset.name)}.")
     else:
         told.append(f"It counts nowhere yet: preset/assign {preset.name} = <place>.")
-    return [line for one in told for line in wrapped(one, WIDTH)]
+    return [line for one in told for line in wrap_text(one, WIDTH)]
 
 
 def counts_in_words(name: str) -> str:
@@ -155,9 +155,9 @@ def _of_its_own(preset: StoredPreset) -> str:
 def _row(name: str) -> str:
     preset = store.preset_or_none(name)
     if preset is None:
-        return f"{'-':>8}  {padded(visible(name), _NAME_COLUMNS)}  not in force"
+        return f"{'-':>8}  {pad_text(escape_controls(name), _NAME_COLUMNS)}  not in force"
     grants = "all" if preset.grants == ALL_GRANTS else grants_in_words(preset.grants)
-    named = f"{padded(visible(name), _NAME_COLUMNS)}  {padded(grants, 20)}"
+    named = f"{pad_text(escape_controls(name), _NAME_COLUMNS)}  {pad_text(grants, 20)}"
     return f"{preset.revision:8}  {named}  {places_in_words(name)}"
 
 

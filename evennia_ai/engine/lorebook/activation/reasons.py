@@ -37,7 +37,7 @@ def _rename_message(fact: object, called: Called) -> object:
     return fact._replace(of=called(fact.place)) if in_message else fact  # type: ignore[attr-defined]
 
 
-def plain(text: str) -> EntryReason:
+def plain_reason(text: str) -> EntryReason:
     """Return a reason with a constant text."""
     return EntryReason(str, (text,))
 

@@ -9,7 +9,7 @@ from collections.abc import Iterator
 from typing import Final
 
 from evennia_ai.engine.errors import FormatError
-from evennia_ai.engine.lorebook.book import Lorebook, missing
+from evennia_ai.engine.lorebook.book import Lorebook, missing_grants
 from evennia_ai.engine.lorebook.decorators import has_decorators, head_lines, read_decorators
 from evennia_ai.engine.lorebook.entry import LoreEntry
 from evennia_ai.engine.prompt.components import MAX_DEPTH, Grants
@@ -54,14 +54,15 @@ def list_ignored(found: CardImport) -> Iterator[str]:
         yield "creator, version and tags are shown to builders and never in a prompt"
     data = card.source if card.spec == "v1" else card.source.get("data", {})
     if unknown := sorted(set(data) - _KNOWN):
-        yield f"unknown fields, kept for the export: {_named(unknown)}"
+        yield f"unknown fields, kept for the export: {_join_names(unknown)}"
     others = sorted(set(card.extensions) - _READ_EXTENSIONS - _SCRIPTED)
     if others:
-        yield f"unknown extensions, kept for the export: {_named(others)}"
+        yield f"unknown extensions, kept for the export: {_join_names(others)}"
     if scripts := sorted(set(card.extensions) & _SCRIPTED):
-        yield f"scripts in extensions ({_named(scripts)}) are kept for the export and never run"
+        names = _join_names(scripts)
+        yield f"scripts in extensions ({names}) are kept for the export and never run"
     if remote := sum(_is_remote(stored.asset.uri) for stored in found.assets):
-        yield f"{_count(remote, 'asset')} on other servers, never fetched"
+        yield f"{_count_things(remote, 'asset')} on other servers, never fetched"
 
 
 def list_card_extensions(card: Card) -> tuple[str, ...]:
@@ -93,7 +94,7 @@ def list_clamped(card: Card, book: Lorebook | None) -> Iterator[str]:
     )
     deep = Counter(how for entry in at_depths if (how := _clamped_entry(entry)))
     for how, entries in deep.most_common():
-        yield f"{_entries(entries)}: {how}"
+        yield f"{_count_entries(entries)}: {how}"
 
 
 def list_neutralised(card: Card, book: Lorebook | None, *, grants: Grants) -> Iterator[str]:
@@ -109,26 +110,27 @@ def list_neutralised(card: Card, book: Lorebook | None, *, grants: Grants) -> It
         yield from _list_neutralised_lore(book, grants)
         yield from _list_ignored_decorators(card)
     if templated := sum("{%" in text for _, text in card_texts(card)):
-        yield f"template logic in {_count(templated, 'text')} is never run and stays as written"
+        number = _count_things(templated, "text")
+        yield f"template logic in {number} is never run and stays as written"
 
 
 def _list_neutralised_lore(book: Lorebook, grants: Grants) -> Iterator[str]:
     usable = [entry for entry in book.entries if entry.is_usable]
-    lacking = Counter(grant for entry in usable for grant in missing(entry, grants))
+    lacking = Counter(grant for entry in usable for grant in missing_grants(entry, grants))
     if moved := lacking["positions"]:
-        yield f"{_entries(moved)} asking for a place outside the history: at its top instead"
+        yield f"{_count_entries(moved)} asking for a place outside the history: at its top instead"
     if spoken := lacking["roles"]:
-        yield f"{_entries(spoken)} asking to speak as system or assistant: as user instead"
+        yield f"{_count_entries(spoken)} asking to speak as system or assistant: as user instead"
     unsettled = Counter(filter(None, map(unsettled_entry_sentence, usable)))
     for sentence, entries in unsettled.most_common():
-        yield f"{_entries(entries)}: {sentence}"
+        yield f"{_count_entries(entries)}: {sentence}"
     if "lore_budget" not in grants:
         if asked := book.token_budget:
             yield f"the book asks for a budget of {asked} tokens: the game's budget applies too"
         if ignoring := sum(entry.ignore_budget for entry in usable):
-            yield f"{_entries(ignoring)} asking to ignore the budget: it applies nevertheless"
+            yield f"{_count_entries(ignoring)} asking to ignore the budget: it applies nevertheless"
     if "regex" not in grants and (keys := sum(len(pattern_keys(entry)) for entry in usable)):
-        yield f"{_count(keys, 'regex key')}: searched with a limit of steps, or not at all"
+        yield f"{_count_things(keys, 'regex key')}: searched with a limit of steps, or not at all"
 
 
 def _list_ignored_decorators(card: Card) -> Iterator[str]:
@@ -149,7 +151,7 @@ def _list_ignored_decorators(card: Card) -> Iterator[str]:
                 known[head] = frozenset(read_decorators(head).notices)
             seen.update(known[head])
     for notice, entries in sorted(seen.items(), key=lambda item: (-item[1], item[0]))[:MOST_NAMES]:
-        yield f"lore: {notice} ({_count(entries, 'entry', 'entries')})"
+        yield f"lore: {notice} ({_count_things(entries, 'entry', 'entries')})"
     if (more := len(seen) - MOST_NAMES) > 0:
         yield f"lore: {more} more kinds of decorator lines are ignored"
 
@@ -180,15 +182,15 @@ def _is_remote(uri: str) -> bool:
     return bool(uri.strip()) and not is_here
 
 
-def _named(names: list[str]) -> str:
+def _join_names(names: list[str]) -> str:
     shown = ", ".join(name[:40] for name in names[:MOST_NAMES])
     more = len(names) - MOST_NAMES
     return f"{shown} and {more} more" if more > 0 else shown
 
 
-def _entries(number: int) -> str:
-    return _count(number, "lore entry", "lore entries")
+def _count_entries(number: int) -> str:
+    return _count_things(number, "lore entry", "lore entries")
 
 
-def _count(number: int, one: str, many: str = "") -> str:
+def _count_things(number: int, one: str, many: str = "") -> str:
     return f"{number} {one if number == 1 else many or one + 's'}"

@@ -8,7 +8,14 @@ from dataclasses import asdict, dataclass
 from typing import Any, Final, TypeVar
 
 from evennia_ai.engine.prompt.components import Grant, Grants, in_order
-from evennia_ai.engine.text.columns import WIDTH, clipped, first_line, padded, visible, wrapped
+from evennia_ai.engine.text.columns import (
+    WIDTH,
+    clip_text,
+    escape_controls,
+    first_line,
+    pad_text,
+    wrap_text,
+)
 from evennia_ai.formats.cards.content_warnings import ContentWarning
 
 
@@ -189,7 +196,7 @@ def report_lines(report: ImportReport) -> list[str]:
 
 def _identity_lines(card: Identity) -> Iterator[str]:
     nickname = f" (nickname {card.nickname})" if card.nickname else ""
-    yield clipped(visible(f"Card: {card.name}{nickname}"), WIDTH)
+    yield clip_text(escape_controls(f"Card: {card.name}{nickname}"), WIDTH)
     spec = _SPECS.get(card.spec, card.spec)
     size = "" if card.size_bytes is None else f", {card.size_bytes} bytes"
     yield from item_lines(f"{spec} ({card.spec_version}) in {_CARRIERS[card.carrier]}{size}")
@@ -207,7 +214,7 @@ def _identity_lines(card: Identity) -> Iterator[str]:
     if paragraph := card.creator_notes.strip().split("\n\n")[0]:
         yield "Notes of the creator, shown to you and never in a prompt:"
         yield from cut_lines(
-            wrapped(paragraph, WIDTH - 4), _NOTE_LINES, lambda line: [f"  | {line}"]
+            wrap_text(paragraph, WIDTH - 4), _NOTE_LINES, lambda line: [f"  | {line}"]
         )
 
 
@@ -217,8 +224,8 @@ def _text_lines(report: ImportReport) -> Iterator[str]:
     yield f"In every prompt: {report.prompt_tokens} tokens{share}, counted by {report.counter}"
     for part in report.parts:
         place = part.place or "left out"
-        head = f"  {padded(part.field, _FIELD_COLUMNS)} {part.tokens:6} tokens  {place}"
-        yield clipped(visible(head), WIDTH)
+        head = f"  {pad_text(part.field, _FIELD_COLUMNS)} {part.tokens:6} tokens  {place}"
+        yield clip_text(escape_controls(head), WIDTH)
         granted = f"; with grant {part.grant}: {part.granted}" if part.grant is not None else ""
         yield from item_lines(f"component {part.key}{granted}", 6)
 
@@ -230,7 +237,7 @@ def _greeting_lines(parts: Sequence[GreetingPart]) -> Iterator[str]:
     for part in parts[:_MOST_LINES]:
         group = " (groups)" if part.group_only else ""
         line = f"  {part.index:3} {part.tokens:6} tokens{group}  {first_line(part.text)}"
-        yield clipped(line, WIDTH)
+        yield clip_text(line, WIDTH)
     yield from more_lines(len(parts) - _MOST_LINES)
 
 
@@ -240,7 +247,7 @@ def _lore_lines(book: BookAccount | None) -> Iterator[str]:
     counts = [f"{book.entries} {'entry' if book.entries == 1 else 'entries'}"]
     counts += [f"{book.disabled} disabled"] if book.disabled else []
     counts += [f"{book.refused} never active"] if book.refused else []
-    yield clipped(visible(f"Lorebook {book.label}: {', '.join(counts)}"), WIDTH)
+    yield clip_text(escape_controls(f"Lorebook {book.label}: {', '.join(counts)}"), WIDTH)
     always = f"in every prompt: {book.constants} with {book.always} tokens"
     yield f"  {book.tokens} tokens in all; {always}; by depth: {book.by_depth}"
     if book.pattern_keys or book.asked_budget is not None:
@@ -254,8 +261,8 @@ def _lore_lines(book: BookAccount | None) -> Iterator[str]:
     if book.rows:
         yield f"  entries to check: {book.standing_out}"
     for row in book.rows:
-        named = clipped(visible(f"{row.uid} {row.name or row.text}"), 24)
-        yield from item_lines(f"#{padded(named, 24)} {row.tokens:5}  {'; '.join(row.why)}", 4)
+        named = clip_text(escape_controls(f"{row.uid} {row.name or row.text}"), 24)
+        yield from item_lines(f"#{pad_text(named, 24)} {row.tokens:5}  {'; '.join(row.why)}", 4)
     yield from more_lines(book.standing_out - len(book.rows), 4)
 
 
@@ -308,6 +315,6 @@ def more_lines(number: int, indent: int = 2) -> Iterator[str]:
 
 def item_lines(text: str, indent: int = 2) -> Iterator[str]:
     """Yield a text as indented, wrapped lines, with control characters made visible."""
-    first, *others = wrapped(text, WIDTH - indent - 2)
+    first, *others = wrap_text(text, WIDTH - indent - 2)
     yield f"{' ' * indent}{first}"
     yield from (f"{' ' * (indent + 2)}{line}" for line in others)

@@ -4,9 +4,9 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Final
 
 from evennia_ai.engine.foreign.documents import Progress
-from evennia_ai.engine.lorebook.book import Lorebook, is_moved, mention_in_words, missing
+from evennia_ai.engine.lorebook.book import Lorebook, is_moved, mention_in_words, missing_grants
 from evennia_ai.engine.lorebook.entry import IN_HISTORY, LoreEntry, Position
-from evennia_ai.engine.lorebook.scan.regex.pattern import is_delimited
+from evennia_ai.engine.lorebook.scan.regex.pattern import has_slashes
 from evennia_ai.engine.prompt.components import (
     ALL_GRANTS,
     ALLOWS,
@@ -175,7 +175,7 @@ def pattern_keys(entry: LoreEntry) -> list[str]:
     if entry.patterns == "none":
         return []
     written = [key.strip() for keys in entry.key_lists for key in keys if key.strip()]
-    return written if entry.patterns == "all" else [key for key in written if is_delimited(key)]
+    return written if entry.patterns == "all" else [key for key in written if has_slashes(key)]
 
 
 def speaks_as(entry: LoreEntry) -> bool:
@@ -214,7 +214,7 @@ def _places(entries: Iterable[LoreEntry], tokens: list[int], grants: Grants) -> 
 
 def _entry_place(entry: LoreEntry, grants: Grants) -> str:
     """Describe the place that an entry gets in the prompt with these grants."""
-    lacks = missing(entry, grants)
+    lacks = missing_grants(entry, grants)
     place = "top of the history" if is_moved(entry.position, grants) else _position_words(entry)
     return f"{place}, {_role_words('user' if 'roles' in lacks else entry.role)}"
 
@@ -279,7 +279,7 @@ def grant_uses(card: Card, book: Lorebook | None, *, grants: Grants) -> tuple[Gr
             f"{_entries(moved, 'is', 'are')} placed outside the history, as requested"
         )
     roles = []
-    if others := sum("roles" in missing(entry, NO_GRANTS) for entry in entries):
+    if others := sum("roles" in missing_grants(entry, NO_GRANTS) for entry in entries):
         roles.append(f"{_entries(others, 'speaks', 'speak')} as system or assistant")
     if note_role(card) not in ("", "user"):
         roles.append("its depth prompt has the role that it asks for")

@@ -11,7 +11,7 @@ from evennia_ai.engine.history.compaction.summaries import (
     check_summary,
     summary_request,
 )
-from evennia_ai.engine.history.role_markup import find_role_markup, neutralize
+from evennia_ai.engine.history.role_markup import find_role_markup, neutralize_markup
 from evennia_ai.engine.prompt.messages import said
 from evennia_ai.engine.prompt.tokens import ESTIMATE
 from tests.engine.history.compaction.builders import (
@@ -305,7 +305,7 @@ FRAGMENTS = st.lists(
 @example("<function=<s>>")
 @given(FRAGMENTS)
 def test_neutralized_text_has_no_role_markup(text):
-    assert find_role_markup(neutralize(text)) is None
+    assert find_role_markup(neutralize_markup(text)) is None
 
 
 @given(st.text())

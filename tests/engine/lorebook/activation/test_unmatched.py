@@ -3,7 +3,7 @@
 from hypothesis import given
 from hypothesis import strategies as st
 
-from evennia_ai.engine.lorebook.book import packed, unpacked
+from evennia_ai.engine.lorebook.book import pack_uids, unpack_uids
 from evennia_ai.engine.lorebook.rules import ActivationRules
 from tests.engine.lorebook.builders import a_book, a_scan, an_entry, awake, reasons
 
@@ -19,12 +19,12 @@ UIDS = st.lists(
 def test_unpacking_uids_returns_what_was_packed(uids):
     numbers = [uid for uid in uids if uid in map(str, range(41))]
     others = [uid for uid in uids if uid not in numbers]
-    assert list(unpacked(packed(uids))) == numbers + others
+    assert list(unpack_uids(pack_uids(uids))) == numbers + others
 
 
 def test_ten_thousand_uids_are_packed_into_a_range():
-    assert packed(map(str, range(10_000))) == "0-9999"
-    assert packed(["0", "1", "3", "gate", "4"]) == '0-1,3-4;["gate"]'
+    assert pack_uids(map(str, range(10_000))) == "0-9999"
+    assert pack_uids(["0", "1", "3", "gate", "4"]) == '0-1,3-4;["gate"]'
 
 
 def test_unmatched_entries_are_grouped_by_reason():

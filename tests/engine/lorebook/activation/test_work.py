@@ -5,7 +5,7 @@ import random
 import pytest
 
 from evennia_ai.engine.lorebook.activation.activation import Activation
-from evennia_ai.engine.lorebook.activation.passes import activate
+from evennia_ai.engine.lorebook.activation.passes import activate_lore
 from evennia_ai.engine.lorebook.book import Lorebook
 from evennia_ai.engine.lorebook.rules import ActivationRules
 from evennia_ai.engine.prompt.dice import Dice
@@ -27,7 +27,7 @@ MACROS = {
 
 
 def activated(book: Lorebook, *said: str, turn: str = "1", work: int = LORE_WORK) -> Activation:
-    return activate(
+    return activate_lore(
         [book],
         a_scan(*said or ("user Anna: coin",)),
         rules=RULES,

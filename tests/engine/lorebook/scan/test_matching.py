@@ -5,7 +5,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from evennia_ai.engine.lorebook.scan import matching
-from evennia_ai.engine.lorebook.scan.matching import Key, KeyTable, Shelves, searchable
+from evennia_ai.engine.lorebook.scan.matching import Key, KeyTable, Shelves, prepare_text
 from evennia_ai.engine.text.normal_form import normal_form, normal_positions
 from evennia_ai.engine.text.words import find_ascii_word
 from tests.effort import little_work
@@ -23,7 +23,7 @@ def a_table(*keys):
 def found(key: str, text: str, *, sensitive: bool = False, whole: bool = True):
     """The span of the key in the text, None where it does not stand."""
     wanted = make_key(key, sensitive=sensitive, whole=whole)
-    span = a_table(wanted).hits(searchable(text)).get(0)
+    span = a_table(wanted).hits(prepare_text(text)).get(0)
     return None if span is None else tuple(span)
 
 
@@ -89,13 +89,15 @@ def test_a_key_is_found_as_a_whole_word(key, text, span):
 )
 def test_key_is_found_in_each_spelling_of_letters_and_signs(key, text, span, sensitive):
     wanted = make_key(key.strip("_") if key == "_lantern_" else key, sensitive=sensitive)
-    hit = a_table(wanted).hits(searchable(text)).get(0)
+    hit = a_table(wanted).hits(prepare_text(text)).get(0)
     expected = (2, 9) if key == "_lantern_" else span
     assert (hit and tuple(hit)) == expected
 
 
 def test_span_is_of_the_written_text_before_normalising():
-    hits = a_table(make_key("weg")).hits(searchable("e\u0301 \u1e9e\u00ad weg", name="Andre\u0301"))
+    hits = a_table(make_key("weg")).hits(
+        prepare_text("e\u0301 \u1e9e\u00ad weg", name="Andre\u0301")
+    )
     assert tuple(hits[0]) == (6, 9)
 
 
@@ -131,7 +133,7 @@ def test_many_combining_marks_take_linear_time():
             "\u1112\u1161\u11ab" * 7_000,
             "_" * 20_000 + "e\u0301",
         ):
-            assert a_table(make_key("walrus")).hits(searchable(text)) == {}
+            assert a_table(make_key("walrus")).hits(prepare_text(text)) == {}
 
 
 def test_key_is_found_inside_words_without_whole_words():
@@ -153,18 +155,18 @@ def test_span_counts_characters_of_the_written_text():
 
 
 def test_span_in_the_speakers_name_is_negative():
-    hits = a_table(make_key("brida")).hits(searchable("good day", name="Brida"))
+    hits = a_table(make_key("brida")).hits(prepare_text("good day", name="Brida"))
     assert tuple(hits[0]) == (-7, -2)
 
 
 def test_one_text_searched_in_two_ways_is_two_keys():
     table = a_table(make_key("art", whole=False), make_key("art"))
-    assert set(table.hits(searchable("a part"))) == {0}
+    assert set(table.hits(prepare_text("a part"))) == {0}
 
 
 def test_line_heard_by_several_npcs_is_searched_once():
     table = a_table(make_key("coin"))
-    hits = [table.hits(searchable("a coin", name="Anna")) for _ in range(3)]
+    hits = [table.hits(prepare_text("a coin", name="Anna")) for _ in range(3)]
     assert hits[0] is hits[1] is hits[2]
 
 
@@ -180,17 +182,17 @@ def test_line_heard_by_several_npcs_is_searched_once():
 )
 def test_ascii_whole_word_has_no_ascii_word_character_next_to_it(key, text, at):
     assert find_ascii_word(key, text) == at
-    hits = KeyTable([(0, Key(key, False, "ascii"))]).hits(searchable(text))
+    hits = KeyTable([(0, Key(key, False, "ascii"))]).hits(prepare_text(text))
     assert (0 in hits) == (at >= 0)
 
 
 def test_hostile_keys_and_texts_take_bounded_time():
     table = a_table(*(make_key("a" * n) for n in range(1, 3000)))
     with little_work(3):
-        assert table.hits(searchable("a" * 50_000)) == {}
-        assert table.hits(searchable("aab " * 10_000)) == {}
+        assert table.hits(prepare_text("a" * 50_000)) == {}
+        assert table.hits(prepare_text("aab " * 10_000)) == {}
         huge = a_table(make_key("x" * 1_000_000))
-        assert huge.hits(searchable("x" * 10_000)) == {}
+        assert huge.hits(prepare_text("x" * 10_000)) == {}
 
 
 TINY = "ab B_1é\u0301船か ẞ-"
@@ -204,8 +206,8 @@ TINY = "ab B_1é\u0301船か ẞ-"
 )
 def test_keys_searched_together_are_found_like_single_keys(text, wanted):
     keys = [make_key(key, sensitive=sensitive, whole=whole) for key, sensitive, whole in wanted]
-    hits = a_table(*keys).hits(searchable(text))
-    alone = [a_table(key).hits(searchable(text)) for key in keys]
+    hits = a_table(*keys).hits(prepare_text(text))
+    alone = [a_table(key).hits(prepare_text(text)) for key in keys]
     assert hits == {n: one[0] for n, one in enumerate(alone) if one}
     assert set(hits) == {n for n, key in enumerate(keys) if stands(key, normal_form(text))}
 
@@ -219,7 +221,7 @@ def test_phrase_is_found_at_any_place(text, data):
     phrase = text[first : data.draw(st.integers(first, len(text)))]
     other = data.draw(PHRASES)
     keys = [make_key(key, whole=False) for key in (phrase, other) if key]
-    hits = a_table(*keys).hits(searchable(text))
+    hits = a_table(*keys).hits(prepare_text(text))
     assert {n: span.start for n, span in hits.items()} == {
         n: text.find(key.text) for n, key in enumerate(keys) if key.text in text
     }
@@ -241,7 +243,7 @@ def inside(text, at):
 def test_search_time_depends_on_the_message_not_on_the_book():
     words = [f"word{n}" for n in range(30_000)]
     table = a_table(*(make_key(word) for word in words))
-    texts = [searchable(" ".join(words[n * 70 : n * 70 + 250])) for n in range(400)]
+    texts = [prepare_text(" ".join(words[n * 70 : n * 70 + 250])) for n in range(400)]
     with little_work(3):
         assert all(len(table.hits(text)) == 250 for text in texts)
 
@@ -270,7 +272,7 @@ def test_cached_hits_are_limited_by_text_length(monkeypatch):
         return places(self, text, words)
 
     monkeypatch.setattr(Shelves, "places", counted)
-    short, long = searchable("a coin"), searchable("long " * 19)
+    short, long = prepare_text("a coin"), prepare_text("long " * 19)
     for text in (short, short, long, short, short):
         table.hits(text)
     assert looked_at.count(short.folded) == 2 * 2  # for folded keys, and for the others

@@ -21,11 +21,11 @@ from evennia_ai.engine.lorebook.scan.regex.chars import (
     NO_LINE_END,
     WORDS,
     CharSet,
-    merged,
-    one,
-    others,
+    merge_ranges,
+    other_ranges,
     property_of,
-    with_kin,
+    single_char,
+    with_case_variants,
 )
 from evennia_ai.engine.lorebook.scan.regex.tree import (
     EMPTY,
@@ -39,10 +39,10 @@ from evennia_ai.engine.lorebook.scan.regex.tree import (
     Node,
     Repeat,
     WordEdge,
-    below,
-    walk,
+    child_nodes,
+    walk_nodes,
 )
-from evennia_ai.engine.lorebook.scan.regex.units import in_units
+from evennia_ai.engine.lorebook.scan.regex.units import to_utf16_units
 
 MOST_CHARACTERS: Final = 1000
 MOST_REPEATS: Final = 1000
@@ -64,10 +64,10 @@ class Flags:
 
     def chars(self, chars: CharSet) -> CharSet:
         """Return the set of characters that match under these flags, such as both cases."""
-        return with_kin(chars, unicode=self.unicode) if self.ignore_case else chars
+        return with_case_variants(chars, unicode=self.unicode) if self.ignore_case else chars
 
 
-def read_flags(letters: str) -> Flags:
+def parse_flags(letters: str) -> Flags:
     """Parse the flags after the second slash of `/body/flags`, or raise BrokenPatternError."""
     if len(set(letters)) < len(letters):
         raise BrokenPatternError("a flag occurs twice")
@@ -83,11 +83,11 @@ def read_flags(letters: str) -> Flags:
     )
 
 
-def parse(body: str, flags: Flags) -> Node:
+def parse_pattern(body: str, flags: Flags) -> Node:
     """Parse a pattern into a tree, or raise BrokenPatternError or UnsupportedPatternError."""
     if len(body) > MOST_CHARACTERS:
         raise UnsupportedPatternError(f"longer than {MOST_CHARACTERS:,} characters")
-    return _Parser(body if flags.unicode else in_units(body), flags).pattern()
+    return _Parser(body if flags.unicode else to_utf16_units(body), flags).pattern()
 
 
 def _length(node: Node) -> int:
@@ -96,7 +96,7 @@ def _length(node: Node) -> int:
     A repetition without an upper bound counts with its lower bound. An empty node counts as one
     character. The memory that a regex engine needs grows with this number.
     """
-    lengths = [_length(one) for one in below(node)]
+    lengths = [_length(one) for one in child_nodes(node)]
     match node:
         case Choice():
             return max(lengths)
@@ -202,7 +202,7 @@ class _Parser:
             raise self._broken("a ) without an opening (")
         if _length(tree) > MOST_REPEATS:
             self._refuse(f"nested repetitions of more than {MOST_REPEATS:,}")
-        sets = [node.chars for node in walk(tree) if isinstance(node, Chars)]
+        sets = [node.chars for node in walk_nodes(tree) if isinstance(node, Chars)]
         if sum(len(chars.ranges) for chars in sets) > MOST_RANGES:
             self._refuse(f"classes of more than {MOST_RANGES:,} ranges of characters")
         if self._refused:
@@ -310,7 +310,7 @@ class _Parser:
                 if self._flags.unicode or _COUNTS.match(self._text, self._at):
                     raise self._broken(f"a {char} that belongs to nothing")
                 self._at += 1
-        return Chars(chars=self._flags.chars(one(ord(char))))
+        return Chars(chars=self._flags.chars(single_char(ord(char))))
 
     def _parenthesis(self) -> Node:
         """Parse a lookaround or a group, after its opening parenthesis."""
@@ -361,7 +361,7 @@ class _Parser:
             return Again(number=number, folded=self._flags.ignore_case)
         chars = self._set_escape()
         if chars is None:
-            chars = one(self._char_escape(in_class=False))
+            chars = single_char(self._char_escape(in_class=False))
         return Chars(chars=self._flags.chars(chars))
 
     def _group_number(self) -> int | None:
@@ -388,7 +388,7 @@ class _Parser:
             ranges = _NAMED_SETS[letter.lower()]
             if letter in "wW" and self._flags.unicode:
                 ranges = self._flags.chars(CharSet(ranges=ranges)).ranges
-            return CharSet(ranges=ranges if letter.islower() else others(ranges))
+            return CharSet(ranges=ranges if letter.islower() else other_ranges(ranges))
         if letter in ("p", "P") and self._flags.unicode:
             self._at += 1
             return self._property(negated=letter == "P")
@@ -495,10 +495,10 @@ class _Parser:
             elif self._flags.unicode:
                 raise self._broken("a range that does not go from one character to another")
             else:  # next to a set such as `\\d`, the hyphen is a literal
-                found += (first, one(ord("-")), last)
+                found += (first, single_char(ord("-")), last)
         if negated and self._flags.sets and self._flags.ignore_case:
             self._refuse("[^...] with the flags i and v")
-        ranges = merged(pair for chars in found for pair in chars.ranges)
+        ranges = merge_ranges(pair for chars in found for pair in chars.ranges)
         properties = tuple(dict.fromkeys(prop for chars in found for prop in chars.properties))
         return replace(
             self._flags.chars(CharSet(ranges=ranges, properties=properties)), negated=negated
@@ -510,15 +510,15 @@ class _Parser:
         if self._flags.sets and (char in _SET_SIGNS or (char in _SET_PAIRS and pair == char * 2)):
             raise UnsupportedPatternError("the set notation of the flag v")
         if not self._take("\\"):
-            return one(ord(self._next()))
+            return single_char(ord(self._next()))
         if self._flags.sets and self._peek() == "q":
             raise UnsupportedPatternError("the notation \\q of the flag v")
         chars = self._set_escape()
         if chars is not None:
             return chars
         if self._take("b"):
-            return one(_BACKSPACE)
-        return one(self._char_escape(in_class=True))
+            return single_char(_BACKSPACE)
+        return single_char(self._char_escape(in_class=True))
 
 
 def _code_of(chars: CharSet) -> int | None:

@@ -16,7 +16,7 @@ import pcre2
 
 from evennia_ai.engine.lorebook.scan.regex import BrokenPatternError, UnsupportedPatternError
 from evennia_ai.engine.lorebook.scan.regex.chars import LAST, CharSet
-from evennia_ai.engine.lorebook.scan.regex.parsing import parse, read_flags
+from evennia_ai.engine.lorebook.scan.regex.parsing import parse_flags, parse_pattern
 from evennia_ai.engine.lorebook.scan.regex.tree import (
     Again,
     Chain,
@@ -27,12 +27,12 @@ from evennia_ai.engine.lorebook.scan.regex.tree import (
     Node,
     Repeat,
     WordEdge,
-    walk,
+    walk_nodes,
 )
 from evennia_ai.engine.lorebook.scan.regex.units import (
     SURROGATES,
-    in_points,
-    in_units,
+    to_code_points,
+    to_utf16_units,
     without_surrogates,
 )
 from evennia_ai.engine.lorebook.scan.regex.writing import uncounted_characters, write_search
@@ -42,14 +42,14 @@ _OPEN_SLASH: Final = re.compile(r"(?<!\\)/")
 _UNESCAPED_SLASH: Final = re.compile(r"(?:^|[^\\])/")
 
 
-def is_delimited(written: str) -> bool:
+def has_slashes(written: str) -> bool:
     """True if a text has the form `/body/flags`, with all slashes in the body escaped."""
     return _split(written) is not None
 
 
-def delimited(written: str) -> str:
+def with_slashes(written: str) -> str:
     """Return a pattern in the form `/body/flags`, adding slashes if it has none."""
-    return written if is_delimited(written) else "/" + _OPEN_SLASH.sub(r"\/", written) + "/"
+    return written if has_slashes(written) else "/" + _OPEN_SLASH.sub(r"\/", written) + "/"
 
 
 def _split(written: str) -> tuple[str, str] | None:
@@ -80,8 +80,8 @@ def read_pattern(written: str) -> "Pattern | Refused":
     if not body:
         return Refused(reason="is not a regular expression: it is empty", is_broken=True)
     try:
-        flags = read_flags(letters)
-        pattern = Pattern(written, parse(body, flags), unicode=flags.unicode)
+        flags = parse_flags(letters)
+        pattern = Pattern(written, parse_pattern(body, flags), unicode=flags.unicode)
     except BrokenPatternError as error:
         return Refused(reason=f"is not a regular expression: {error}", is_broken=True)
     except UnsupportedPatternError as error:
@@ -131,7 +131,7 @@ class Pattern:
 
     def __init__(self, written: str, tree: Node, *, unicode: bool) -> None:
         """Prepare the pattern, or raise UnsupportedPatternError if PCRE2 cannot express it."""
-        nodes = list(walk(tree))
+        nodes = list(walk_nodes(tree))
         sets = [node.chars for node in nodes if isinstance(node, Chars)]
         self.written = written
         # Every matching text contains this literal once it is lower-cased, so a search may skip
@@ -181,7 +181,7 @@ class Pattern:
         if not self.can_run():
             return None
         text = text[:MOST_SEARCHED]
-        units = in_units(text) if self._sees_halves else text
+        units = to_utf16_units(text) if self._sees_halves else text
         # If one step may walk over many characters, it takes longer, so allow fewer steps. The
         # limit is rounded to a power of 2, because each limit needs a compiled pattern of its own.
         walked = self._uncounted + (len(units) if self._refers_back else 0)
@@ -195,7 +195,7 @@ class Pattern:
         if found is None:
             return None
         start, end = found.span()
-        return (start, end) if units is text else in_points(units, start, end)
+        return (start, end) if units is text else to_code_points(units, start, end)
 
     def _compiled_with(self, limit: int) -> Any:
         if limit not in self._compiled:

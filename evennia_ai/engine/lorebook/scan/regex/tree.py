@@ -88,7 +88,7 @@ Node = Chars | Chain | Choice | Repeat | Group | Look | Edge | WordEdge | Again
 EMPTY: Final = Chain(parts=())
 
 
-def below(node: Node) -> tuple[Node, ...]:
+def child_nodes(node: Node) -> tuple[Node, ...]:
     """Return the nodes directly under this one."""
     match node:
         case Chain(parts=nodes) | Choice(options=nodes):
@@ -99,8 +99,8 @@ def below(node: Node) -> tuple[Node, ...]:
             return ()
 
 
-def walk(node: Node) -> Iterator[Node]:
+def walk_nodes(node: Node) -> Iterator[Node]:
     """Yield the node and all nodes under it."""
     yield node
-    for under in below(node):
-        yield from walk(under)
+    for under in child_nodes(node):
+        yield from walk_nodes(under)

@@ -17,9 +17,9 @@ from evennia_ai.engine.lorebook.scan.regex.chars import (
     WORDS,
     CharSet,
     Ranges,
-    common,
-    merged,
-    others,
+    common_ranges,
+    merge_ranges,
+    other_ranges,
 )
 from evennia_ai.engine.lorebook.scan.regex.tree import (
     Again,
@@ -33,7 +33,7 @@ from evennia_ai.engine.lorebook.scan.regex.tree import (
     Place,
     Repeat,
     WordEdge,
-    below,
+    child_nodes,
 )
 from evennia_ai.engine.lorebook.scan.regex.units import SURROGATES, TO_PRIVATE_USE
 
@@ -71,18 +71,18 @@ def write_search(tree: Node) -> str:
 
 def _first_characters(node: Node) -> tuple[Ranges, bool]:
     """Return the characters a match of the node may begin with, and True if it may be empty."""
-    inside = [_first_characters(one) for one in below(node)]
+    inside = [_first_characters(one) for one in child_nodes(node)]
     first: Ranges = ()
     match node:
         case Chars(chars=chars):
             return (ANY.positive() if chars.properties else chars.positive()), False
         case Chain():
             for more, may_be_empty in inside:
-                first = merged((*first, *more))
+                first = merge_ranges((*first, *more))
                 if not may_be_empty:
                     return first, False
         case Choice():
-            first = merged(one for ranges, _ in inside for one in ranges)
+            first = merge_ranges(one for ranges, _ in inside for one in ranges)
             return first, any(may_be_empty for _, may_be_empty in inside)
         case Repeat(least=least):
             return inside[0][0], inside[0][1] or not least
@@ -125,7 +125,7 @@ def _referred_groups(tree: Node) -> frozenset[int]:
 
 def _closed_nodes(node: Node, around: tuple[Node, ...]) -> Iterator[tuple[Node, tuple[Node, ...]]]:
     """Yield all nodes in the order in which they end, each with its enclosing nodes."""
-    for under in below(node):
+    for under in child_nodes(node):
         yield from _closed_nodes(under, (*around, node))
     yield node, around
 
@@ -212,7 +212,7 @@ class _Writer:
 
 def _longest(node: Node) -> float:
     """Return the most characters that a node can match; infinity if there is no bound."""
-    inside = [_longest(one) for one in below(node)]
+    inside = [_longest(one) for one in child_nodes(node)]
     match node:
         case Chars():
             return 1
@@ -258,12 +258,12 @@ def _write_chars(chars: CharSet) -> str:
 
 def _in_private_use(ranges: Ranges) -> Ranges:
     """Return the ranges with all surrogates replaced by their private-use characters."""
-    surrogates = common(ranges, (SURROGATES,))
+    surrogates = common_ranges(ranges, (SURROGATES,))
     if not surrogates:
         return ranges
-    rest = common(ranges, others((SURROGATES,)))
+    rest = common_ranges(ranges, other_ranges((SURROGATES,)))
     moved = ((first + TO_PRIVATE_USE, last + TO_PRIVATE_USE) for first, last in surrogates)
-    return merged((*rest, *moved))
+    return merge_ranges((*rest, *moved))
 
 
 def _escape(code: int) -> str:
@@ -282,7 +282,8 @@ def uncounted_characters(node: Node, *, in_look: bool = False) -> int:
     Backreferences are not included here: they walk over the text of their group.
     """
     inside = [
-        uncounted_characters(one, in_look=in_look or isinstance(node, Look)) for one in below(node)
+        uncounted_characters(one, in_look=in_look or isinstance(node, Look))
+        for one in child_nodes(node)
     ]
     match node:
         case Chars():

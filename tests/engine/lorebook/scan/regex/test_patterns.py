@@ -11,7 +11,7 @@ from evennia_ai.engine.lorebook.scan.regex.pattern import (
     Pattern,
     Refused,
     StepsExceededError,
-    is_delimited,
+    has_slashes,
     read_pattern,
     search_patterns,
 )
@@ -52,7 +52,7 @@ def found(pattern: Pattern, text: str):
     ],
 )
 def test_regex_key_is_recognised_by_its_slashes(written, answer):
-    assert is_delimited(written) is answer
+    assert has_slashes(written) is answer
 
 
 def test_a_bare_pattern_is_the_whole_text_without_flags():
@@ -183,7 +183,7 @@ TEXT = st.text(alphabet="abkKsSſ1_ -\n\r\0İıΣςß😀\ud800\u2028", max_size
 @given(body=WRITTEN, flags=st.text(alphabet="gimsuy", max_size=2), text=TEXT)
 def test_any_pattern_and_text_end_without_an_exception(body, flags, text):
     for written in (body, f"/{body}/{flags}"):
-        is_delimited(written)
+        has_slashes(written)
         pattern = read_pattern(written)
         if isinstance(pattern, Pattern):
             span = found(pattern, text)
