@@ -13,7 +13,11 @@ from evennia_ai.engine.lorebook.rules import ActivationRules
 from evennia_ai.engine.prompt.components import NO_GRANTS, Grants
 from evennia_ai.engine.text.columns import WIDTH, escape_controls, wrap_text
 from evennia_ai.formats.cards.card import Card, creator_notes_for, greetings
-from evennia_ai.formats.cards.components import DEFAULT_DEPTH, character_book, unsettled_texts
+from evennia_ai.formats.cards.components import (
+    DEFAULT_DEPTH,
+    character_book,
+    describe_changing_texts,
+)
 from evennia_ai.formats.cards.content_warnings import FIXABLE
 from evennia_ai.formats.cards.exporting import FORMS, Form, dump_card, export_losses
 from evennia_ai.formats.cards.limits import DEFAULT_LIMITS, CardLimits
@@ -56,7 +60,7 @@ def lint(path: Path) -> int:
             if each.kind != "extension"  # told of the whole card
         ),
         *map(Finding, list_card_macros(found.card)),
-        *map(Finding, unsettled_texts(found.card)),
+        *map(Finding, describe_changing_texts(found.card)),
         *map(Finding, _list_fixable(path, found)),
     ]
     write_lines(escape_controls(f"{path}: {finding}") for finding in findings)

@@ -402,7 +402,8 @@ def _earlier_verdicts(
     books = [
         Verdict(stage="activate", item=f"book:{book.label}", kept=True, reason=book.told)
         for book in inputs.books
-        # `told` says why an older version of the book is in force, or that the turn waited for it.
+        # `told` explains to builders why an older version of the book is in force, or that the turn
+        # waited for the book.
         if book.told
     ]
     return formats, not_made, [*conversation.off, *inputs.notes.off, *books]

@@ -52,7 +52,7 @@ def test_the_lint_of_a_card_tells_what_is_doubtful(call, write) -> None:
     assert (called.status, called.err) == (0, "")
     assert called.out.splitlines() == [
         "tilda.json: spec_version 4.0 is newer than 3.0: unknown parts are only kept",
-        "tilda.json: lorebook: entry 0: @@depth wants a whole number; it is ignored",
+        "tilda.json: lorebook: entry 0: @@depth needs a whole number; it is ignored",
     ]
 
 

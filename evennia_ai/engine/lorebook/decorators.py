@@ -76,12 +76,19 @@ class _Line:
 
 # Decorators that are ignored because this game cannot provide what they need, with the reason.
 Absent = Mapping[str, str]
-NO_ICONS: Final[Absent] = {"is_user_icon": "needs the icon of the user, which is not known here"}
+NO_ICONS: Final[Absent] = {"is_user_icon": "needs the user's icon, which is unknown here"}
 _NONE_ABSENT: Final[Absent] = {}
 
 
-def read_decorators(content: str, *, absent: Absent = _NONE_ABSENT) -> ParsedContent:
-    """Parse `content`. Never raises: a decorator that cannot be used becomes a notice."""
+def parse_decorators(content: str, *, absent: Absent = _NONE_ABSENT) -> ParsedContent:
+    """Parse an entry's content into its decorators in force and the text after them.
+
+    Never raises: a decorator that cannot be used becomes a notice.
+
+    Args:
+        content: The content as the author wrote it.
+        absent: Decorators that have no effect where the entry is used, with the reason.
+    """
     if not has_decorators(content):
         return ParsedContent((), content)
     lines, text = head_lines(content)
@@ -97,11 +104,15 @@ def read_decorators(content: str, *, absent: Absent = _NONE_ABSENT) -> ParsedCon
 
 
 def _mark_absent(line: _Line, absent: Absent) -> _Line:
+    """Return the line, made unusable if its decorator has no effect here."""
     return replace(line, problem=absent[line.name]) if line.name in absent else line
 
 
 def whole_number(text: str) -> int:
-    """Return the number in a value that was checked before, limited to plus or minus `_LARGEST`."""
+    """Convert the value of a numeric decorator, limited to plus or minus `_LARGEST`.
+
+    The value was already checked to be a whole number.
+    """
     if len(text) > 18:
         return -_LARGEST if text.startswith("-") else _LARGEST
     return int(text)
@@ -113,7 +124,10 @@ def has_decorators(content: str) -> bool:
 
 
 def head_lines(content: str) -> tuple[list[str], str]:
-    """Split content into the lines of its head, blank lines included, and the text after them."""
+    """Split content into the lines of its head and the text after them.
+
+    The head has all `@@` lines at the beginning, and the blank lines between them.
+    """
     lines: list[str] = []
     at = 0
     while at < len(content):
@@ -169,9 +183,9 @@ def _value_problem(name: str, values: tuple[str, ...]) -> str:
         return _UNSUPPORTED[name]
     wanted = _WANTED.get(name)
     if wanted is None:
-        return "is not known"
+        return "is unknown"
     check, words = wanted
-    return "" if check(values) else f"wants {words}"
+    return "" if check(values) else f"needs {words}"
 
 
 def _lines_in_force(
@@ -262,10 +276,10 @@ _WANTED: Final[Mapping[str, tuple[ValueCheck, str]]] = {
     "role": (_is_one_of(ROLES), "one of " + ", ".join(ROLES)),
     "scan_depth": (_is_whole_from(0), "a whole number, 0 or more"),
 }
-_OTHER_KIND = "is for prompts that are one text, not messages"
+_OTHER_KIND = "is for text completion, and this package sends chats"
 # Decorators of the standard that this package does not support, each with the reason.
 _UNSUPPORTED: Final[Mapping[str, str]] = {
-    "disable_ui_prompt": "is never honoured: a card cannot switch off the game's own prompts",
+    "disable_ui_prompt": "is not supported: a card cannot switch off the game's own prompts",
     "instruct_depth": _OTHER_KIND,
     "instruct_scan_depth": _OTHER_KIND,
     "reverse_instruct_depth": _OTHER_KIND,
@@ -289,7 +303,7 @@ def with_decorator_value(content: str, name: str, value: str) -> str:
         mark = "@@@" if written.lstrip(BLANK_CHARACTERS).startswith("@@@") else "@@"
         end = written[len(written.rstrip(LINE_END_CHARACTERS)) :]
         changed = "".join([*lines[:at], f"{mark}{name} {value}{end}", *lines[at + 1 :], rest])
-        if read_decorators(changed).value(name) == value:
+        if parse_decorators(changed).value(name) == value:
             return changed
     return content
 
@@ -309,7 +323,7 @@ def without_decorators(content: str, names: Sequence[str]) -> str:
 
 
 def _remove_one(content: str, name: str) -> str:
-    """Return `content` without the lines that say the same as the decorator in force."""
+    """Return `content` without the lines that have the name and value of the decorator in force."""
     lines, rest = head_lines(content)
     gone = set[int]()
     for at in _candidate_lines(lines, content, name):
@@ -319,7 +333,7 @@ def _remove_one(content: str, name: str) -> str:
 
 def _candidate_lines(lines: Sequence[str], content: str, name: str) -> Iterator[int]:
     """Return the indexes of lines that may have put the decorator of this name in force."""
-    counting = [found for found in read_decorators(content).decorators if found[0] == name][:1]
+    counting = [found for found in parse_decorators(content).decorators if found[0] == name][:1]
     alone = ("@@" + line.strip(BLANK_CHARACTERS).lstrip("@") for line in lines)
     return (
         at for at, line in enumerate(alone) if name in line and _is_line_in_force(line, counting)
@@ -327,7 +341,7 @@ def _candidate_lines(lines: Sequence[str], content: str, name: str) -> Iterator[
 
 
 def _is_line_in_force(line: str, counting: Sequence[object]) -> bool:
-    return bool(counting) and list(read_decorators(line).decorators) == counting
+    return bool(counting) and list(parse_decorators(line).decorators) == counting
 
 
 def _end_of_chain(lines: Sequence[str], at: int) -> int:

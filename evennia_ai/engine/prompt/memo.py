@@ -53,7 +53,7 @@ class Memo(dict[Slot[Any], Any]):
 
 
 def _refuse_memo(_: Any) -> Any:
-    raise ValueError("it is no field")
+    raise ValueError("a memo is not a field")
 
 
 KeptMemo = Annotated[Memo, Field(exclude=True), PlainValidator(_refuse_memo)]

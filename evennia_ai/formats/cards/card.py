@@ -372,7 +372,8 @@ def _macro_texts(read: Mapping[str, Any], where: str) -> Iterator[tuple[str, str
         yield f"{where}.extensions.depth_prompt.prompt", text
 
 
-# Members of V3 that only `source` keeps, with their type and its name in notices.
+# Members of V3 that are no fields of `Card`, so only `source` keeps them. Each has the type that V3
+# requires and the name of that type in notices.
 _KEPT: Final[Mapping[str, tuple[type[Any] | UnionType, str]]] = {
     "creation_date": (int | float, "number"),
     "modification_date": (int | float, "number"),

@@ -81,7 +81,7 @@ def card_components(
     return tuple(sorted((c for c in made if c.content.strip()), key=lambda c: c.id))
 
 
-def unsettled_texts(card: Card) -> Iterator[str]:
+def describe_changing_texts(card: Card) -> Iterator[str]:
     """Yield a sentence for each text before the history that changes with every message.
 
     Each change invalidates the prompt cache.

@@ -18,7 +18,7 @@ from dataclasses import asdict
 from typing import Any, Final, Literal
 
 from evennia_ai.engine.errors import FormatError
-from evennia_ai.engine.lorebook.decorators import read_decorators
+from evennia_ai.engine.lorebook.decorators import parse_decorators
 from evennia_ai.formats.cards import charx, png
 from evennia_ai.formats.cards.card import DATA_FIELDS, Card, read_card
 from evennia_ai.formats.cards.charx import ascii_path, asset_path
@@ -235,7 +235,7 @@ def v2_copy(card: Object) -> dict[str, Any]:
         for entry in book["entries"]:
             if isinstance(entry, dict) and isinstance(entry.get("content"), str):
                 plain = {name: value for name, value in entry.items() if name != "use_regex"}
-                entries.append({**plain, "content": read_decorators(entry["content"]).text})
+                entries.append({**plain, "content": parse_decorators(entry["content"]).text})
             else:
                 entries.append(entry)
         data["character_book"] = {**book, "entries": entries}

@@ -27,7 +27,7 @@ from evennia_ai.engine.lorebook.decorators import (
     NO_ICONS,
     has_decorators,
     head_lines,
-    read_decorators,
+    parse_decorators,
 )
 from evennia_ai.engine.lorebook.entry import MAX_KEY
 from evennia_ai.engine.lorebook.scan.regex.pattern import has_slashes, with_slashes
@@ -521,7 +521,7 @@ def _counting_line(chain: Sequence[str]) -> tuple[str, str, Any] | None:
             value = read((found[2] or "").strip())
             if value is not None:
                 return found[1], field_name, value
-        elif read_decorators("@@" + line.lstrip("@"), absent=NO_ICONS).decorators:
+        elif parse_decorators("@@" + line.lstrip("@"), absent=NO_ICONS).decorators:
             return None
     return None
 

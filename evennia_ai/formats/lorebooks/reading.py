@@ -14,7 +14,7 @@ from evennia_ai.engine.lorebook.decorators import (
     MAX_KEYS,
     Absent,
     ParsedContent,
-    read_decorators,
+    parse_decorators,
     whole_number,
 )
 from evennia_ai.engine.lorebook.entry import (
@@ -70,7 +70,7 @@ def build_entry(
     Returns:
         The entry, and the notices about it.
     """
-    head = read_decorators(fields.content, absent=absent)
+    head = parse_decorators(fields.content, absent=absent)
     keys, key_notices = _limit_keys(fields.keys, "key")
     second, second_notices = _limit_keys(fields.secondary_keys, "secondary key")
     scan_depth = head.value("scan_depth")

@@ -316,7 +316,7 @@ def _position_in_card(written: Any) -> tuple[Position, tuple[str, ...]]:
         return V3_POSITIONS[written], ()
     if type(written) is int and written in (0, 1):
         place = POSITIONS[written]
-        return place, (f"position is {written}: taken as {place}_char",)
+        return place, (f"position is {written}: read as {place}_char",)
     shown = one_line(written if isinstance(written, str) else repr(written))[:60]
     return "after", (f"position '{shown}' is unknown: after_char is used",)
 
@@ -329,7 +329,7 @@ def _conversion_notices(raw: Mapping[str, Any], entry: BaseModel) -> Iterable[st
     for name in ("enabled", "disable", "use_regex", "constant", "selective", "case_sensitive"):
         if type(raw.get(name)) in (int, str) and getattr(entry, name, None) is not None:
             shown, read = one_line(repr(raw[name])), str(getattr(entry, name)).lower()
-            yield f"{name} is {shown}: taken as {read}"
+            yield f"{name} is {shown}: read as {read}"
     for name in ("keys", "key", "secondary_keys", "keysecondary"):
         listed = raw.get(name) if hasattr(entry, name) else None
         if isinstance(listed, str):

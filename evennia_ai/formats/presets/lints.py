@@ -1,4 +1,4 @@
-"""Lints of presets, which tell authors what is wrong with a preset."""
+"""Lints of presets: problems of a preset that its author can fix."""
 
 import re
 from collections.abc import Iterator

@@ -110,7 +110,7 @@ def component_set(
         if component.id in taken:
             raise FormatError(
                 KIND,
-                f"components: ID {component.id} of '{component.key}' is that of"
+                f"components: ID {component.id} of '{component.key}' is already used by"
                 f" '{taken[component.id]}'; choose one that is no multiple of 10",
             )
     components = [*listed, *settings, *plugged]

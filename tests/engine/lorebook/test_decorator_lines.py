@@ -5,7 +5,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from evennia_ai.engine.lorebook.decorators import (
-    read_decorators,
+    parse_decorators,
     with_decorator_value,
     without_decorators,
 )
@@ -62,9 +62,9 @@ LINES = st.lists(
 def test_edit_keeps_the_text_and_other_decorators(lines):
     content = "\n".join([*lines, "Lore."])
     changed = with_decorator_value(content, "depth", "9")
-    others = [each for each in read_decorators(content).decorators if each[0] != "depth"]
-    assert [each for each in read_decorators(changed).decorators if each[0] != "depth"] == others
-    assert read_decorators(changed).text == read_decorators(content).text
+    others = [each for each in parse_decorators(content).decorators if each[0] != "depth"]
+    assert [each for each in parse_decorators(changed).decorators if each[0] != "depth"] == others
+    assert parse_decorators(changed).text == parse_decorators(content).text
     assert (
-        read_decorators(without_decorators(content, ("position", "depth"))).value("depth") is None
+        parse_decorators(without_decorators(content, ("position", "depth"))).value("depth") is None
     )

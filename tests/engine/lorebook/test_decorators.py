@@ -6,7 +6,7 @@ from hypothesis import strategies as st
 
 from evennia_ai.engine.foreign.documents import MAX_NOTICES
 from evennia_ai.engine.lorebook.decorators import (
-    read_decorators,
+    parse_decorators,
     with_decorator_value,
     without_decorators,
 )
@@ -16,25 +16,25 @@ from tests.formats.scenario.builders import an_entry
 
 
 def names(content: str) -> list[str]:
-    return [name for name, _ in read_decorators(content).decorators]
+    return [name for name, _ in parse_decorators(content).decorators]
 
 
 def test_content_without_decorators_is_unchanged():
     content = "\n  Some lore.\n@@depth 4\n"
-    read = read_decorators(content)
+    read = parse_decorators(content)
     assert read.decorators == ()
     assert read.text == content
 
 
 @pytest.mark.req("S3-25")
 def test_decorators_and_blank_lines_around_them_are_removed():
-    read = read_decorators("@@depth 4\n@@role user\n\n\nSome lore.\n\nMore.")
+    read = parse_decorators("@@depth 4\n@@role user\n\n\nSome lore.\n\nMore.")
     assert read.decorators == (("depth", ("4",)), ("role", ("user",)))
     assert read.text == "Some lore.\n\nMore."
 
 
 def test_blank_lines_before_and_between_are_skipped():
-    read = read_decorators("\n\n@@depth 1\n\n  @@role user  \nLore.")
+    read = parse_decorators("\n\n@@depth 1\n\n  @@role user  \nLore.")
     assert read.decorators == (("depth", ("1",)), ("role", ("user",)))
     assert read.text == "Lore."
 
@@ -46,15 +46,15 @@ UNSEEN = ["\ufeff", "\u200b", "\u2060", "\u00ad", " \ufeff\u3000", "\u200e\u00a0
 @pytest.mark.parametrize("unseen", UNSEEN)
 def test_invisible_characters_do_not_hide_a_decorator(unseen):
     content = f"{unseen}@@depth 1{unseen}\n{unseen}@@role user\n{unseen}\nSome{unseen}lore."
-    read = read_decorators(content)
+    read = parse_decorators(content)
     assert read.decorators == (("depth", ("1",)), ("role", ("user",)))
     assert read.text == f"Some{unseen}lore."
-    assert read_decorators(with_decorator_value(content, "depth", "3")).value("depth") == "3"
-    assert read_decorators(without_decorators(content, ["depth"])).decorators == (
+    assert parse_decorators(with_decorator_value(content, "depth", "3")).value("depth") == "3"
+    assert parse_decorators(without_decorators(content, ["depth"])).decorators == (
         ("role", ("user",)),
     )
     plain = f"{unseen}Some lore.\n@@depth 1"
-    assert read_decorators(plain).text == plain
+    assert parse_decorators(plain).text == plain
 
 
 @pytest.mark.parametrize("unseen", ["", *UNSEEN])
@@ -66,19 +66,19 @@ def test_book_reads_decorators_after_invisible_characters(unseen, end):
 
 @pytest.mark.parametrize("end", LINE_ENDS)
 def test_every_line_end_ends_a_decorator(end):
-    read = read_decorators(f"@@depth 1{end}@@role system{end}{end}Some lore.")
+    read = parse_decorators(f"@@depth 1{end}@@role system{end}{end}Some lore.")
     assert read.decorators == (("depth", ("1",)), ("role", ("system",)))
     assert read.text == "Some lore."
 
 
 def test_a_decorator_at_the_very_end_needs_no_line_end():
-    read = read_decorators("@@depth 2")
+    read = parse_decorators("@@depth 2")
     assert read.decorators == (("depth", ("2",)),)
     assert read.text == ""
 
 
 def test_decorators_after_the_head_are_text():
-    read = read_decorators("Lore first.\n@@depth 2\n")
+    read = parse_decorators("Lore first.\n@@depth 2\n")
     assert read.decorators == ()
     assert read.text == "Lore first.\n@@depth 2\n"
 
@@ -87,16 +87,16 @@ def test_decorators_after_the_head_are_text():
     "line", ["@@depth4", "@@depths 4", "@@dept 4", "@@DEPTH 4", "@@ depth 4", "@@"]
 )
 def test_decorator_name_is_matched_as_a_whole_word(line):
-    read = read_decorators(f"{line}\nLore.")
+    read = parse_decorators(f"{line}\nLore.")
     assert read.decorators == ()
     assert read.text == "Lore."
     assert len(read.notices) == 1
 
 
 def test_unknown_decorator_is_removed_with_a_notice():
-    read = read_decorators("@@paint_it_blue 4\nLore.")
+    read = parse_decorators("@@paint_it_blue 4\nLore.")
     assert read.text == "Lore."
-    assert read.notices == ("@@paint_it_blue is not known; it is ignored",)
+    assert read.notices == ("@@paint_it_blue is unknown; it is ignored",)
 
 
 @pytest.mark.req("S3-25")
@@ -116,29 +116,29 @@ def test_unknown_decorator_is_removed_with_a_notice():
     ],
 )
 def test_decorator_with_an_invalid_value_is_ignored_with_a_notice(line, wanted):
-    read = read_decorators(f"{line}\nLore.")
+    read = parse_decorators(f"{line}\nLore.")
     assert read.decorators == ()
     assert read.text == "Lore."
-    assert f"wants {wanted}" in read.notices[0]
+    assert f"needs {wanted}" in read.notices[0]
 
 
 @pytest.mark.req("S3-27")
 def test_unknown_position_is_ignored_with_a_notice():
     assert names("@@position before_desc\nLore.") == ["position"]
-    read = read_decorators("@@position behind_the_moon\nLore.")
+    read = parse_decorators("@@position behind_the_moon\nLore.")
     assert read.decorators == ()
     assert read.notices == (
-        "@@position wants one of before_desc, after_desc, personality, scenario; it is ignored",
+        "@@position needs one of before_desc, after_desc, personality, scenario; it is ignored",
     )
 
 
 def test_the_fallback_of_an_unknown_decorator_is_used():
-    assert read_decorators("@@app_only 4\n@@@depth 3\nL").decorators == (("depth", ("3",)),)
+    assert parse_decorators("@@app_only 4\n@@@depth 3\nL").decorators == (("depth", ("3",)),)
 
 
 @pytest.mark.req("S3-25")
 def test_fallback_of_an_invalid_value_is_used():
-    assert read_decorators("@@depth x\n@@@depth 3\nL").decorators == (("depth", ("3",)),)
+    assert parse_decorators("@@depth x\n@@@depth 3\nL").decorators == (("depth", ("3",)),)
 
 
 def test_the_fallback_of_a_known_decorator_is_not_used():
@@ -153,25 +153,25 @@ def test_first_usable_line_of_a_chain_is_used():
 
 
 def test_fallback_without_a_decorator_is_ignored():
-    read = read_decorators("@@@depth 3\nLore.")
+    read = parse_decorators("@@@depth 3\nLore.")
     assert read.decorators == ()
     assert read.notices == ("@@depth 3 has no decorator above it; it is ignored",)
 
 
 @pytest.mark.req("S3-25")
 def test_first_line_of_a_name_counts_after_fallbacks():
-    read = read_decorators("@@app_only 1\n@@@depth 3\n@@depth 5\nL")
+    read = parse_decorators("@@app_only 1\n@@@depth 3\n@@depth 5\nL")
     assert read.decorators == (("depth", ("3",)),)
     assert "@@depth occurs twice; the first one counts" in read.notices
 
 
 def test_additional_keys_repeat_and_their_values_are_split_and_trimmed():
-    read = read_decorators("@@additional_keys thanks\n@@additional_keys  coin , ,ferry\nL")
+    read = parse_decorators("@@additional_keys thanks\n@@additional_keys  coin , ,ferry\nL")
     assert read.lists("additional_keys") == [("thanks",), ("coin", "ferry")]
 
 
 def test_comma_is_part_of_a_single_value():
-    assert read_decorators("@@app 1\n@@@role user,system\nL").decorators == ()
+    assert parse_decorators("@@app 1\n@@@role user,system\nL").decorators == ()
 
 
 @pytest.mark.req("S3-25")
@@ -208,25 +208,25 @@ def test_fallback_of_a_decorator_for_text_completion_is_used(name):
 
 @pytest.mark.parametrize("name", ["keep_activate_after_match", "dont_activate_after_match"])
 def test_after_match_decorator_takes_no_values(name):
-    read = read_decorators(f"@@{name} whatever\nL")
+    read = parse_decorators(f"@@{name} whatever\nL")
     assert read.decorators == ((name, ()),)
     assert read.notices == ()
 
 
 def test_is_user_icon_takes_one_value_with_commas():
-    read = read_decorators("@@is_user_icon  red cap, new \nL")
+    read = parse_decorators("@@is_user_icon  red cap, new \nL")
     assert read.decorators == (("is_user_icon", ("red cap, new",)),)
 
 
 def test_disable_ui_prompt_is_ignored():
-    read = read_decorators("@@disable_ui_prompt system_prompt\nL")
+    read = parse_decorators("@@disable_ui_prompt system_prompt\nL")
     assert read.decorators == ()
     assert read.text == "L"
-    assert "never honoured" in read.notices[0]
+    assert "is not supported" in read.notices[0]
 
 
 def test_notices_about_lines_are_limited():
-    read = read_decorators(
+    read = parse_decorators(
         "".join(f"@@app_{chr(97 + i % 26)}{chr(97 + i // 26)} 1\n" for i in range(600))
     )
     assert len(read.notices) == MAX_NOTICES + 1
@@ -234,7 +234,7 @@ def test_notices_about_lines_are_limited():
 
 def test_eighty_thousand_lines_are_read_in_linear_time():
     with little_work(3):
-        read = read_decorators("@@nothing_known 1\n" * 40_000 + "@@@depth 2\n" * 40_000 + "L")
+        read = parse_decorators("@@nothing_known 1\n" * 40_000 + "@@@depth 2\n" * 40_000 + "L")
     assert read.decorators == (("depth", ("2",)),)
 
 
@@ -250,7 +250,7 @@ LINES = st.lists(
 @given(LINES, st.sampled_from(["\n", "\r\n"]))
 def test_text_after_the_head_is_the_end_of_any_content(lines, end):
     content = end.join(lines)
-    read = read_decorators(content)
+    read = parse_decorators(content)
     assert content.endswith(read.text)
     counted = [name for name, _ in read.decorators if name != "additional_keys"]
     assert len(counted) == len(set(counted))
@@ -260,17 +260,17 @@ def test_text_after_the_head_is_the_end_of_any_content(lines, end):
 def test_text_without_a_leading_decorator_is_unchanged(content):
     first = next(line for line in content.replace("\r", "\n").split("\n") if line.strip())
     if not first.strip().startswith("@@"):
-        assert read_decorators(content).text == content
+        assert parse_decorators(content).text == content
 
 
 @pytest.mark.parametrize("place", ["personality", "scenario"])
 def test_positions_next_to_card_fields_count(place: str):
-    read = read_decorators(f"@@position {place}\n@@@depth 2\nL")
+    read = parse_decorators(f"@@position {place}\n@@@depth 2\nL")
     assert read.decorators == (("position", (place,)),)
     assert read.notices == ()
 
 
 def test_notice_about_any_line_is_one_line():
-    assert read_decorators("@@\x1b[2Jdepth 1\x85\nText.").notices == (
+    assert parse_decorators("@@\x1b[2Jdepth 1\x85\nText.").notices == (
         "@@ [2Jdepth 1 is not a decorator; it is ignored",
     )

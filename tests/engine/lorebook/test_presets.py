@@ -50,7 +50,7 @@ def both(*args, **options):
 def placed(preset, entries, *lines):
     """The texts as they come out."""
     entries = found(preset, entries, *lines).entries
-    return [entry.text for entry in sorted(entries, key=lambda entry: entry.stands)]
+    return [entry.text for entry in sorted(entries, key=lambda entry: entry.sort_key)]
 
 
 def test_high_order_first():

@@ -141,7 +141,7 @@ def a_turn(
 
 def told(result: Activation) -> Any:
     """All that an activation says."""
-    shown = ("label", "text", "tokens", "stands", "position", "revision")
+    shown = ("label", "text", "tokens", "sort_key", "position", "revision")
     return (
         [[getattr(entry, name) for name in shown] for entry in result.entries],
         result.causes,

@@ -15,7 +15,7 @@ from evennia_ai.formats.cards.components import (
     card_components,
     character_book,
     containment_notices,
-    unsettled_texts,
+    describe_changing_texts,
     with_original,
 )
 from tests.formats.cards.builders import a_card, lore, prompt_of, shown, with_lore
@@ -59,13 +59,13 @@ def test_template_logic_of_a_card_never_runs_with_any_grants():
 @pytest.mark.parametrize("field", ["description", "personality", "scenario", "system_prompt"])
 @pytest.mark.parametrize("name", ["{{ SPEAKER }}", "{{lastMessage}}", "{{lastUserMessage}}"])
 def test_field_before_the_history_that_repeats_speech_is_reported(field, name):
-    (sentence,) = unsettled_texts(a_card(**{field: f"Answers {name}."}))
+    (sentence,) = describe_changing_texts(a_card(**{field: f"Answers {name}."}))
     assert "in the layout classic it is left out" in sentence
 
 
 @pytest.mark.parametrize("name", ["{{time}}", "{{Weekday}}", "{{datetimeformat HH}}"])
 def test_a_field_before_the_history_that_names_the_time_is_reported(name):
-    (sentence,) = unsettled_texts(a_card(description=f"It is {name}."))
+    (sentence,) = describe_changing_texts(a_card(description=f"It is {name}."))
     assert "in the layout cache it is placed after the history" in sentence
     assert "in the layout classic it stays where it is" in sentence
 
@@ -79,7 +79,7 @@ def test_a_field_before_the_history_that_names_the_time_is_reported(name):
     ],
 )
 def test_text_inside_the_history_is_not_reported_as_repeating_speech(fields):
-    assert not [*unsettled_texts(a_card(**fields))]
+    assert not [*describe_changing_texts(a_card(**fields))]
 
 
 @pytest.mark.req("S3-10")

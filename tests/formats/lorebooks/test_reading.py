@@ -102,4 +102,4 @@ def test_fallback_of_is_user_icon_counts_when_no_icon_is_known():
     book = a_book(an_entry("@@is_user_icon red cap\n@@@depth 2\nLore."))
     [entry] = book.entries
     assert (entry.gates, entry.depth) == (NO_GATES, 2)
-    assert "is_user_icon needs the icon of the user" in book.notices[0]
+    assert "is_user_icon needs the user's icon" in book.notices[0]

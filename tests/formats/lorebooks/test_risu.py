@@ -147,10 +147,10 @@ def test_exclude_keys_all_needs_every_key_to_keep_an_entry_inactive():
 @pytest.mark.parametrize(
     ("content", "told"),
     [
-        ("@@inject_lore toll\nT.", "@@inject_lore is not known; it is ignored"),
-        ("@@inject_at main\nT.", "@@inject_at is not known; it is ignored"),
-        ("@@position pt_x\nT.", "@@position wants one of before_desc"),
-        ("@@probability often\nT.", "@@probability is not known; it is ignored"),
+        ("@@inject_lore toll\nT.", "@@inject_lore is unknown; it is ignored"),
+        ("@@inject_at main\nT.", "@@inject_at is unknown; it is ignored"),
+        ("@@position pt_x\nT.", "@@position needs one of before_desc"),
+        ("@@probability often\nT.", "@@probability is unknown; it is ignored"),
         ("@@priority 1\n@@priority 2\nT.", "@@priority is ignored: a line before it says"),
         ("@@match_full_word\n@@match_partial_word\nT.", "@@match_partial_word is ignored: a"),
         ("@@@probability 5\nT.", "@@probability 5 has no decorator above it"),

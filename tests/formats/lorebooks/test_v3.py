@@ -86,8 +86,8 @@ def test_converted_numbers_and_flags_give_notices():
     assert book.notices == (
         "entry 0: insertion_order is a text: read as the number 20",
         "entry 0: priority is a text: read as the number 2.5",
-        "entry 0: enabled is 1: taken as true",
-        "entry 0: constant is 0: taken as false",
+        "entry 0: enabled is 1: read as true",
+        "entry 0: constant is 0: read as false",
     )
 
 

@@ -141,7 +141,7 @@ def test_unknown_name_stays_as_written_with_a_notice() -> None:
     result = run_scenario({"components": [{"key": "mood", "content": "{{weather}}, {{user}}"}]})
     assert contents(result) == ["{{weather}}, User"]
     assert result["notices"] == [
-        "component:mood: there is no name 'weather'; it was left as written"
+        "component:mood: the name 'weather' is unknown and was left as written"
     ]
 
 
@@ -296,7 +296,7 @@ def test_user_name_and_greeting_are_the_same_in_all_turns() -> None:
 
 def test_unknown_name_in_a_note_gives_a_notice() -> None:
     result = run_scenario({"notes": [{"content": "{{usr}} frowns."}]})
-    assert result["notices"] == ["note:0: there is no name 'usr'; it was left as written"]
+    assert result["notices"] == ["note:0: the name 'usr' is unknown and was left as written"]
 
 
 @pytest.mark.parametrize(
@@ -313,7 +313,7 @@ def test_text_before_the_history_that_changes_gives_a_notice(
 ) -> None:
     given = {"components": [{"key": "mood", **fields}], "event": {"content": "Hm."}}
     notices = run_scenario(given)["notices"]
-    assert [notice.startswith("component:mood: differs from turn") for notice in notices] == [
+    assert [notice.startswith("component:mood: is before the history") for notice in notices] == [
         True
     ] * told
     assert run_scenario({**given, "settings": {"layout": "classic"}})["notices"] == []

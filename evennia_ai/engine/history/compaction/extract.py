@@ -211,7 +211,7 @@ def _sentences(said: Iterable[SaidText]) -> Iterator[_Sentence]:
                 line = quote_speaker(one, _cut_sentence(text))
             if line not in known:
                 known.add(line)
-                yield _Sentence(said=one, line=line, text=text, words=_telling_words(text))
+                yield _Sentence(said=one, line=line, text=text, words=_topic_words(text))
 
 
 def _cut_sentence(text: str) -> str:
@@ -222,7 +222,7 @@ def _cut_sentence(text: str) -> str:
     return f"{words if blank else start}…"
 
 
-def _telling_words(text: str) -> frozenset[str]:
+def _topic_words(text: str) -> frozenset[str]:
     """Return the words that can identify a topic.
 
     These are words of three or more letters, and pairs of characters in scripts without blanks.

@@ -133,7 +133,7 @@ def _message_of_handle(handle: Handle) -> Message:
     record = handle.record
     message = message_of(record)
     if message is None:
-        raise ReplayError(f"record {record.id} is no message ({record.kind})")
+        raise ReplayError(f"record {record.id} is not a message ({record.kind})")
     if handle.block != "history" or handle.injected:
         origin = message.origin if handle.injected else handle.block
         message = replace(message, block=handle.block, injected=handle.injected, origin=origin)

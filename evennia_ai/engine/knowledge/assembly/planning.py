@@ -162,7 +162,7 @@ def _parse_answer(answer: object) -> PlannerAnswer:
     if isinstance(answer, Failed):
         raise _NoPlanError(answer.why)
     if not isinstance(answer, str):
-        raise _NoPlanError("it is no text")
+        raise _NoPlanError("it is not text")
     try:
         # Models often write a sentence before and after the JSON object, so parsing starts at the
         # first brace and ignores what follows the object.

@@ -251,7 +251,7 @@ def _unmet_key_condition(entry: LoreEntry, keys: EntryKeys, view: PassView) -> E
     """Return the first `@@additional_keys` or `@@exclude_keys` line that is not met, or None."""
     for texts, numbers in zip(entry.gates.additional, keys.additional, strict=True):
         if not any(_find_key(entry, number, view) for number in numbers):
-            return plain_reason(f"@@additional_keys: none of {quote_keys(texts)} is there")
+            return plain_reason(f"@@additional_keys: none of {quote_keys(texts)} was found")
     for text, number in zip(entry.gates.excluded, keys.excluded, strict=True):
         if found := _find_key(entry, number, view):
             return EntryReason(excluded_key_reason, (text, found))

@@ -160,7 +160,7 @@ class LoreBudget:
         )
 
     def _budgets_of(self, one: Candidate) -> tuple[Lorebook | None, ...]:
-        """Return the budgets that apply to an entry; None stands for the budget of the rules."""
+        """Return the keys of the budgets that apply to an entry; None is that of the rules."""
         book = one.book
         if book.token_budget is None:
             return _RULES_ONLY

@@ -311,7 +311,7 @@ def _needs_judging(entry: LoreEntry, keys: EntryKeys, patterns: Mapping[int, Pat
 
 # Giving numbers to keys
 
-# Stands for the number of a key that must be read one by one, because its text and the flags alone
+# A placeholder for the number of a key that must be read singly, because its text and the flags
 # do not decide how it is searched.
 _TO_READ: Final = -3
 _SHOWN_REFUSALS: Final = 3

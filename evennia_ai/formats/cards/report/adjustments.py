@@ -10,17 +10,17 @@ from typing import Final
 
 from evennia_ai.engine.errors import FormatError
 from evennia_ai.engine.lorebook.book import Lorebook, missing_grants
-from evennia_ai.engine.lorebook.decorators import has_decorators, head_lines, read_decorators
+from evennia_ai.engine.lorebook.decorators import has_decorators, head_lines, parse_decorators
 from evennia_ai.engine.lorebook.entry import LoreEntry
 from evennia_ai.engine.prompt.components import MAX_DEPTH, Grants
 from evennia_ai.engine.prompt.templates.unknown import unknown_macros
 from evennia_ai.engine.prompt.templates.value_names import KNOWN_NAMES
 from evennia_ai.formats.cards.card import DATA_FIELDS, Card
-from evennia_ai.formats.cards.components import unsettled_texts
+from evennia_ai.formats.cards.components import describe_changing_texts
 from evennia_ai.formats.cards.loading import CardImport, embedded_path
 from evennia_ai.formats.cards.report.parts import TOP_FROM, card_texts, note_role, pattern_keys
 from evennia_ai.formats.lorebooks.books import book_of_card, entries_in_order, unwrap_book
-from evennia_ai.formats.lorebooks.editing.lints import unsettled_entry_sentence
+from evennia_ai.formats.lorebooks.editing.lints import describe_changing_entry
 from evennia_ai.formats.lorebooks.editing.without_effect import (
     entry_texts,
     list_idle_fields,
@@ -105,7 +105,7 @@ def list_neutralised(card: Card, book: Lorebook | None, *, grants: Grants) -> It
         yield "post_history_instructions are a user's message inside the history"
     if "roles" not in grants and (role := note_role(card)) not in ("", "user"):
         yield f"extensions.depth_prompt asks to speak as {role}: it is a user's message instead"
-    yield from unsettled_texts(card)
+    yield from describe_changing_texts(card)
     if book is not None:
         yield from _list_neutralised_lore(book, grants)
         yield from _list_ignored_decorators(card)
@@ -121,7 +121,7 @@ def _list_neutralised_lore(book: Lorebook, grants: Grants) -> Iterator[str]:
         yield f"{_count_entries(moved)} asking for a place outside the history: at its top instead"
     if spoken := lacking["roles"]:
         yield f"{_count_entries(spoken)} asking to speak as system or assistant: as user instead"
-    unsettled = Counter(filter(None, map(unsettled_entry_sentence, usable)))
+    unsettled = Counter(filter(None, map(describe_changing_entry, usable)))
     for sentence, entries in unsettled.most_common():
         yield f"{_count_entries(entries)}: {sentence}"
     if "lore_budget" not in grants:
@@ -148,7 +148,7 @@ def _list_ignored_decorators(card: Card) -> Iterator[str]:
             content = read_risu_lines(content).content
             head = "".join(head_lines(content)[0])
             if head not in known:
-                known[head] = frozenset(read_decorators(head).notices)
+                known[head] = frozenset(parse_decorators(head).notices)
             seen.update(known[head])
     for notice, entries in sorted(seen.items(), key=lambda item: (-item[1], item[0]))[:MOST_NAMES]:
         yield f"lore: {notice} ({_count_things(entries, 'entry', 'entries')})"

@@ -26,7 +26,7 @@ from evennia_ai.engine.lorebook.book import (
 )
 from evennia_ai.engine.lorebook.decorators import (
     NO_ICONS,
-    read_decorators,
+    parse_decorators,
     with_decorator_value,
     without_decorators,
 )
@@ -392,7 +392,7 @@ def _with_place(content: str, fields: Mapping[str, Any]) -> str:
     place, depth = fields["position"], fields.get("depth")
     if place in _DESCRIBED:
         content = with_decorator_value(content, "position", _DESCRIBED[place])
-        said = read_decorators(content).value("position")
+        said = parse_decorators(content).value("position")
         return content if said == _DESCRIBED[place] else without_decorators(content, _PLACES)
     if place != "depth":
         return without_decorators(content, _PLACES)

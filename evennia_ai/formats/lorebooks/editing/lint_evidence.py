@@ -27,8 +27,8 @@ from evennia_ai.engine.text.words import split_words
 NO_DICE: Final = Dice(turn="", conversation="")
 _MOST_SEARCHES: Final = 300_000
 _WITHOUT_END: Final = 1_000_000
-# A key is too common if this share of the other entries contains it in their text. The first row
-# whose number of other entries is reached gives the share.
+# Rows of a number of other entries and a share. A key is too common if at least this share of the
+# other entries contains it. The first row with a number that the book reaches applies.
 _SPREADS: Final = ((20, 0.2), (4, 0.5), (2, 1))
 _FREQUENT_SHARE: Final = 0.03
 _FREQUENT_TIMES: Final = 4

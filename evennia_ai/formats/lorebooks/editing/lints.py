@@ -306,11 +306,11 @@ def _lint_place(entry: LoreEntry, evidence: Evidence) -> Iterator[Finding]:
 
     Each change invalidates the prompt cache.
     """
-    if sentence := unsettled_entry_sentence(entry):
+    if sentence := describe_changing_entry(entry):
         yield "unsettled", f"{sentence}; give it a depth to keep it in the history"
 
 
-def unsettled_entry_sentence(entry: LoreEntry) -> str:
+def describe_changing_entry(entry: LoreEntry) -> str:
     """Return a sentence if the entry is placed before the history and changes with every message.
 
     Return "" otherwise. Outlets count as before the history, because a component there may show

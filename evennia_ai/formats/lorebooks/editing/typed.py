@@ -220,7 +220,7 @@ def _value(text: str) -> Any:
 
 
 DEFAULT: Final = "default"
-UNUSED: Final = "unused, for there is no sticky, cooldown or delay"
+UNUSED: Final = "unused, because there is no sticky, cooldown or delay"
 
 _SHOWN_COLUMNS: Final = 120
 # Words that builders may try with `lore/set`, and the switch of `lore` that sets the field instead.

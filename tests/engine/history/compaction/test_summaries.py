@@ -156,7 +156,7 @@ def test_summary_is_refused_when_as_long_as_its_messages():
     rules = CompactionRules(keep_messages=0, summary_tokens=10)
     made = plan_of(a_history(*(a_line(n) for n in range(3))), limit_tokens=9000, rules=rules)
 
-    with pytest.raises(SummaryRefused, match="stands for"):
+    with pytest.raises(SummaryRefused, match="replaces only"):
         check_summary("word " * 36, plan=made, rules=rules, counter=WORDS)
 
 

@@ -240,7 +240,7 @@ def test_an_entry_that_alone_is_over_the_budget_never_fits():
 
 def test_notices_of_the_reader_are_lints():
     [text] = found(a_book(an_entry(f"@@wake_me_up\n{PROSE}")))
-    assert text.startswith(" notice: entry 0: @@wake_me_up is not known")
+    assert text.startswith(" notice: entry 0: @@wake_me_up is unknown")
 
 
 def test_invalid_regex_is_reported_with_the_reason():

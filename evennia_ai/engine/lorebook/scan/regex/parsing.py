@@ -29,16 +29,16 @@ from evennia_ai.engine.lorebook.scan.regex.chars import (
 )
 from evennia_ai.engine.lorebook.scan.regex.tree import (
     EMPTY,
-    Again,
+    Backreference,
     Chain,
     Chars,
     Choice,
-    Edge,
     Group,
-    Look,
+    LineAnchor,
+    Lookaround,
     Node,
     Repeat,
-    WordEdge,
+    WordBoundary,
     child_nodes,
     walk_nodes,
 )
@@ -207,7 +207,7 @@ class _Parser:
             self._refuse(f"classes of more than {MOST_RANGES:,} ranges of characters")
         if self._refused:
             raise UnsupportedPatternError(self._refused)
-        return Chain(parts=(Edge(place="start"), tree)) if self._flags.sticky else tree
+        return Chain(parts=(LineAnchor(place="start"), tree)) if self._flags.sticky else tree
 
     def _survey_groups(self) -> None:
         """Count and name all groups in advance: `\\1` and `\\k` may refer to later groups."""
@@ -247,16 +247,16 @@ class _Parser:
 
     def _term(self) -> Node:
         if self._take("^"):
-            return Edge(place="line_start" if self._flags.multiline else "start")
+            return LineAnchor(place="line_start" if self._flags.multiline else "start")
         if self._take("$"):
-            return Edge(place="line_end" if self._flags.multiline else "end")
+            return LineAnchor(place="line_end" if self._flags.multiline else "end")
         for written, negated in (("\\b", False), ("\\B", True)):
             if self._take(written):
                 words = CharSet(ranges=WORDS)
                 words = self._flags.chars(words) if self._flags.unicode else words
-                return WordEdge(words=words, negated=negated)
+                return WordBoundary(words=words, negated=negated)
         node = self._atom()
-        if isinstance(node, Look) and (node.behind or self._flags.unicode):
+        if isinstance(node, Lookaround) and (node.behind or self._flags.unicode):
             return node
         return self._repeated(node)
 
@@ -274,7 +274,7 @@ class _Parser:
             self._refuse(f"a repetition count above {MOST_REPEATS:,}")
         lazy = self._take("?")
         # Annex B allows a quantifier after a lookahead. One round is enough, as it takes no text.
-        if isinstance(node, Look):
+        if isinstance(node, Lookaround):
             return node if least else EMPTY
         return Repeat(body=node, least=least, most=most, lazy=lazy)
 
@@ -316,12 +316,12 @@ class _Parser:
         """Parse a lookaround or a group, after its opening parenthesis."""
         for written, (behind, negative) in _LOOKS.items():
             if self._take(written):
-                return Look(body=self._inside(self._flags), behind=behind, negative=negative)
+                return Lookaround(body=self._inside(self._flags), behind=behind, negative=negative)
         if self._take("?<"):
             self._group_name()
         elif self._take("?"):
             body = self._inside(self._modified_flags())
-            return Chain(parts=(body,)) if isinstance(body, Look) else body
+            return Chain(parts=(body,)) if isinstance(body, Lookaround) else body
         self._opened += 1
         number = self._opened
         return Group(number=number, body=self._inside(self._flags))
@@ -358,7 +358,7 @@ class _Parser:
         """Parse an escape outside a class."""
         number = self._group_number()
         if number is not None:
-            return Again(number=number, folded=self._flags.ignore_case)
+            return Backreference(number=number, folded=self._flags.ignore_case)
         chars = self._set_escape()
         if chars is None:
             chars = single_char(self._char_escape(in_class=False))

@@ -18,15 +18,15 @@ from evennia_ai.engine.lorebook.scan.regex import BrokenPatternError, Unsupporte
 from evennia_ai.engine.lorebook.scan.regex.chars import LAST, CharSet
 from evennia_ai.engine.lorebook.scan.regex.parsing import parse_flags, parse_pattern
 from evennia_ai.engine.lorebook.scan.regex.tree import (
-    Again,
+    Backreference,
     Chain,
     Chars,
-    Edge,
     Group,
-    Look,
+    LineAnchor,
+    Lookaround,
     Node,
     Repeat,
-    WordEdge,
+    WordBoundary,
     walk_nodes,
 )
 from evennia_ai.engine.lorebook.scan.regex.units import (
@@ -143,9 +143,9 @@ class Pattern:
         # halves. Then texts are searched as UTF-16 units, like in JavaScript.
         self._sees_halves = not unicode and (
             any(chars.overlaps(_HALVES) for chars in sets)
-            or any(isinstance(node, WordEdge) and node.negated for node in nodes)
+            or any(isinstance(node, WordBoundary) and node.negated for node in nodes)
         )
-        self._refers_back = any(isinstance(node, Again) for node in nodes)
+        self._refers_back = any(isinstance(node, Backreference) for node in nodes)
         self._uncounted = uncounted_characters(tree)
         self._written_search = write_search(tree)
         self._compiled: dict[int, Any] = {}
@@ -236,12 +236,12 @@ def _add_runs(node: Node, runs: list[str]) -> None:
             runs[-1] += letter
             if not letter:
                 runs.append("")
-        case Edge() | WordEdge():
+        case LineAnchor() | WordBoundary():
             pass
         case _:
             runs.append("")
             if (isinstance(node, Repeat) and node.least) or (
-                isinstance(node, Look) and not node.negative
+                isinstance(node, Lookaround) and not node.negative
             ):
                 _add_runs(node.body, runs)
             runs.append("")
