@@ -286,7 +286,9 @@ def in_javascript_order(names: Iterable[str], *, below: int) -> list[str]:
     Names that are whole numbers less than `below` come first, by size. The others keep their order.
     """
     given = list(dict.fromkeys(names))
-    if given == [*map(str, range(min(len(given), below)))]:  # already in order, as in most files
+    if given == [
+        *map(str, range(min(len(given), below)))
+    ]:  # a fast path: most files list their entries in order
         return given
     numbers = {name: parse_plain_number(name, digits=10) for name in given}
     indexes = {name: number for name, number in numbers.items() if number is not None}

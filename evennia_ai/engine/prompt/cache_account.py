@@ -199,7 +199,7 @@ def _break_in_history(pair: _Pair) -> Break | None:
     dropped.
     """
     old, new = pair.old, pair.new
-    assert old is not None  # otherwise the whole older prompt would be a prefix
+    assert old is not None  # `old` exists: otherwise the whole older prompt would be a prefix
     if old.block == "ordered" or (new is not None and new.block == "ordered"):
         return None
     if not pair.components.is_on("conversation_history"):

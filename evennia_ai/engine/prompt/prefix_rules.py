@@ -34,7 +34,7 @@ from evennia_ai.engine.prompt.trace import Verdict, not_expanded
 _SPEAKER: Final = "speaker"
 
 
-_SAID: Final = SAID_LAST | {_SPEAKER}  # the last messages, and the current speaker
+_SAID: Final = SAID_LAST | {_SPEAKER}  # values that are the words of people or the speaker's name
 
 
 # Cached with a message: the fragment at its restricted place, after the inputs it was made for.

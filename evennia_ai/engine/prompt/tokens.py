@@ -125,7 +125,7 @@ _FOREIGN: Final[tuple[tuple[re.Pattern[str], float], ...]] = (
     (re.compile("[\u3400-\u9fff\uf900-\ufaff]"), 0.91),  # Han
     (re.compile("[\uac00-\ud7af]"), 0.74),  # hangul
 )
-_OTHER = 1.3  # emoji and every script without a class
+_OTHER = 1.3  # the estimate for emoji and for scripts that are not listed
 
 
 def estimate_tokens(text: str) -> int:

@@ -211,7 +211,9 @@ def _member_problem(info: zipfile.ZipInfo) -> str:
         return "uses an unsupported compression; use deflate"
     if (info.external_attr >> 16) & _KIND_OF_FILE == _LINK:
         return "is a symbolic link"
-    return path_problem(info.orig_filename)  # not `filename`, which zipfile cuts at a NUL
+    return path_problem(
+        info.orig_filename
+    )  # zipfile cuts `filename` at a NUL, so check the original name
 
 
 def _unpack_member(

@@ -53,7 +53,9 @@ class PngChunk:
 
     def is_sound(self, content: bytes) -> bool:
         """True if the checksum of the chunk is right."""
-        start = self.start - 4  # starts at the type, which the checksum includes
+        start = (
+            self.start - 4
+        )  # the checksum includes the chunk's type, which is the four bytes before its data
         return zlib.crc32(memoryview(content)[start : start + 4 + self.length]) == self.crc
 
 

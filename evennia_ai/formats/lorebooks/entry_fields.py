@@ -112,7 +112,7 @@ Writes = Callable[[Any, bool], Iterable[Write]]
 def _at(
     target: Target, name: str, world: str = "", *, value: Callable[[Any], Any] = lambda said: said
 ) -> Writes:
-    """Return a writer of one member, which first converts the value.
+    """Return a function that writes a value, after a conversion, to one member of an entry.
 
     Args:
         world: the name of the member in world files, "" if it is the same.
@@ -123,12 +123,12 @@ def _at(
 
 
 def _in_own(name: str) -> Writes:
-    """Return a writer of a member of the `evennia_ai` data; an empty value removes the member."""
+    """Return a function that writes a member of the `evennia_ai` data; empty values remove it."""
     return _at("own", name, value=lambda said: said or None)
 
 
 def _coded(name: str, codes: tuple[str, ...]) -> Writes:
-    """Return a writer that replaces a word with the number that SillyTavern uses for it."""
+    """Return a function that writes a word as the number that SillyTavern uses for it."""
     return _at("app", name, value=lambda said: None if said is None else codes.index(said))
 
 

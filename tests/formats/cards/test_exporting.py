@@ -466,7 +466,7 @@ FIELDS = ("description", "tags", "extensions", "assets", "nickname", "character_
 
 
 @pytest.mark.parametrize("assets", [False, 7, "x", {"type": "icon"}, None, [{"uri": []}, 3]])
-def test_other_value_in_place_of_assets_is_exported_unchanged(assets: Any) -> None:
+def test_assets_that_are_no_list_are_exported_unchanged(assets: Any) -> None:
     raw = {"spec": "chara_card_v3", "spec_version": "3.0", "data": card_data(assets=assets)["data"]}
     found = load_card(as_json(raw))
     for form in FORMS:

@@ -203,7 +203,7 @@ class ActiveBook:
             work=work,
             counter=counter,
             lacking=() if book.grants == ALL_GRANTS else missing_grants(entry, book.grants),
-            is_lasting=not entry.timing.cooldown,  # a running cooldown changes `rests`
+            is_lasting=not entry.timing.cooldown,  # a cooldown changes `rests` between turns
             is_constant_text=not (entry.template.names or entry.template.rolls),
             is_steady=entry.chance >= 100 and not entry.grouping.names,
             is_remembered=is_remembered(entry),
@@ -229,7 +229,9 @@ class ActiveBook:
             try:
                 text = self._fill_in(template)
             except OutOfWorkError:
-                meter.left = left if meter.left == left else 0  # as in `Meter.pay_whole`
+                meter.left = (
+                    left if meter.left == left else 0
+                )  # charge the work as `Meter.pay_whole` does
                 raise
             known = _EntryText(made_with, text, counter.count(text), left - meter.left)
             texts[index] = known

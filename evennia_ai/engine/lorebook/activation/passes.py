@@ -574,7 +574,9 @@ class ActivationRun:
                 book.window.feed(outcome.passed_on_texts)
                 book.window.feed_as_one(one.text for one in outcome.passed_on)
         spent = outcome.spent_in_next or self._budget().after(outcome.passed_on)
-        if outcome is not _NOTHING_DECIDED:  # a constant that all runs share is never changed
+        if (
+            outcome is not _NOTHING_DECIDED
+        ):  # all runs share this constant, so it must not be changed
             outcome.spent_in_next = spent
         self._spent = spent
 

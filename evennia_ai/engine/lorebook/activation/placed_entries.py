@@ -455,7 +455,9 @@ def _shared_message(
             shared = next_to
         else:
             note = f"there is no component {anchor.component} to be placed next to"
-    if entry.keeps_role and shared.role != entry.role:  # its own message next to the shared one
+    if (
+        entry.keeps_role and shared.role != entry.role
+    ):  # the entry becomes a separate message next to the shared one
         shared = replace(
             shared, key=f"{shared.key}:{entry.role}", role=entry.role, name=str(shared)
         )

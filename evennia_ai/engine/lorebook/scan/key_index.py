@@ -271,7 +271,9 @@ def _build_index(
     one_text = PRESET_FLAGS[rules.rules].one_text
     in_one_text = reader.patterns if one_text else {}
     table = KeyTable(reader.keys(), patterns={} if one_text else reader.patterns, fold=reader.fold)
-    by_words = [at for at in plain if not entries[at].constant]  # only keys activate them
+    by_words = [
+        at for at in plain if not entries[at].constant
+    ]  # entries that only keys can activate
     others = sorted({*range(len(entries))}.difference(by_words))
     return BookIndex(
         entry_keys=entry_keys,
@@ -338,7 +340,7 @@ class _Numbers(dict[str, int]):
         super().__init__()
         self._keys = keys
         self._hows = hows
-        self._fold = fold  # removes the case of keys; None if case matters
+        self._fold = fold  # the function that removes the case of keys; None if case matters
         self._odd = odd  # the prefix of keys that must be read one by one
         self._to_read: set[str] = set()
 

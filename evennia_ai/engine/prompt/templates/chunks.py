@@ -215,7 +215,7 @@ def trim_line_breaks(
     """
     trimming, holding = frozenset(trims), frozenset(noops)
     made: list[str] = []
-    held = 0  # this many texts at the start are before a `noop` and keep their line breaks
+    held = 0  # the number of texts that precede a `noop` and keep their line breaks
     is_trimming = False
     for at, text in enumerate(texts):
         if at in trimming:
@@ -254,11 +254,15 @@ _LITERAL_WORK: Final = 1
 _VALUE_WORK: Final = 2
 _TRIM_WORK: Final = 5
 _MOMENT_WORK: Final = 30
-_FORMATTED_WORK: Final = 10  # for each character of a format, which may expand to forty
-_CHOICE_WORK: Final = 60  # also for each throw of the dice
-_DIE_WORK: Final = 7  # for each die after the first one; `_CHOICE_WORK` includes the first
+_FORMATTED_WORK: Final = (
+    10  # work for each character of a time format, which may expand to forty characters
+)
+_CHOICE_WORK: Final = 60  # work for each `random`, `pick` or throw of dice
+_DIE_WORK: Final = 7  # work for each further die of a throw
 _REMARK_WORK: Final = 3
-_CHOSEN_FROM_A_UNIT: Final = 4  # how many characters of a list are split for one unit
+_CHOSEN_FROM_A_UNIT: Final = (
+    4  # the characters of a list of values that are split for one unit of work
+)
 _REVERSED_A_UNIT: Final = 20
 _CHANGE_WORK: Final[Mapping[Operation, int]] = {
     "get": 25,

@@ -261,6 +261,8 @@ def _capital(code: int) -> int:
 def _folded(code: int) -> int:
     char = chr(code)
     folded = char.casefold()
-    if len(folded) != 1:  # a full folding: use the small letter as the simple one
+    if (
+        len(folded) != 1
+    ):  # Unicode folds the letter to several letters, so use its small letter instead
         folded = char.lower()
     return ord(folded) if len(folded) == 1 else code
