@@ -124,7 +124,7 @@ def compose_with_lore(inputs: Inputs) -> Composition:
     conversation = _shown_conversation(inputs)  # stage 1
     cut, budget = _history_limits(inputs)
     history = conversation.history
-    filling = _filling(inputs)
+    filling = _make_filling(inputs)
     sources = speech_sources(inputs.books)
     notes, filling = expand_notes(  # stage 2
         inputs.notes,
@@ -232,7 +232,7 @@ def _history_limits(inputs: Inputs) -> tuple[int, BudgetRules]:
     return 0, replace(budget, keep_percent=100)
 
 
-def _filling(inputs: Inputs) -> Filling:
+def _make_filling(inputs: Inputs) -> Filling:
     """Return the values that templates may name.
 
     The value `speaker` is the name of the event's speaker. Without an event it is the name on the

@@ -94,18 +94,16 @@ def parse_decorators(content: str, *, absent: Absent = _NONE_ABSENT) -> ParsedCo
     lines, text = head_lines(content)
     chains = list(_chains(line for written in lines if (line := written.strip(BLANK_CHARACTERS))))
     if absent:
-        chains = [[_mark_absent(line, absent) for line in chain] for chain in chains]
+        chains = [
+            [replace(one, problem=absent.get(one.name, one.problem)) for one in chain]
+            for chain in chains
+        ]
     chosen, notices = _lines_in_force(chains, overruled=frozenset())
     overruled = _overruled({line.name for line in chosen})
     if overruled:
         chosen, notices = _lines_in_force(chains, overruled=overruled)
     decorators = tuple((line.name, line.values) for line in chosen)
     return ParsedContent(decorators, text, limit_notices(notices))
-
-
-def _mark_absent(line: _Line, absent: Absent) -> _Line:
-    """Return the line, made unusable if its decorator has no effect here."""
-    return replace(line, problem=absent[line.name]) if line.name in absent else line
 
 
 def whole_number(text: str) -> int:
@@ -336,12 +334,10 @@ def _candidate_lines(lines: Sequence[str], content: str, name: str) -> Iterator[
     counting = [found for found in parse_decorators(content).decorators if found[0] == name][:1]
     alone = ("@@" + line.strip(BLANK_CHARACTERS).lstrip("@") for line in lines)
     return (
-        at for at, line in enumerate(alone) if name in line and _is_line_in_force(line, counting)
+        at
+        for at, line in enumerate(alone)
+        if counting and name in line and list(parse_decorators(line).decorators) == counting
     )
-
-
-def _is_line_in_force(line: str, counting: Sequence[object]) -> bool:
-    return bool(counting) and list(parse_decorators(line).decorators) == counting
 
 
 def _end_of_chain(lines: Sequence[str], at: int) -> int:

@@ -293,9 +293,9 @@ def _is_icon(asset: Any) -> bool:
 
 
 def _with_main_icon(value: Object, fields: Object, matches: Callable[[Object], bool]) -> Object:
-    """Write these fields into an icon of the card that matches.
+    """Return the card with these fields written into one of its icons for which `matches` is true.
 
-    An icon named "main" is preferred; else it is the first match.
+    This is an icon named "main" if there is one, else the first such icon.
     """
     assets = list(_assets(value))
     found = [at for at, asset in enumerate(assets) if _is_icon(asset) and matches(asset)]

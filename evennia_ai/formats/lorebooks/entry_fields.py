@@ -297,12 +297,12 @@ def _sources(entry: LoreEntry) -> Any:
     return tuple(sorted(entry.sources))
 
 
-def _asks(fact: str) -> Callable[[LoreEntry], Any]:
+def _conditions_on(fact: str) -> Callable[[LoreEntry], Any]:
     """Return a function that returns those conditions of an entry that test this fact."""
     return lambda entry: tuple(c for c in entry.conditions if c.fact == fact)
 
 
-def _asks_otherwise(entry: LoreEntry) -> Any:
+def _other_conditions(entry: LoreEntry) -> Any:
     """Return the conditions of an entry that are not SillyTavern filters."""
     return tuple(c for c in entry.conditions if c.fact not in _FILTERED)
 
@@ -418,8 +418,8 @@ _ALL: Final = (
     _app("ignore_budget", _SWITCH),
     _field("first_to_go", a_flag, _in_own("first_to_go"), "flag", own=a_flag),
     _field("movement", a_flag, _at("own", "movement"), "flag", says="hears_movement", own=a_flag),
-    *(_own(name, _asks(fact)) for name, (fact, _, _) in ENTRY_FILTERS.items()),
-    _own("when", _asks_otherwise, "questions"),
+    *(_own(name, _conditions_on(fact)) for name, (fact, _, _) in ENTRY_FILTERS.items()),
+    _own("when", _other_conditions, "questions"),
 )
 FIELDS: Final[Mapping[str, LoreField]] = {field.name: field for field in _ALL}
 """All fields of an entry, by name."""

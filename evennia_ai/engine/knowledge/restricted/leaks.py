@@ -58,7 +58,7 @@ Any other words may stand between them.
 """
 
 _TELLING_OF_SENTENCE: Final = 4
-_TELLING_LETTERS: Final = 4  # the minimum number of letters of a distinctive word
+_DISTINCTIVE_LETTERS: Final = 4  # the minimum number of letters of a distinctive word
 # the maximum average number of words of an answer for each distinctive word
 _MOST_BETWEEN: Final = 8
 
@@ -242,7 +242,7 @@ def _distinctive_runs(plain: str) -> Iterator[tuple[str, ...]]:
 
 def _is_distinctive(word: str) -> bool:
     """True if the word is long and rare enough to identify a text (a distinctive word)."""
-    return len(word) >= _TELLING_LETTERS and word not in MORE_COMMON_WORDS
+    return len(word) >= _DISTINCTIVE_LETTERS and word not in MORE_COMMON_WORDS
 
 
 def _runs(words: list[str], length: int) -> Iterator[tuple[str, ...]]:
