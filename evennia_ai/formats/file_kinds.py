@@ -18,10 +18,10 @@ _HOW: Final[Mapping[Use, str]] = {
     "card": "import it as a card",
     "book": "import it as a lorebook",
     "preset": "import it as a preset",
-    "chat": "ai/import and `evennia-ai history import` take it in",
+    "chat": "import it with ai/import or `evennia-ai history import`",
 }
-_TEXT_COMPLETION: Final = "it is for text completion, and prompts here are chats"
-_OF_THE_APP: Final = "it belongs to the application, and nothing here needs it"
+_TEXT_COMPLETION: Final = "it is for text completion, and this package sends chats"
+_OF_THE_APP: Final = "only that application uses it"
 _MOST_LOOKED_AT: Final = 20
 _LARGEST: Final = 16 * 1024 * 1024
 """The largest file in bytes that is recognised.
@@ -76,7 +76,7 @@ _OBJECTS: Final[tuple[tuple[Callable[[Mapping[str, Any]], bool], FileKind], ...]
     ),
     (
         _has("storyContainerVersion"),
-        FileKind("a NovelAI story", None, "export its lorebook from NovelAI alone"),
+        FileKind("a NovelAI story", None, "export only its lorebook from NovelAI"),
     ),
     (
         _has("storyCards"),
@@ -84,12 +84,12 @@ _OBJECTS: Final[tuple[tuple[Callable[[Mapping[str, Any]], bool], FileKind], ...]
     ),
     (
         _has("gamestarted", "actions"),
-        FileKind("a saved story of KoboldAI", None, "nothing here reads it"),
+        FileKind("a saved story of KoboldAI", None, "it cannot be imported"),
     ),
     (_has("findRegex", "replaceString"), FileKind("a SillyTavern regex script", None, _OF_THE_APP)),
     (
         lambda data: data.get("type") == "script" and "content" in data,
-        FileKind("a script of TavernHelper", None, "no script of a file ever runs here"),
+        FileKind("a script of TavernHelper", None, "scripts in files are never run"),
     ),
     (_has("blur_strength", "main_text_color"), FileKind("a SillyTavern theme", None, _OF_THE_APP)),
     (_has("movingUIState"), FileKind("a SillyTavern panel layout", None, _OF_THE_APP)),
@@ -97,15 +97,15 @@ _OBJECTS: Final[tuple[tuple[Callable[[Mapping[str, Any]], bool], FileKind], ...]
     (_has("quickReplySlots"), FileKind("a set of SillyTavern quick replies", None, _OF_THE_APP)),
     (
         _has("power_user"),
-        FileKind("the settings of SillyTavern", None, "import-folder reads the personas in it"),
+        FileKind("the settings of SillyTavern", None, "import its personas with import-folder"),
     ),
     (
         _has("personas", "persona_descriptions"),
-        FileKind("a backup of SillyTavern personas", None, "write them with ai/persona"),
+        FileKind("a backup of SillyTavern personas", None, "create them with ai/persona"),
     ),
     (
         lambda data: any(name.startswith("api_key_") for name in data),
-        FileKind("a file of keys", None, "it is never read; keep it to yourself"),
+        FileKind("a file of keys", None, "it is never imported; keep it secret"),
     ),
     (_has("members", "chat_id"), FileKind("a SillyTavern group", None, _OF_THE_APP)),
     (
@@ -137,9 +137,9 @@ _OBJECTS: Final[tuple[tuple[Callable[[Mapping[str, Any]], bool], FileKind], ...]
     ),
     (
         _has("internal", "visible"),
-        FileKind("a chat of text-generation-webui", None, "nothing here reads it"),
+        FileKind("a chat of text-generation-webui", None, "it cannot be imported"),
     ),
-    (_has("histories"), FileKind("a chat of Character.AI", None, "nothing here reads it")),
+    (_has("histories"), FileKind("a chat of Character.AI", None, "it cannot be imported")),
     (_is_card_v1, FileKind("a character card", "card")),
     (
         _has("char_name", "char_persona"),
@@ -166,7 +166,7 @@ _OBJECTS: Final[tuple[tuple[Callable[[Mapping[str, Any]], bool], FileKind], ...]
     (
         lambda data: data.keys() >= {"name", "content"} and len(data) <= 3,
         FileKind(
-            "a SillyTavern system prompt", None, "component/edit system_prompt takes its text"
+            "a SillyTavern system prompt", None, "copy its text with component/edit system_prompt"
         ),
     ),
 )
@@ -180,7 +180,10 @@ _LISTS: Final = (
         _has("keys", "content"),
         FileKind("a bare list of lore entries", None, 'put it into {"entries": [...]}'),
     ),
-    (_has("mes"), FileKind("the messages of a chat", None, "a chat has one of them a line")),
+    (
+        _has("mes"),
+        FileKind("the messages of a chat", None, "a chat file has one message on each line"),
+    ),
 )
 
 
@@ -243,7 +246,7 @@ def _kind_of_png(content: bytes) -> FileKind:
         return FileKind("a NovelAI lorebook in a picture", None, advice)
     if keywords & {b"chara", b"ccv3"}:
         return FileKind("a character card in a picture", "card")
-    return FileKind("a picture without a card", "card", "get the file again where the card is from")
+    return FileKind("a picture without a card", "card", "download the card again from its source")
 
 
 def describe_value(value: Any, *, wanted: Use) -> str:

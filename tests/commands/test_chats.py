@@ -146,4 +146,4 @@ def test_hostile_names_and_lines_are_shown_as_what_they_are(stage, admin, card_f
 def test_a_file_that_is_wrong_is_named_by_its_line(stage, admin, card_folder):
     (card_folder / "bad.jsonl").write_bytes(a_file(HEADER) + b"\n{")
     told = flat(stage.builds("ai/import oren = bad.jsonl", "yes"))
-    assert "bad.jsonl: line 2: no valid JSON" in told
+    assert "bad.jsonl: line 2: is not valid JSON" in told

@@ -55,7 +55,7 @@ from evennia_ai.commands.turn_shown import (
     why_lines,
 )
 from evennia_ai.engine.foreign.fields import suggest_name
-from evennia_ai.engine.text.columns import hanging, visible
+from evennia_ai.engine.text.columns import escape_controls, wrap_hanging
 from evennia_ai.npc.model_calls.examining import examined
 from evennia_ai.npc.runtime import runtime
 from evennia_ai.npc.senses.presence import NPC
@@ -344,7 +344,7 @@ class CmdAI(ControlSwitches, OperatingSwitches, BranchSwitches, FileSwitches):
         self.tell_of(done, by=self._show_findings, waiting=waiting)
 
     def _show_findings(self, findings: Sequence[Finding]) -> None:
-        self.show(line for one in findings for line in hanging(visible(one.line())))
+        self.show(line for one in findings for line in wrap_hanging(escape_controls(one.line())))
 
     def verify(self) -> None:
         self.show(verify_lines(self._npc("ai/verify <npc>")))

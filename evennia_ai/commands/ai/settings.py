@@ -13,7 +13,7 @@ from typing import Any, Final
 from evennia_ai.commands.base import CommandError
 from evennia_ai.engine.actors import Actor
 from evennia_ai.engine.foreign.fields import suggest_name
-from evennia_ai.engine.text.columns import hanging
+from evennia_ai.engine.text.columns import wrap_hanging
 from evennia_ai.npc.floor.addressing import HeardVerdict
 from evennia_ai.npc.npc_settings import SettingChange, changed, given_to, settings_of
 from evennia_ai.npc.runtime import runtime
@@ -69,7 +69,7 @@ def set_lines(npc: NPC) -> list[str]:
     rows += [(row.name, _shown(row, origins), _from(row, origins, given)) for row in ROWS]
     problems = [f"  problem: {problem}" for problem in npc.ai.settings_problems]
     lines = [f"Settings of {npc.key}:", *_table(rows), *problems]
-    return [shown for line in lines for shown in hanging(line)]
+    return [shown for line in lines for shown in wrap_hanging(line)]
 
 
 def set_told(npc: NPC, typed: str, *, by: Actor) -> str:
@@ -116,7 +116,7 @@ def profile_lines() -> list[str]:
         learned.append("What was learned is forgotten when the game's server restarts.")
     heads = ("profile", "client", "model", "breaker", "asked as")
     lines = ["Profiles of models:", *_table([heads, *rows]), *whys, *learned]
-    return [shown for line in lines for shown in hanging(line)]
+    return [shown for line in lines for shown in wrap_hanging(line)]
 
 
 def profile_of(npc: NPC) -> list[str]:
@@ -319,7 +319,7 @@ def mode_lines(npc: NPC) -> list[str]:
     if newest:
         now = runtime().clock.seconds()
         lines += ["What it heard last:", *(_heard(verdict, now=now) for verdict in newest)]
-    return [shown for line in lines for shown in hanging(line)]
+    return [shown for line in lines for shown in wrap_hanging(line)]
 
 
 def mode_set(npc: NPC, typed: str, *, by: Actor) -> str:
@@ -353,7 +353,7 @@ def tools_lines(npc: NPC) -> list[str]:
     if choice.others:
         lines += ["What it could be given:", *_lines(choice.others)]
     lines += [f"Left out: {problem}" for problem in registry().problems]
-    return [shown for line in lines for shown in hanging(line)]
+    return [shown for line in lines for shown in wrap_hanging(line)]
 
 
 def tools_chosen(npc: NPC, text: str, *, by: Actor) -> str:

@@ -65,11 +65,11 @@ def parse_json(text: str, *, kind: str, where: str) -> tuple[Any, tuple[str, ...
     except json.JSONDecodeError as error:
         at = f"line {error.lineno}, column {error.colno}"
         problem = error.msg.removesuffix(" at")
-        raise FormatError(kind, f"{where}: no valid JSON ({problem} at {at})") from error
+        raise FormatError(kind, f"{where}: is not valid JSON ({problem} at {at})") from error
     except RecursionError as error:
         raise FormatError(kind, _too_deep(where)) from error
     except ValueError as error:  # NaN, Infinity, or a number with thousands of digits
-        raise FormatError(kind, f"{where}: no valid JSON ({one_line(str(error))})") from error
+        raise FormatError(kind, f"{where}: is not valid JSON ({one_line(str(error))})") from error
     # parsed JSON has no shared lists or objects, so none can be skipped
     _check_levels(value, distinct=list, kind=kind, where=where)
     return value, duplicates.notices()
@@ -99,9 +99,9 @@ class _Duplicates:
     def notices(self) -> tuple[str, ...]:
         """Return a notice for each recorded name, and one notice with the number of the others."""
         named = [
-            f"member '{one_line(name)}' is there twice; the last counts" for name in self._names
+            f"member '{one_line(name)}' occurs twice; the last one counts" for name in self._names
         ]
-        others = f"{self._others} more members are there twice; the last of each counts"
+        others = f"{self._others} more members occur twice; the last of each counts"
         return tuple(named + [others] * bool(self._others))
 
 
@@ -174,7 +174,14 @@ class Finding(NamedTuple):
 
 
 # Phrases by which a reader's notice says that content of a file is lost.
-_LOSSES: Final = ("it is ignored", "left out", "never active", "cannot be read", "there twice")
+_LOSSES: Final = (
+    "it is ignored",
+    "left out",
+    "never active",
+    "cannot be read",
+    "occurs twice",
+    "occur twice",
+)
 
 
 def is_loss(notice: str) -> bool:
@@ -211,11 +218,11 @@ def _problem(item: Any) -> str:
         return "" if abs(item) <= MAX_NUMBER else "a number is too large"
     if isinstance(item, float):
         return "" if math.isfinite(item) else "a number is not finite"
-    return f"a value of type {type(item).__name__} is no JSON"
+    return f"a value of type {type(item).__name__} is not a JSON value"
 
 
 def _refuse_constant(name: str) -> Any:
-    raise ValueError(f"{name} is no number of JSON")
+    raise ValueError(f"{name} is not a JSON number")
 
 
 def _too_deep(where: str) -> str:
@@ -238,12 +245,12 @@ def read_yaml(text: str, *, kind: str, where: str) -> Any:
     try:
         values = yaml.load(text, Loader=_strict_loader())  # noqa: S506  (a SafeLoader)
     except yaml.YAMLError as error:
-        raise FormatError(kind, f"{where}: is no YAML: {_in_one_line(error)}") from error
+        raise FormatError(kind, f"{where}: is not YAML: {_in_one_line(error)}") from error
     except RecursionError as error:
         raise FormatError(kind, f"{where}: is nested too deeply; make it flatter") from error
     # Python refuses a number, such as one with thousands of digits
     except (ValueError, ArithmeticError) as error:
-        raise FormatError(kind, f"{where}: is no YAML: {error}") from error
+        raise FormatError(kind, f"{where}: is not YAML: {error}") from error
     check_plain(values, kind=kind, where=where)
     return values
 
@@ -299,7 +306,7 @@ def _strict_loader() -> Any:
                 times = Counter(str(key) for key in keys)
                 twice = next((key for key in keys if times[str(key)] > 1), keys[0])
                 line = node.start_mark.line + 1
-                raise yaml.YAMLError(f"key '{twice}' is there twice in the block of line {line}")
+                raise yaml.YAMLError(f"key '{twice}' occurs twice in the block of line {line}")
             return made
 
     StrictLoader.yaml_implicit_resolvers = {
@@ -318,7 +325,7 @@ def _in_one_line(error: Exception) -> str:
     if mark is None:
         return str(error)
     problem = getattr(error, "problem", None) or "bad syntax"
-    return f"{problem} at line {mark.line + 1}; a text with signs of YAML in it wants quotes"
+    return f"{problem} at line {mark.line + 1}; put a text with YAML signs in quotes"
 
 
 MAX_BYTES: Final = 32 * 1024 * 1024
@@ -370,7 +377,7 @@ def decode_text(data: bytes, *, kind: str, where: str) -> str:
     try:
         return data.decode("utf-8-sig")
     except UnicodeDecodeError as error:
-        raise FormatError(kind, f"{where}: is no UTF-8 text (byte {error.start})") from error
+        raise FormatError(kind, f"{where}: is not UTF-8 text (byte {error.start})") from error
 
 
 def read_json(text: str, *, kind: str, where: str) -> Any:

@@ -7,8 +7,8 @@ harmless, in three degrees:
 
 * `without_tokens` is for texts of the game itself, whose authors may write tags on purpose.
 * `without_tags` is for everything else that goes to a model.
-* `neutralize` is for players' words that the game states as facts, and for summaries. Summaries
-  contain players' words and are read in every later turn.
+* `neutralize_markup` is for players' words that the game states as facts, and for summaries.
+  Summaries contain players' words and are read in every later turn.
 """
 
 import re
@@ -80,7 +80,7 @@ def find_role_markup(text: str) -> str | None:
     return min(found, key=lambda match: match.start())[0].strip() if found else None
 
 
-def neutralize(text: str) -> str:
+def neutralize_markup(text: str) -> str:
     """Return the text with brackets and quotes of role markup replaced, readable for people."""
     text = neutralize_marks(_TOKEN_TAG_OR_FENCE, text)
     text = _HEAD_IN_LINE.sub(r"(\g<role>)", text)

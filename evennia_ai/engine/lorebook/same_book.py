@@ -70,7 +70,7 @@ def _folded(name: str) -> str:
     return " ".join(normal_form(name).casefold().split())
 
 
-def told_of_copy(own: Lorebook, counting: Lorebook) -> str:
+def describe_copy(own: Lorebook, counting: Lorebook) -> str:
     """Say that a card contains a copy of a book, and which of the two is in force."""
     differs = "" if has_same_content(own, counting) else " with other entries"
     return (
@@ -79,7 +79,7 @@ def told_of_copy(own: Lorebook, counting: Lorebook) -> str:
     )
 
 
-def relabelled(book: Lorebook, taken: Sequence[str]) -> Lorebook:
+def with_free_label(book: Lorebook, taken: Sequence[str]) -> Lorebook:
     """Return the book of a card, with a new label if another book already has its label."""
     label, number = book.label, 1
     folded = {name.casefold() for name in taken}
@@ -113,6 +113,6 @@ def with_own_book(
     """
     counting = copy_of(own, attached, world=world)
     if counting is None:
-        return (relabelled(own, [book.label for book in attached]), *attached)
-    told = "; ".join(filter(None, (counting.told, told_of_copy(own, counting))))
+        return (with_free_label(own, [book.label for book in attached]), *attached)
+    told = "; ".join(filter(None, (counting.told, describe_copy(own, counting))))
     return tuple(replace(book, told=told) if book is counting else book for book in attached)

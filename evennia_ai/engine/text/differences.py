@@ -10,7 +10,7 @@ from collections.abc import Iterator, Mapping
 from difflib import unified_diff
 from typing import Any, Final
 
-from evennia_ai.engine.text.columns import WIDTH, visible, wrapped
+from evennia_ai.engine.text.columns import WIDTH, escape_controls, wrap_text
 
 _SENTENCE: Final = re.compile(r"(?<=[.!?…。！？])\s+")
 
@@ -25,7 +25,7 @@ def diff_texts(before: str, after: str, *, width: int = WIDTH) -> Iterator[str]:
         if line.startswith("@@"):
             yield "  ..."
             continue
-        for piece in wrapped(line[1:], width - 2):
+        for piece in wrap_text(line[1:], width - 2):
             yield f"{line[0]} {piece}".rstrip()
 
 
@@ -36,7 +36,7 @@ def diff_members(
     for name in dict.fromkeys((*after, *before)):
         was, now = before.get(name), after.get(name)
         if was != now:
-            yield visible(f"{of}{name}:")
+            yield escape_controls(f"{of}{name}:")
             yield from diff_texts(render_value(was), render_value(now))
 
 

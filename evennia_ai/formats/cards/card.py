@@ -283,7 +283,7 @@ def _build_card(raw: Any, notices: list[str]) -> Card:
     read = _read_fields({**data, **_repair_lists(data, notices)}, where, notices)
     notices += _list_doubts(data, read)
     if data is not raw and "character_book" in raw and not data.get("character_book"):
-        notices.append("character_book is next to data, where nothing reads it: move it into data")
+        notices.append("character_book is outside data and is ignored: move it into data")
     given = {name: value for name, value in read.items() if value is not None}
     lists = {name: tuple(value) for name, value in given.items() if isinstance(value, list)}
     check_macros(_macro_texts(read, where), kind="card")
@@ -326,7 +326,7 @@ def _repair_lists(data: Mapping[str, Any], notices: list[str]) -> dict[str, Any]
         if isinstance(value, str):
             parts = value.split(",") if name == "tags" else [value]
             repaired[name] = [part.strip() for part in parts if part.strip()]
-            notices.append(f"{name} is one text: taken as a list of {len(repaired[name])}")
+            notices.append(f"{name} is a single text: read as a list of {len(repaired[name])}")
         elif isinstance(value, list) and not all(isinstance(item, str) for item in value):
             repaired[name] = [item for item in value if isinstance(item, str)]
             lost = len(value) - len(repaired[name])
@@ -372,7 +372,8 @@ def _macro_texts(read: Mapping[str, Any], where: str) -> Iterator[tuple[str, str
         yield f"{where}.extensions.depth_prompt.prompt", text
 
 
-# Members of V3 that only `source` keeps, with their type and its name in notices.
+# Members of V3 that are no fields of `Card`, so only `source` keeps them. Each has the type that V3
+# requires and the name of that type in notices.
 _KEPT: Final[Mapping[str, tuple[type[Any] | UnionType, str]]] = {
     "creation_date": (int | float, "number"),
     "modification_date": (int | float, "number"),
@@ -387,18 +388,18 @@ def _list_doubts(data: Mapping[str, Any], read: Mapping[str, Any]) -> Iterator[s
     """
     for name in DATA_FIELDS:
         if name in data and data[name] is None and name in _TEXTS:
-            yield f"{name} is null: taken as empty"
+            yield f"{name} is null: read as empty"
     if type(data.get("character_version")) in (int, float):
-        yield "character_version is a number: taken as the text it is written as"
+        yield "character_version is a number: read as text"
     for name, (wanted, called) in _KEPT.items():
         value = data.get(name)
         if value is not None and (isinstance(value, bool) or not isinstance(value, wanted)):
-            yield f"{name} is not a {called}: it is kept as it is"
+            yield f"{name} is not a {called}: it is kept for the export"
     entries = (read["character_book"] or {}).get("entries", [])
     if isinstance(entries, dict):
         yield "character_book.entries is an object: its members are read as a list"
     elif read["character_book"] == {} or not isinstance(entries, list):
-        yield "character_book has no list of entries: it is taken as empty"
+        yield "character_book has no list of entries: it is read as empty"
     world = (read["extensions"] or {}).get("world")
     if isinstance(world, str) and world.strip() and read["character_book"] is None:
         named = f"extensions.world names a lorebook ('{one_line(world)[:60]}')"
@@ -437,10 +438,12 @@ def _read_spec_version(raw: Mapping[str, Any], spec: Spec, notices: list[str]) -
     try:
         number = float(shown)
     except ValueError:
-        notices.append(f"spec_version '{shown}' is not a number: taken for an older one")
+        notices.append(f"spec_version '{shown}' is not a number: read as an older version")
         return shown
     if not number <= NEWEST_VERSION:  # written with `not`, so that NaN is caught too
-        notices.append(f"spec_version {shown} is newer than {NEWEST_VERSION}: read as far as known")
+        notices.append(
+            f"spec_version {shown} is newer than {NEWEST_VERSION}: unknown parts are only kept"
+        )
     return shown
 
 

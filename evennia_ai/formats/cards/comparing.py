@@ -4,7 +4,7 @@ import json
 from collections.abc import Iterator, Mapping
 from typing import Any, Final
 
-from evennia_ai.engine.text.columns import visible
+from evennia_ai.engine.text.columns import escape_controls
 from evennia_ai.engine.text.differences import diff_texts, render_value
 from evennia_ai.formats.lorebooks.editing.comparing import LONGEST_COMPARED, book_differences
 
@@ -41,7 +41,7 @@ def card_differences(older: str, newer: str) -> Iterator[str]:
         if field == "character_book" and not is_long:
             by_entry = book_differences(was or None, now or None)
         if by_entry is None:
-            yield f"{visible(field)}:"
+            yield f"{escape_controls(field)}:"
             yield from diff_texts(render_value(was), render_value(now))
         else:
             yield "its book:"

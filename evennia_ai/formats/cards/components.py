@@ -81,7 +81,7 @@ def card_components(
     return tuple(sorted((c for c in made if c.content.strip()), key=lambda c: c.id))
 
 
-def unsettled_texts(card: Card) -> Iterator[str]:
+def describe_changing_texts(card: Card) -> Iterator[str]:
     """Yield a sentence for each text before the history that changes with every message.
 
     Each change invalidates the prompt cache.
@@ -100,14 +100,14 @@ def containment_notices(
     notices = []
     if "fields" not in grants:
         notices.append(
-            "the card has no grant for fields: they are at the top of the history, as a user's"
+            "the card lacks the grant fields: its fields are at the top of the history, role user"
         )
     if "system_prompt" not in grants and card.system_prompt.strip():
-        notices.append("the card has no grant for its system_prompt: it is left out")
+        notices.append("the card lacks the grant system_prompt: its system_prompt is left out")
     if "after_history" not in grants and card.post_history_instructions.strip():
         notices.append(
-            "the card has no grant for after_history: its post_history_instructions are in the"
-            f" history at depth {post_history_depth}, as a user's"
+            "the card lacks the grant after_history: its post_history_instructions are in the"
+            f" history at depth {post_history_depth}, role user"
         )
     return tuple(notices)
 

@@ -18,7 +18,7 @@ from dataclasses import asdict
 from typing import Any, Final, Literal
 
 from evennia_ai.engine.errors import FormatError
-from evennia_ai.engine.lorebook.decorators import read_decorators
+from evennia_ai.engine.lorebook.decorators import parse_decorators
 from evennia_ai.formats.cards import charx, png
 from evennia_ai.formats.cards.card import DATA_FIELDS, Card, read_card
 from evennia_ai.formats.cards.charx import ascii_path, asset_path
@@ -88,7 +88,7 @@ def dump_card(
             is wanted in a format other than PNG.
     """
     if with_v2 and form != "png":
-        raise FormatError("card", f"card: only PNG files have room for a V2 copy, not {form}")
+        raise FormatError("card", f"card: only PNG files can hold a V2 copy, not {form}")
     given = card if isinstance(card, CardImport) else CardImport(card=card, carrier="json")
     value = card_as_v3(given.card, modified_at=modified_at)
     if form == "charx":
@@ -235,7 +235,7 @@ def v2_copy(card: Object) -> dict[str, Any]:
         for entry in book["entries"]:
             if isinstance(entry, dict) and isinstance(entry.get("content"), str):
                 plain = {name: value for name, value in entry.items() if name != "use_regex"}
-                entries.append({**plain, "content": read_decorators(entry["content"]).text})
+                entries.append({**plain, "content": parse_decorators(entry["content"]).text})
             else:
                 entries.append(entry)
         data["character_book"] = {**book, "entries": entries}
@@ -293,9 +293,9 @@ def _is_icon(asset: Any) -> bool:
 
 
 def _with_main_icon(value: Object, fields: Object, matches: Callable[[Object], bool]) -> Object:
-    """Write these fields into an icon of the card that matches.
+    """Return the card with these fields written into one of its icons for which `matches` is true.
 
-    An icon named "main" is preferred; else it is the first match.
+    This is an icon named "main" if there is one, else the first such icon.
     """
     assets = list(_assets(value))
     found = [at for at, asset in enumerate(assets) if _is_icon(asset) and matches(asset)]

@@ -9,7 +9,7 @@ from contextlib import suppress
 from typing import Any, Final
 
 from evennia_ai.engine.errors import FormatError
-from evennia_ai.engine.lorebook.book import plain_number
+from evennia_ai.engine.lorebook.book import parse_plain_number
 from evennia_ai.formats.lorebooks.books import book_of_card, entries_in_order, unwrap_book
 from evennia_ai.formats.lorebooks.conversion import as_v3
 from evennia_ai.formats.lorebooks.written import EntryFields, read_v3_entry, unreadable_in_card
@@ -112,5 +112,5 @@ def _with_id(entry: Object, name: str) -> Object:
     if entry.get("id") is not None and "id" not in unreadable_in_card(entry):
         return {**entry}
     uid = read_v3_entry(entry, default_uid=name, where=f"book.entries[{name}]").uid
-    number = plain_number(uid, digits=15)
+    number = parse_plain_number(uid, digits=15)
     return {**entry, "id": uid if number is None else number}

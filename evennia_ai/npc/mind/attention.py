@@ -12,7 +12,7 @@ from django.db import DatabaseError
 from evennia.utils import logger
 
 from evennia_ai.engine.errors import on_one_line
-from evennia_ai.engine.text.columns import clipped
+from evennia_ai.engine.text.columns import clip_text
 from evennia_ai.npc.floor.addressing import (
     Address,
     Addressed,
@@ -312,7 +312,7 @@ class Attention:
                 record=heard.record.id,
                 kind=event.kind,
                 speaker=event.speaker_name,
-                text=clipped(event.text, SHOWN_CHARACTERS),
+                text=clip_text(event.text, SHOWN_CHARACTERS),
                 answers=answers,
                 why=why,
             )

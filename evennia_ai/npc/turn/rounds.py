@@ -21,7 +21,7 @@ from evennia_ai.engine.history.turn.sending import (
     storable_messages,
     tool_list_record,
 )
-from evennia_ai.engine.prompt.cache_account import CacheAccount, Sent, account
+from evennia_ai.engine.prompt.cache_account import CacheAccount, Sent, account_for_prefix
 from evennia_ai.engine.prompt.messages import Message, ToolSpec
 from evennia_ai.engine.prompt.prompt import Prompt
 from evennia_ai.npc.inputs.facts import candidates
@@ -332,7 +332,9 @@ class _Beginning:
         before = self.now.sent
         if before is None:
             return None
-        return account(before, self.sent, counter=prompt.counter, components=prompt.components)
+        return account_for_prefix(
+            before, self.sent, counter=prompt.counter, components=prompt.components
+        )
 
     def _recorded(self, gathered: Gathered) -> dict[str, Any]:
         """What the prompt is made from, for its manifest."""

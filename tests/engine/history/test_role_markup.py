@@ -6,7 +6,7 @@ from hypothesis import strategies as st
 
 from evennia_ai.engine.history.role_markup import (
     find_role_markup,
-    neutralize,
+    neutralize_markup,
     without_tags,
     without_tokens,
 )
@@ -95,7 +95,7 @@ def test_model_tag_is_neutralized_except_in_game_text(tag: str) -> None:
 
 @pytest.mark.parametrize("words", WORDS)
 def test_ordinary_brackets_are_unchanged(words: str) -> None:
-    assert neutralize(words) == words
+    assert neutralize_markup(words) == words
 
 
 def test_mark_made_by_neutralizing_is_neutralized() -> None:
@@ -104,7 +104,7 @@ def test_mark_made_by_neutralizing_is_neutralized() -> None:
 
 def test_transcript_fence_is_neutralized_only_in_transcripts() -> None:
     assert without_tags("<transcript>") == "<transcript>"
-    assert neutralize("</transcript>") == "‹/transcript›"
+    assert neutralize_markup("</transcript>") == "‹/transcript›"
 
 
 @given(st.lists(st.sampled_from([*"<>[]|｜ \n/~b", "s", "im_start", "INST", "x:"])).map("".join))
@@ -129,7 +129,7 @@ def test_neutralized_text_has_no_token(text: str) -> None:
     ],
 )
 def test_game_and_role_heads_are_neutralized_inside_a_line(text: str, plain: str) -> None:
-    assert neutralize(text) == plain
+    assert neutralize_markup(text) == plain
 
 
 def test_nested_marks_take_linear_time() -> None:

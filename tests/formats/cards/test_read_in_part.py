@@ -110,7 +110,7 @@ def spoilt(draw: st.DrawFn, value: Any) -> Any:
 @pytest.mark.long
 @QUICK
 @given(spoilt(CARD["data"]))
-def test_a_card_that_is_read_is_shown_edited_exported_and_played(data):
+def test_card_with_unreadable_fields_is_reported_edited_exported_and_played(data):
     try:
         card = read_card({**CARD, "data": data})
     except FormatError as error:
@@ -140,7 +140,7 @@ def test_a_card_that_is_read_is_shown_edited_exported_and_played(data):
 @QUICK
 @pytest.mark.parametrize("name", BOOKS)
 @given(data=st.data())
-def test_a_book_that_is_read_is_converted_and_edited(name, data):
+def test_book_with_unreadable_fields_is_converted_and_edited(name, data):
     book = data.draw(spoilt(BOOKS[name]))
     try:
         read = read_book(book)

@@ -65,7 +65,7 @@ def test_an_untouched_preset_is_written_with_equal_values(file: dict[str, Any]) 
 
 
 @given(file=files(), edit=st.sampled_from(EDITS), data=st.data())
-def test_one_changed_field_is_one_changed_value(
+def test_one_edit_changes_one_value_of_the_export(
     file: dict[str, Any], edit: tuple[str, str, Any], data: st.DataObject
 ) -> None:
     field, member, value = edit
@@ -80,7 +80,7 @@ def test_one_changed_field_is_one_changed_value(
 
 
 @given(data=VALUES)
-def test_whatever_is_no_preset_is_refused_or_read(data: Any) -> None:
+def test_any_data_is_read_or_refused(data: Any) -> None:
     for value in (data, {"prompts": data}, {"prompts": [], "prompt_order": data}):
         try:
             preset = read_preset(json.dumps(value), name="Any")

@@ -145,7 +145,7 @@ def test_texts_before_the_history_stay_the_same_in_the_layout_cache(route: str) 
 
 @pytest.mark.req("S0-28")
 @pytest.mark.parametrize("route", REPEATING)
-def test_what_is_said_is_not_repeated_before_the_history_in_the_layout_classic(route: str) -> None:
+def test_text_that_repeats_speech_is_left_out_before_the_history_in_classic(route: str) -> None:
     placed = before_history(REPEATING[route], OVERRIDE, layout="classic", name="Bob")
     assert "OVERRIDE" not in str(placed)
     assert "Bob" not in str(placed)
@@ -154,7 +154,7 @@ def test_what_is_said_is_not_repeated_before_the_history_in_the_layout_classic(r
 @pytest.mark.req("S0-28")
 @pytest.mark.parametrize("layout", ["cache", "classic"])
 @pytest.mark.parametrize("route", sorted(set(REPEATING) - {"preset lore format"}))
-def test_the_trace_says_where_a_text_went_that_names_what_is_said(route: str, layout: str) -> None:
+def test_trace_says_where_a_text_that_repeats_speech_was_moved(route: str, layout: str) -> None:
     scenario = {**REPEATING[route], "settings": {"layout": layout, "context_tokens": 100_000}}
     told = run_scenario({**scenario, "event": {"name": "Bob", "content": OVERRIDE}})
     reasons = [one["reason"] for one in told["verdicts"]]
@@ -205,7 +205,7 @@ WORDS = st.text(st.sampled_from("pirate {}:%[]<>\n#aé漢@"), max_size=40) | st.
     said=st.tuples(WORDS, WORDS),
     names=st.tuples(st.sampled_from(["Anna", "Bob"]), st.sampled_from(["Anna", "System"])),
 )
-def test_bytes_before_the_history_stay_the_same_whatever_is_said(
+def test_bytes_before_the_history_do_not_depend_on_speech(
     routes: list[str], said: tuple[str, str], names: tuple[str, str]
 ) -> None:
     scenario: dict[str, Any] = {"components": [], "lorebooks": []}

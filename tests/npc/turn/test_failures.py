@@ -14,7 +14,7 @@ from evennia_ai.engine.errors import (
     ModelTimeout,
     ModelUnavailable,
 )
-from evennia_ai.engine.history.turn.replay import replay
+from evennia_ai.engine.history.turn.replay import replay_turn
 from evennia_ai.engine.prompt.messages import ToolCall
 from evennia_ai.npc.npc_settings import changed
 from evennia_ai.npc.views.recomposing import PastReader, composed_again
@@ -110,7 +110,7 @@ def checked_turns(stage):
     reader, past = PastReader(), list(turns_in_order(stage.npc.ai.ref))
     for turn in past:
         records = record_rows.records(turn.manifest.sent_ids)
-        assert replay(turn.manifest, records).is_same
+        assert replay_turn(turn.manifest, records).is_same
         assert composed_again(turn, reader).sha256 == turn.manifest.sha256
     return past
 

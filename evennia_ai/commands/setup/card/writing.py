@@ -23,7 +23,7 @@ from evennia_ai.commands.setup.editor import EDITOR_KINDS, Edited, EditorKind, o
 from evennia_ai.engine.actors import Actor
 from evennia_ai.engine.errors import ComponentValueError
 from evennia_ai.engine.prompt.components import of_npc
-from evennia_ai.engine.text.columns import WIDTH, clipped, first_line, padded
+from evennia_ai.engine.text.columns import WIDTH, clip_text, first_line, pad_text
 from evennia_ai.engine.text.differences import diff_texts
 from evennia_ai.formats.cards.writing import (
     WORDS,
@@ -207,7 +207,7 @@ def _fields_shown(card: StoredCard) -> Iterator[str]:
     for field in fields_of(read):
         text = text_of(read, field)
         size = f"{len(text):6}" if text else f"{'-':>6}"
-        yield clipped(f"{size}  {padded(str(field), _WORD_COLUMNS)}  {first_line(text)}", WIDTH)
+        yield clip_text(f"{size}  {pad_text(str(field), _WORD_COLUMNS)}  {first_line(text)}", WIDTH)
 
 
 def _edited(card: StoredCard, field: CardField) -> Edited:

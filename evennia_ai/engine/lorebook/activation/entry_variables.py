@@ -80,7 +80,7 @@ def speech_sources(books: Iterable[Lorebook]) -> SpeechSources:
     return found
 
 
-def unsettled_entry(entry: LoreEntry) -> Dependence | None:
+def entry_dependence(entry: LoreEntry) -> Dependence | None:
     """Return why the text of an active entry depends on what is said; None if it does not.
 
     An entry with keys is active because someone said one of them. A constant entry depends on what
@@ -100,7 +100,7 @@ def _said_sources_of(book: Lorebook) -> SpeechSources:
     for entry in book.entries:
         uses = entry.template.uses
         hands_on = entry.position == "outlet" or uses.sets or uses.computes_names
-        why = unsettled_entry(entry) if entry.enabled and hands_on else None
+        why = entry_dependence(entry) if entry.enabled and hands_on else None
         if why is None:
             continue
         if entry.position == "outlet" and not is_moved("outlet", book.grants):

@@ -9,7 +9,7 @@ from typing import Any, Final, NamedTuple
 
 from evennia_ai.engine.errors import FormatError
 from evennia_ai.engine.lorebook.entry import LoreEntry
-from evennia_ai.engine.text.columns import visible
+from evennia_ai.engine.text.columns import escape_controls
 from evennia_ai.engine.text.differences import diff_members
 from evennia_ai.formats.lorebooks.books import entries_in_order, read_book, unwrap_book
 from evennia_ai.formats.lorebooks.editing.typed import (
@@ -76,7 +76,7 @@ def _entry_differing(
     label = f"#{uid} ({entry.name}) " if entry and entry.name else f"#{uid} "
     was, now = _typed_values(before), _typed_values(after)
     if before is None or after is None:
-        yield visible(f"{label}is {'new' if after else 'gone'}:")
+        yield escape_controls(f"{label}is {'new' if after else 'gone'}:")
         unsaid = [name for name, value in {**was, **now}.items() if value in _UNSAID]
         was, now = (
             {name: value for name, value in values.items() if name not in unsaid}

@@ -107,7 +107,7 @@ print(json.dumps(prompts(backwards=True)))
 
 
 @pytest.mark.long
-def test_thousand_patterns_near_the_limit_give_equal_prompts_on_an_idle_and_a_busy_machine():
+def test_prompts_are_equal_on_an_idle_and_a_busy_machine():
     idle = prompts()
     with busy_machine():
         fresh = subprocess.run(
@@ -117,7 +117,7 @@ def test_thousand_patterns_near_the_limit_give_equal_prompts_on_an_idle_and_a_bu
 
 
 @pytest.mark.long
-def test_patterns_of_the_property_lie_on_both_sides_of_the_limit():
+def test_tested_patterns_are_on_both_sides_of_the_limit():
     """Without this the property above might hold because all patterns are quick."""
     outcomes = {"found": 0, "given up": 0, "with the last two limits": 0}
     for one in scenarios():
@@ -199,9 +199,7 @@ def test_results_kept_from_earlier_turns_equal_those_of_a_fresh_process(preset, 
 @pytest.mark.req("S3-11")
 @pytest.mark.parametrize("preset", ["evennia_ai", "sillytavern"])
 @pytest.mark.parametrize("books", [1, 3])
-def test_searches_of_a_turn_stay_below_its_steps_however_many_patterns_and_messages(
-    preset, books, monkeypatch
-):
+def test_searches_of_a_turn_never_exceed_its_steps(preset, books, monkeypatch):
     """Each kind of text may go beyond its steps by one text."""
     allowed = []
     search = Pattern.search
