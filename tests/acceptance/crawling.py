@@ -15,9 +15,12 @@ MOST_ALIKE = 4
 """Pages of one kind that are visited."""
 _LINK = re.compile(r'\s(?:href|src|hx-get|data-newest)="([^"]+)"')
 _NAME = re.compile(
-    r"(?<=/)[^/?]*\d[^/?]*(?=/)|(?<=entry/)[^/]+|(?<=with=)\w+(?=:|%3A)[^.&]*|(?<=say=)[^&]*"
+    r"(?<=/)[^/?~]*\d[^/?~]*(?=/)|(?<=entry/)[^/]+|(?<=with=)\w+(?=:|%3A)[^.&]*|(?<=say=)[^&]*"
 )
-"""What tells pages of one kind apart: numbers, keys of entries, what is edited, what is said."""
+"""What tells pages of one kind apart: numbers, keys of entries, what is edited, what is said.
+
+The pages of each NPC, whose number has a tilde in it, are kinds of their own.
+"""
 _TOKEN = re.compile(r'name="csrfmiddlewaretoken" value="([^"]+)"')
 
 
