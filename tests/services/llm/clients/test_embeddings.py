@@ -35,7 +35,7 @@ def asking(base_url: str, key: str = KEY) -> EmbeddingServer:
             base_url=base_url,
             model="text-embedding-3-small",
             api_key=SecretText(key),
-            timeout_seconds=2.0,
+            timeout_seconds=60.0,
         )
     )
 
