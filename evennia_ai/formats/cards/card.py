@@ -304,12 +304,12 @@ def _build_card(raw: Any, notices: list[str]) -> Card:
     )
 
 
-# A card without these fields is still usable, so an unreadable one is only a notice.
-_OPTIONAL: Final = frozenset(
+# Texts of the prompt that are refused if they are too long. A card without another field, or with
+# a text of another type, is still usable, so that is only a notice.
+_BOUNDED: Final = frozenset(
     {
-        *("nickname", "alternate_greetings", "group_only_greetings", "creator_notes", "creator"),
-        *("creator_notes_multilingual", "character_version", "tags", "assets", "character_book"),
-        "extensions",
+        *("description", "personality", "scenario", "first_mes", "mes_example"),
+        *("system_prompt", "post_history_instructions"),
     }
 )
 _LISTS_OF_TEXTS: Final = ("alternate_greetings", "group_only_greetings", "tags")
@@ -341,14 +341,19 @@ def _repair_lists(data: Mapping[str, Any], notices: list[str]) -> dict[str, Any]
 
 
 def _read_fields(data: dict[str, Any], where: str, notices: list[str]) -> dict[str, Any]:
-    """Return the card's fields by name; an unreadable optional one becomes a notice."""
+    """Return the card's fields by name; one that cannot be read becomes a notice.
+
+    Raises:
+        FormatError: the name cannot be read, or a text of the prompt is too long.
+    """
     try:
         return vars(_DATA.model_validate(data))
     except ValidationError as error:
         problems = error.errors(include_url=False, include_input=False)
     for one in problems:
         name = str(one["loc"][0])
-        if name in _OPTIONAL and data.pop(name, None) is not None:
+        is_refused = name == "name" or (name in _BOUNDED and one["type"] == "string_too_long")
+        if not is_refused and data.pop(name, None) is not None:
             _, problem = place_and_problem(one)
             notices.append(f"{name} {problem}: it is ignored, and kept for the export")
     try:
