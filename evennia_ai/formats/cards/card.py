@@ -33,7 +33,7 @@ from evennia_ai.engine.prompt.messages import Message, said
 from evennia_ai.engine.prompt.templates.macros import check_macros
 from evennia_ai.engine.prompt.templates.template import compile_template, fill_each
 from evennia_ai.engine.prompt.templates.work import Meter
-from evennia_ai.formats.file_kinds import describe_value
+from evennia_ai.formats.file_kinds import describe_value, is_card_v1
 
 Spec = Literal["chara_card_v3", "chara_card_v2", "v1"]
 WHERE: Final = "card"
@@ -417,8 +417,7 @@ def _detect_spec(raw: Mapping[str, Any]) -> Spec:
         return "chara_card_v3"
     if spec == "chara_card_v2":
         return "chara_card_v2"
-    there = [name for name in V1_FIELDS if name in raw]
-    if spec is None and "name" in there and len(there) > 1:
+    if spec is None and is_card_v1(raw):
         return "v1"
     if other_kind := describe_value(raw, wanted="card"):
         raise FormatError("card", f"{WHERE}: {other_kind}")

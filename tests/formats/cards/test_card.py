@@ -286,7 +286,11 @@ def test_err_a_wrong_card_is_refused_in_one_line_that_names_the_place(data, mess
             ("a",),
             "group_only_greetings: 2 of 3 are not text and are left out",
         ),
-        ({"description": 7}, "", "description must be text: it is ignored, and kept for the export"),
+        (
+            {"description": 7},
+            "",
+            "description must be text: it is ignored, and kept for the export",
+        ),
         ({"personality": ["dry"]}, "", "personality must be text: it is ignored"),
         ({"scenario": False}, "", "scenario must be text: it is ignored"),
         ({"first_mes": {}}, "", "first_mes must be text: it is ignored"),
