@@ -10,17 +10,18 @@ import re
 import unicodedata
 from typing import Final
 
+_BLANKS: Final = f"\u00a0\u1680{''.join(map(chr, range(0x2000, 0x200B)))}\u202f\u205f\u3000"
 _SIGNS: Final = {
-    **dict.fromkeys(map(ord, "\u2018\u2019\u02bc\u2032\uff07"), "'"),
+    **dict.fromkeys(map(ord, "\u00b4\u2018\u2019\u02bc\u2032\uff07"), "'"),
     **dict.fromkeys(map(ord, "\u2010\u2011\u2012\u2013\u2212\ufe63\uff0d"), "-"),
-    **dict.fromkeys(map(ord, "\u00a0\u2007\u202f"), " "),
+    **dict.fromkeys(map(ord, _BLANKS), " "),
 }
 UNSEEN: Final = "\u00ad\u200b\u2060\ufeff"
 """Invisible characters: soft hyphen, zero width space, word joiner, byte order mark."""
 _UNSEEN: Final = re.compile(f"[{UNSEEN}]")
 BLANK_CHARACTERS: Final = (
-    " \t\n\r\v\f\x1c\x1d\x1e\x1f\x85\xa0\u1680\u2028\u2029\u202f\u205f\u3000"
-    f"{''.join(map(chr, range(0x2000, 0x2010)))}{UNSEEN}"
+    " \t\n\r\v\f\x1c\x1d\x1e\x1f\x85\u2028\u2029\u200c\u200d\u200e\u200f"
+    f"{_BLANKS}{UNSEEN}"
 )
 """Characters that are invisible at the beginning or end of a line: blanks and `UNSEEN`."""
 LINE_END_CHARACTERS: Final = "\n\r\v\f\x1c\x1d\x1e\x85\u2028\u2029"
