@@ -38,7 +38,8 @@ def card_differences(older: str, newer: str) -> Iterator[str]:
     is_long = max(len(older), len(newer)) > LONGEST_COMPARED
     for field, was, now in changed_fields(json.loads(older), json.loads(newer)):
         by_entry = None
-        if field == "character_book" and not is_long:
+        are_books = all(isinstance(book or {}, dict) for book in (was, now))
+        if field == "character_book" and are_books and not is_long:
             by_entry = book_differences(was or None, now or None)
         if by_entry is None:
             yield f"{visible(field)}:"
