@@ -20,8 +20,7 @@ UNSEEN: Final = "\u00ad\u200b\u2060\ufeff"
 """Invisible characters: soft hyphen, zero width space, word joiner, byte order mark."""
 _UNSEEN: Final = re.compile(f"[{UNSEEN}]")
 BLANK_CHARACTERS: Final = (
-    " \t\n\r\v\f\x1c\x1d\x1e\x1f\x85\u2028\u2029\u200c\u200d\u200e\u200f"
-    f"{_BLANKS}{UNSEEN}"
+    f" \t\n\r\v\f\x1c\x1d\x1e\x1f\x85\u2028\u2029\u200c\u200d\u200e\u200f{_BLANKS}{UNSEEN}"
 )
 """Characters that are invisible at the beginning or end of a line: blanks and `UNSEEN`."""
 LINE_END_CHARACTERS: Final = "\n\r\v\f\x1c\x1d\x1e\x85\u2028\u2029"

@@ -94,7 +94,9 @@ class CardWriting(CardWork):
         if after is card:
             self.say(f"{field} of card {card.name} says so already; nothing was changed.")
             return
-        self.show(diffed([_told(after, field, before=before), *diff_texts(text_of(before, field), typed)]))
+        self.show(
+            diffed([_told(after, field, before=before), *diff_texts(text_of(before, field), typed)])
+        )
 
     def edit(self) -> None:
         """Open the editor on one field of a card."""
