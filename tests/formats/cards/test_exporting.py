@@ -470,6 +470,37 @@ BOOK = st.fixed_dictionaries(
 FIELDS = ("description", "tags", "extensions", "assets", "nickname", "character_version", "source")
 
 
+FAULTLESS_ENTRY = st.fixed_dictionaries(
+    {
+        "keys": st.lists(st.text(max_size=4), max_size=2),
+        "content": st.text("@depth 1\nx", max_size=12),
+        "extensions": st.dictionaries(st.text(max_size=4), VALUE, max_size=2),
+        "enabled": st.booleans(),
+        "insertion_order": st.integers(-9, 9) | st.floats(-9, 9),
+        "use_regex": st.booleans(),
+    },
+    optional={
+        **dict.fromkeys(("constant", "selective", "case_sensitive"), st.booleans()),
+        **dict.fromkeys(("name", "comment"), st.text(max_size=4)),
+        "secondary_keys": st.lists(st.text(max_size=4), max_size=2),
+        "priority": st.integers(-9, 9),
+        "id": st.integers(0, 9) | st.text(max_size=4),
+        "position": st.sampled_from(["before_char", "after_char"]),
+        "unknown": VALUE,
+    },
+)
+
+
+@given(entries=st.lists(FAULTLESS_ENTRY, max_size=3), edited=st.booleans())
+def test_a_faultless_entry_is_exported_unchanged(
+    entries: list[dict[str, Any]], edited: bool
+) -> None:
+    card = read_card(card_data(character_book={"extensions": {}, "entries": entries}))
+    if edited:
+        card = replace(card, personality="Dry.")
+    assert card_as_v3(card, modified_at=NOW)["data"]["character_book"]["entries"] == entries
+
+
 @pytest.mark.parametrize("assets", [False, 7, "x", {"type": "icon"}, None, [{"uri": []}, 3]])
 def test_value_in_place_of_assets_stays_in_every_export(assets: Any) -> None:
     raw = {"spec": "chara_card_v3", "spec_version": "3.0", "data": card_data(assets=assets)["data"]}
