@@ -15,7 +15,7 @@ from evennia_ai.engine.foreign.fields import Must
 from evennia_ai.engine.lorebook.book import ATTACH_RANK, BookMode, Lorebook
 from evennia_ai.engine.lorebook.decorators import NO_ICONS, Absent
 from evennia_ai.engine.lorebook.rules import Preset as LorePreset
-from evennia_ai.engine.lorebook.same_book import copy_of, linked_world, told_of_copy, with_label
+from evennia_ai.engine.lorebook.same_book import copy_of, linked_world, relabelled, told_of_copy
 from evennia_ai.engine.prompt.components import (
     ALL_GRANTS,
     GAME,
@@ -309,7 +309,7 @@ class Files:
             else:
                 copy = copy_of(own, books, world=linked_world(card.extensions))
                 if copy is None:
-                    books.insert(0, with_label(own, self._free_label(own.label)))
+                    books.insert(0, self._relabelled(own))
                 else:
                     self.notices.append(f"lorebook {copy.label}: {told_of_copy(own, copy)}")
         for book in books:
@@ -357,6 +357,14 @@ class Files:
             revision=found.revision,
             absent=self.absent,
         )
+
+    def _relabelled(self, own: Lorebook) -> Lorebook:
+        """Return the card's book, with another label if a listed book has its label."""
+        book = relabelled(own, tuple(self._labels))
+        if book.label != own.label:
+            shown = f"the card's is shown as '{book.label}'"
+            self.notices.append(f"two lorebooks are called '{own.label}': {shown}")
+        return book
 
     def _free_label(self, label: str) -> str:
         """Return the label, with a number if another book of the scenario has it."""

@@ -238,6 +238,15 @@ def test_a_reverse_depth_is_told_as_it_came_out() -> None:
     assert result["placed"]["depth"] == [{"depth": 3, "role": "system", "entries": ["lamps#0"]}]
 
 
+def test_a_card_s_book_of_another_s_name_is_called_as_in_the_game() -> None:
+    card = a_card(an_entry("A."))
+    card["data"]["character_book"]["name"] = "lamps"
+    result = run_scenario({"card": card, "lorebooks": [{"book": a_book(an_entry("B."))}]})
+    assert {entry["book"] for entry in result["activated"]} == {"lamps (card)", "lamps"}
+    [notice] = result["notices"]
+    assert notice == "two lorebooks are called 'lamps': the card's is shown as 'lamps (card)'"
+
+
 def test_two_books_of_one_name_get_labels_of_their_own() -> None:
     books = [{"book": a_book(an_entry("A."))}, {"book": a_book(an_entry("B."))}]
     result = run_scenario({"lorebooks": books})
