@@ -60,7 +60,7 @@ def test_the_cards_own_book_stays_beside_one_that_is_listed() -> None:
     rows = [{"book": own, "attach": "global"}]
     books = read(*rows, card=a_card(an_entry("Other lamps."))).books
     assert [(book.label, book.attach) for book in books] == [
-        ("lamps (2)", "character"),
+        ("lamps (card)", "character"),
         ("lamps", "global"),
     ]
 
