@@ -44,7 +44,7 @@ with contextlib.redirect_stdout(sys.stderr):  # Evennia may print while it is im
 _REF = re.compile(r"#([0-9]{1,18})")
 _DID = "had a conversation"
 _MOST_NAMED = 12
-_FIRST_LINE = 4 * 1024 * 1024
+_BEGINNING = 4 * 1024 * 1024
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -84,14 +84,14 @@ def take_in(npc: str, path: Path, source: Path, *, player: str, played: str) -> 
     """
     ref = _ref_of_npc(npc)
     with _opened(path, source) as file:
-        if is_chat(file.readline(_FIRST_LINE)):
+        beginning = file.read(_BEGINNING)
+        if is_chat(beginning):
             made, notices = _chat_taken_in(file, ref, source, player=player, played=played)
         elif player or played:
             problem = f"{source}: a transcript says itself with whom it was: no --player, no --as"
             raise FormatError("transcript", problem)
         else:
-            file.seek(0)
-            if told := describe_file(file.read(_FIRST_LINE), wanted="chat"):
+            if told := describe_file(beginning, wanted="chat"):
                 raise FormatError("transcript", f"{source}: {told}")
             file.seek(0)
             made, notices = import_lines(file, npc_ref=ref, by=machine_owner()), ()

@@ -22,7 +22,7 @@ from evennia_ai.engine.prompt.contexts import PromptContext
 from evennia_ai.engine.prompt.expansion import CompiledComponent
 from evennia_ai.engine.prompt.registry import ComponentRegistry
 from evennia_ai.engine.prompt.templates.template import compile_template
-from evennia_ai.engine.prompt.templates.value_names import KNOWN_NAMES
+from evennia_ai.engine.prompt.templates.value_names import KNOWN_NAMES, OUTLET
 from evennia_ai.engine.prompt.tokens import ESTIMATE
 from evennia_ai.engine.text.columns import (
     WIDTH,
@@ -126,7 +126,9 @@ def names_in_words(component: PromptComponent) -> str:
     """A sentence about names in the text that no value will ever have; "" where all are known."""
     template = compile_template(component.content, trust=component.trust)
     names = {*NAMES, *_NAMES_OF_PLACES.get(component.key, ())}
-    unknown = [name for name in template.names if name not in names | KNOWN_NAMES]
+    # An outlet that no active entry fills is empty, and nothing of its name is sent.
+    given = (name for name in template.names if not name.startswith(OUTLET))
+    unknown = [name for name in given if name not in names | KNOWN_NAMES]
     if not unknown:
         return ""
     written = ", ".join(f"{{{{{name}}}}}" for name in unknown)

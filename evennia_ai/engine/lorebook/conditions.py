@@ -20,12 +20,21 @@ CHARACTER_NAME: Final = "character.name"
 CHARACTER_TAGS: Final = "character.tags"
 NPC_KEY: Final = "npc.key"
 NPC_TAGS: Final = "npc.tags"
+ROOM_KEY: Final = "room.key"
+ROOM_TAGS: Final = "room.tags"
 ZONES: Final = "room.zones"
 EVENT_KIND: Final = "event.kind"
 SPEAKER_KIND: Final = "speaker.kind"
 # The kind of generation that SillyTavern's `triggers` filter by. Here every turn is "normal".
 GENERATION_KIND: Final = "generation.kind"
 NORMAL: Final = "normal"
+# Facts that do not depend on the event, nor on the time: they stay the same from turn to turn.
+STANDING: Final = frozenset(
+    {
+        *(CHARACTER_NAME, CHARACTER_TAGS, NPC_KEY, NPC_TAGS),
+        *(ROOM_KEY, ROOM_TAGS, ZONES, GENERATION_KIND),
+    }
+)
 
 # For each filter: the fact that it tests, the test for plain values, and the test for values that
 # begin with "!" (for example "!guard": not this value).

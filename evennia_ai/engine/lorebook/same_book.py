@@ -32,7 +32,7 @@ def _content(book: Lorebook) -> _Content:
                 (
                     _compared(entry.keys),
                     _compared(entry.secondary_keys),
-                    "\n".join(entry.template.source.split()),
+                    "\n".join(normal_form(entry.template.source).split()),
                 )
                 for entry in book.entries
             )
@@ -48,6 +48,8 @@ def _compared(keys: Sequence[str]) -> tuple[str, ...]:
 def copy_of(own: Lorebook, attached: Sequence[Lorebook], *, world: str = "") -> Lorebook | None:
     """Return the attached book that the book inside a card is a copy of, or None.
 
+    A player's book is compared by its content alone: no name in a card reaches for it.
+
     Args:
         own: The book in the card.
         attached: The other books of the NPC.
@@ -55,7 +57,7 @@ def copy_of(own: Lorebook, attached: Sequence[Lorebook], *, world: str = "") -> 
     """
     linked = _folded(world)
     for book in attached:
-        if linked and _folded(book.label) == linked:
+        if linked and book.attach != "player" and _folded(book.label) == linked:
             return book
     return next((book for book in attached if own.entries and has_same_content(own, book)), None)
 

@@ -80,7 +80,7 @@ def wrap_hanging(line: str, limit: int = WIDTH) -> list[str]:
 
 
 def wrap_items(items: Iterable[str], limit: int) -> list[str]:
-    """Join items with commas, and break lines only between items."""
+    """Return lines of items joined with commas; lines break only between items."""
     lines = [""]
     for item in items:
         longer = f"{lines[-1]}, {item}" if lines[-1] else item

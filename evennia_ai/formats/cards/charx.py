@@ -54,7 +54,7 @@ _PROBLEMS: Final[Mapping[str, Callable[[str], object]]] = {
 
 
 def path_problem(path: str) -> str:
-    """Return the reason why a member's name is refused, "" for a valid name."""
+    """Return why the name of an archive member is refused, "" for a valid name."""
     if len(path) > MOST_CHARACTERS:
         return f"has a name of more than {MOST_CHARACTERS} characters"
     return next((problem for problem, has in _PROBLEMS.items() if has(path)), "")
@@ -88,7 +88,7 @@ def _plain(text: str, default: str) -> str:
 
 
 CARD: Final = "card.json"
-# the signatures of an archive with members and of an empty archive
+# the first bytes of a ZIP archive with members, and of an empty one
 STARTS: Final = (b"PK\x03\x04", b"PK\x05\x06")
 JPEG_START: Final = b"\xff\xd8\xff"
 _CHUNK: Final = 64 * 1024
@@ -112,7 +112,10 @@ _BROKEN: Final = (
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ArchiveFiles:
-    """The files of an archive except card.json, by name, and a JPEG that precedes the archive."""
+    """The files of a CHARX archive except card.json, by name, and the JPEG picture before it.
+
+    `jpeg` is empty if the archive has no picture before it.
+    """
 
     members: Mapping[str, bytes]
     jpeg: bytes
@@ -130,9 +133,10 @@ def card_in_archive(content: bytes, *, limits: CardLimits) -> bytes:
 
 
 def files_next_to_card(content: bytes, *, limits: CardLimits) -> ArchiveFiles:
-    """Return the other files of a CHARX archive.
+    """Return the files of a CHARX archive except card.json.
 
-    They are not read together with the card, so that memory need not hold both at once.
+    `card_in_archive` does not return them, so that memory need not hold the card and all files at
+    once.
 
     Raises:
         FormatError: the archive is broken, unsafe or over a limit.
@@ -178,9 +182,9 @@ def _check_directory(content: bytes, *, limits: CardLimits) -> None:
         raise FormatError("card", f"card: {where}, or one that is cut off; download it again")
     (directory_bytes,) = struct.unpack_from("<I", content, end + 12)
     is_long = content[max(end - _LONG_END_BYTES, 0) :].startswith(_LONG_END)
-    # In ZIP64 archives the size of the directory is in another record, so this searches the whole
-    # file for member signatures. It may also count signatures inside packed content, which only
-    # makes the check stricter.
+    # In ZIP64 archives the size of the directory is in another record, so signatures of members are
+    # counted in the whole file. Signatures inside packed content count too, which only makes the
+    # check stricter.
     start = 0 if is_long else max(end - directory_bytes, 0)
     if (there := content.count(_MEMBER, start, end)) > limits.members:
         refuse_over_limit(f"the archive has {there} members", limit="members", most=limits.members)

@@ -178,7 +178,7 @@ WarningKind = Literal[
     "last_word",
     "speaks_as",
 ]
-# The text of each kind of warning, in the order of the report.
+# The text of each kind of warning, in the order of the import report.
 WARNING_TEXTS: Final[dict[WarningKind, str]] = {
     "override": "words that try to override instructions",
     "role_marks": "marks of a chat template, which fake another speaker",
@@ -197,7 +197,7 @@ WARNING_TEXTS: Final[dict[WarningKind, str]] = {
 FIXABLE: Final[frozenset[WarningKind]] = frozenset(
     {"override", "role_marks", "name", "invisible", "markup"}
 )
-"""The kinds that the author of a card can fix; lints report these kinds too."""
+"""The kinds of warnings that the author of a card can fix; lints report these kinds too."""
 MOST_PLACES: Final = 20
 _PART: Final = 4_000  # the number of characters that are searched at a time
 # the number of characters of the next part that are searched together with a part
@@ -238,7 +238,7 @@ FoundWarning = tuple[WarningKind, WarningPlace]
 
 
 def group_warnings(found: Iterable[FoundWarning]) -> tuple[ContentWarning, ...]:
-    """Group places by the kind of warning, in the order of the report."""
+    """Return one warning for each kind that was found, in the order of the import report."""
     by_kind: dict[WarningKind, list[WarningPlace]] = {kind: [] for kind in WARNING_TEXTS}
     for kind, place in found:
         by_kind[kind].append(place)
@@ -250,7 +250,7 @@ def group_warnings(found: Iterable[FoundWarning]) -> tuple[ContentWarning, ...]:
 
 
 def find_text_warnings(text: str, where: str) -> Iterator[FoundWarning]:
-    """Yield each kind of warning that a text gives once, with the first suspicious words."""
+    """Yield each kind of warning that a text causes, with the first words that cause it."""
     seen: set[WarningKind] = set()
     for reading in _readings(text):
         for start in range(0, max(len(reading), 1), _PART):
@@ -280,7 +280,7 @@ class _LoadedDice(Dice):
         return self.share
 
 
-# Two sets of dice: with the first, random macros choose their first option, else their last.
+# Two sets of dice: the first make random macros choose their first option, the second their last.
 _DICE: Final = tuple(
     _LoadedDice(turn="", conversation="", share=share) for share in (0, 1 - 2**-53)
 )
@@ -336,7 +336,7 @@ Search = Callable[[str], TextSpan | None]
 
 
 def _find_override(part: str) -> TextSpan | None:
-    """Find the first phrase of `OVERRIDES`, also if it is disguised by its spelling."""
+    """Return the span of the first phrase in `OVERRIDES`, also if its spelling disguises it."""
     for spelling in normalised_spellings(part):
         for needle, pattern in OVERRIDES:
             if needle in spelling and (found := pattern.search(spelling)):
@@ -349,7 +349,7 @@ def _find_override(part: str) -> TextSpan | None:
 
 
 def _raw_index(part: str, index: int) -> int:
-    """Return the length of the shortest prefix that has `index` characters after normalising."""
+    """Return the length of the shortest prefix of `part` with `index` normalised characters."""
     low, high = 0, len(part)
     # binary search works: a longer prefix never has fewer characters after normalising
     while low < high:
@@ -378,7 +378,7 @@ def _search_for(table: Iterable[tuple[str, re.Pattern[str]]]) -> Search:
 
 
 def _find_invisible(part: str) -> TextSpan | None:
-    """Find the first invisible character that ordinary text does not need."""
+    """Return the span of the first invisible character that ordinary text does not need."""
     if part.isascii() and part.isprintable():
         return None
     found = _HIDDEN.search(part)
@@ -392,7 +392,8 @@ _HIDDEN: Final = re.compile(
     "\u3164\ufeff\uffa0\ufff9-\ufffb\U000e0000-\U000e007f\U000e0100-\U000e01ef"
     "\x00-\x08\x0b\x0c\x0e-\x1f\x7f-\x9f]"
 )
-# Rows of a fixed string and a pattern, as in ROLE_MARKS. Patterns begin with a rare character.
+# Addresses and pictures. Each row is a string that the text must contain, and a pattern. A pattern
+# is fast because it begins with a rare character.
 _ADDRESSES: Final = (
     ("://", re.compile(r"\b(?i:https?|ftp|wss?|file)://[^\s<>\"')\]]{1,200}")),
     ("](", re.compile(r"!\[[^\[\]\n]{0,200}\]\([^)\s]{0,200}")),

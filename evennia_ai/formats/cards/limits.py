@@ -95,8 +95,9 @@ def check_text(text: str, *, limits: CardLimits) -> None:
     """
     for limit, marks in (("values", ",:["), ("objects", "{")):
         most = getattr(limits, limit)
-        # Count all characters first, including those inside strings: this is fast, and nearly every
-        # text passes. Only a text that does not pass needs the slow count outside strings.
+        # Count the characters in the whole text first, including those inside strings: this is
+        # fast, and nearly every text passes. Only a text that does not pass needs the slow count
+        # outside strings.
         if _count(text, marks) > most and _has_more_outside_strings(text, marks, most=most):
             refuse_over_limit(f"the card has too many {limit}", limit=limit, most=most)
 
@@ -173,7 +174,8 @@ def _count(text: str, marks: str) -> int:
     return sum(text.count(mark) for mark in marks)
 
 
-# Decoding percent escapes takes more than linear time, so text with more characters is refused.
+# Decoding percent escapes takes more than linear time, so a text with more characters than this is
+# refused.
 MOST_PERCENTS: Final = 200_000
 _BLANKS: Final = b" \t\r\n\v\f"
 _FOREIGN: Final = re.compile(rb"[^A-Za-z0-9+/=]")

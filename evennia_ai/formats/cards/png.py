@@ -124,9 +124,10 @@ def blank_picture() -> bytes:
 
 Keyword = Literal["ccv3", "chara"]
 KEYWORDS: Final[tuple[Keyword, ...]] = ("ccv3", "chara")  # in order of preference
-# Both spellings are in use. The longer prefix is tried first, because it contains the shorter one.
+# Prefixes of the keywords of asset chunks. Both spellings are in use. The longer prefix is tried
+# first, because it contains the shorter one.
 ASSET_PREFIXES: Final = ("chara-ext-asset_:", "chara-ext-asset_")
-# PNG allows only 79, but programs write asset chunks with longer keywords
+# PNG allows keywords of 79 bytes, but programs write longer ones for asset chunks
 _KEYWORD_BYTES: Final = 200
 
 
@@ -205,9 +206,9 @@ def replace_cards(
 
 
 class EmbeddedAssets:
-    """A callable that finds files in asset chunks and decodes each chunk only once.
+    """A callable that finds files in the asset chunks of a PNG file and decodes each only once.
 
-    A card may refer to one file thousands of times.
+    A card may refer to the same file thousands of times.
     """
 
     def __init__(
@@ -284,7 +285,7 @@ def _unpack_text(found: PngChunk, content: bytes, keyword: Keyword, *, limits: C
     value, is_packed = found.data(content).partition(b"\0")[2], False
     if found.kind == b"zTXt":  # skip one byte, the compression method
         value, is_packed = value[1:], True
-    # the parts: compression flag and method, language, keyword in that language, text
+    # after the keyword: compression flag and method, language, keyword in that language, text
     elif found.kind == b"iTXt":
         value, is_packed = value[2:].partition(b"\0")[2].partition(b"\0")[2], value[:1] == b"\x01"
     try:

@@ -136,13 +136,13 @@ def values_sha256(chat: Chat) -> str:
     return digest.hexdigest()
 
 
-def is_chat(first_line: bytes) -> bool:
-    """True if a file with this first line is a SillyTavern chat.
+def is_chat(beginning: bytes) -> bool:
+    """True if a file that begins so is a SillyTavern chat; its first line may follow empty ones.
 
     Transcripts of this package begin differently (`evennia_ai.engine.history.transcripts`).
     """
     try:
-        values = json.loads(first_line)
+        values = json.loads(beginning.lstrip().partition(b"\n")[0])
     except (ValueError, RecursionError):
         return False
     return isinstance(values, dict) and (_is_header(values) or _is_message(values))

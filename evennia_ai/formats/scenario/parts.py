@@ -15,7 +15,7 @@ from evennia_ai.engine.foreign.fields import Must
 from evennia_ai.engine.lorebook.book import ATTACH_RANK, BookMode, Lorebook
 from evennia_ai.engine.lorebook.decorators import NO_ICONS, Absent
 from evennia_ai.engine.lorebook.rules import Preset as LorePreset
-from evennia_ai.engine.lorebook.same_book import copy_of, describe_copy, linked_world, with_label
+from evennia_ai.engine.lorebook.same_book import copy_of, describe_copy, linked_world
 from evennia_ai.engine.prompt.components import (
     ALL_GRANTS,
     GAME,
@@ -313,7 +313,7 @@ class Files:
             else:
                 copy = copy_of(own, books, world=linked_world(card.extensions))
                 if copy is None:
-                    books.insert(0, with_label(own, self._free_label(own.label)))
+                    books.insert(0, self._relabelled(own))
                 else:
                     self.notices.append(f"lorebook {copy.label}: {describe_copy(own, copy)}")
         for book in books:
@@ -361,6 +361,14 @@ class Files:
             revision=found.revision,
             absent=self.absent,
         )
+
+    def _relabelled(self, own: Lorebook) -> Lorebook:
+        """Return the card's book, with another label if a listed book has its label."""
+        book = with_free_label(own, tuple(self._labels))
+        if book.label != own.label:
+            shown = f"the card's is shown as '{book.label}'"
+            self.notices.append(f"two lorebooks are called '{own.label}': {shown}")
+        return book
 
     def _free_label(self, label: str) -> str:
         """Return the label, with a number if another book of the scenario has it."""

@@ -212,6 +212,11 @@ def test_a_book_of_named_entries_becomes_a_list():
         ({"keys": None}, {"keys": []}),
         ({"enabled": "false"}, {"enabled": False}),
         ({"enabled": "never"}, {"enabled": "never"}),
+        ({"selective": True}, {"selective": True}),
+        ({"selective": "false"}, {"selective": False}),
+        ({"constant": True, "use_regex": True}, {"constant": True, "use_regex": True}),
+        ({"constant": 1}, {"constant": True}),
+        ({"case_sensitive": None}, {"case_sensitive": None}),
         ({"insertion_order": "7"}, {"insertion_order": 7}),
         ({"content": None}, {"content": ""}),
         ({"content": {"a": 1}}, {"content": {"a": 1}}),
@@ -265,8 +270,8 @@ def test_a_creation_date_is_set_once_and_never_changed():
 
 
 def test_err_an_edit_that_no_card_can_have_is_refused():
-    with pytest.raises(FormatError, match=r"card.data.description: must be text"):
-        dump_card(replace(read_card(IN_USE), description=7), "json", modified_at=NOW)  # type: ignore[arg-type]
+    with pytest.raises(FormatError, match=r"card.data.description: must have at most"):
+        dump_card(replace(read_card(IN_USE), description="x" * 200_001), "json", modified_at=NOW)
 
 
 def test_a_picture_keeps_its_other_chunks_and_loses_the_old_cards():
@@ -463,6 +468,37 @@ BOOK = st.fixed_dictionaries(
     optional={"extensions": VALUE, "name": VALUE, "unknown": VALUE},
 )
 FIELDS = ("description", "tags", "extensions", "assets", "nickname", "character_version", "source")
+
+
+FAULTLESS_ENTRY = st.fixed_dictionaries(
+    {
+        "keys": st.lists(st.text(max_size=4), max_size=2),
+        "content": st.text("@depth 1\nx", max_size=12),
+        "extensions": st.dictionaries(st.text(max_size=4), VALUE, max_size=2),
+        "enabled": st.booleans(),
+        "insertion_order": st.integers(-9, 9) | st.floats(-9, 9),
+        "use_regex": st.booleans(),
+    },
+    optional={
+        **dict.fromkeys(("constant", "selective", "case_sensitive"), st.booleans()),
+        **dict.fromkeys(("name", "comment"), st.text(max_size=4)),
+        "secondary_keys": st.lists(st.text(max_size=4), max_size=2),
+        "priority": st.integers(-9, 9),
+        "id": st.integers(0, 9) | st.text(max_size=4),
+        "position": st.sampled_from(["before_char", "after_char"]),
+        "unknown": VALUE,
+    },
+)
+
+
+@given(entries=st.lists(FAULTLESS_ENTRY, max_size=3), edited=st.booleans())
+def test_a_faultless_entry_is_exported_unchanged(
+    entries: list[dict[str, Any]], edited: bool
+) -> None:
+    card = read_card(card_data(character_book={"extensions": {}, "entries": entries}))
+    if edited:
+        card = replace(card, personality="Dry.")
+    assert card_as_v3(card, modified_at=NOW)["data"]["character_book"]["entries"] == entries
 
 
 @pytest.mark.parametrize("assets", [False, 7, "x", {"type": "icon"}, None, [{"uri": []}, 3]])

@@ -106,7 +106,6 @@ REFUSED = {
     "a picture for a card": (an_archive(False, {"card.json": a_picture(CARD)}), "not UTF-8 text"),
     "null for a card": (b"null", "must be an object"),
     "null for its data": (as_json({**CARD, "data": None}), "card.data: must be an object"),
-    "a number where text belongs": (as_json(card_data(description=7)), "description: must be text"),
     "a number as a name": (as_json(card_data(name=7)), "name: must be text"),
     "null for a name": (as_json(card_data(name=None)), "name: must be text"),
     "a text that is too long": (as_json(card_data(scenario="x" * 200_001)), "card.data.scenario"),

@@ -135,11 +135,12 @@ def test_endless_line_is_read_only_up_to_the_limit():
     [
         (a_file(HEADER), True),
         (a_file(a_line()), True),
+        (b"\r\n\n" + a_file(HEADER, a_line()), True),
         (b'{"transcript": 1, "npc_ref": "12"}', False),
         (b"[]", False),
         (b"{", False),
         (b"[" * 10**6, False),
     ],
 )
-def test_is_chat_decides_by_the_first_line(line, expected):
+def test_is_chat_decides_by_the_first_line_that_is_not_empty(line, expected):
     assert is_chat(line) is expected

@@ -58,7 +58,7 @@ def test_cards_book_and_a_listed_book_both_count() -> None:
     rows = [{"book": own, "attach": "global"}]
     books = read(*rows, card=a_card(an_entry("Other lamps."))).books
     assert [(book.label, book.attach) for book in books] == [
-        ("lamps (2)", "character"),
+        ("lamps (card)", "character"),
         ("lamps", "global"),
     ]
 

@@ -242,6 +242,15 @@ def test_placed_has_a_reverse_depth_as_depth_from_the_newest() -> None:
     assert result["placed"]["depth"] == [{"depth": 3, "role": "system", "entries": ["lamps#0"]}]
 
 
+def test_book_of_a_card_with_the_name_of_another_is_labelled_as_in_the_game() -> None:
+    card = a_card(an_entry("A."))
+    card["data"]["character_book"]["name"] = "lamps"
+    result = run_scenario({"card": card, "lorebooks": [{"book": a_book(an_entry("B."))}]})
+    assert {entry["book"] for entry in result["activated"]} == {"lamps (card)", "lamps"}
+    [notice] = result["notices"]
+    assert notice == "two lorebooks are called 'lamps': the card's is shown as 'lamps (card)'"
+
+
 def test_books_with_one_name_get_different_labels() -> None:
     books = [{"book": a_book(an_entry("A."))}, {"book": a_book(an_entry("B."))}]
     result = run_scenario({"lorebooks": books})

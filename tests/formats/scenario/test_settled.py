@@ -32,6 +32,10 @@ def reader(content: str, key: str = "reader") -> dict[str, Any]:
     return {"components": [{"key": key, "content": content}]}
 
 
+def a_condition(fact: str, value: str) -> dict[str, Any]:
+    return {"fact": fact, "test": "is_any", "values": [value]}
+
+
 # Each names what is said in a text that is placed before the history.
 REPEATING: dict[str, dict[str, Any]] = {
     **{f"constant lore with {name}": lore(an_entry(f"Heard: {name}")) for name in SAID},
@@ -104,6 +108,28 @@ BY_KEY: dict[str, dict[str, Any]] = {
         an_entry("Calm.", extensions={"group": "mood"}),
         an_entry("Alarm!", "pirate", extensions={"group": "mood", "group_override": True}),
     ),
+    "constant lore that keys exclude": lore(an_entry("@@exclude_keys pirate\nCalm.")),
+    "constant lore that needs keys": lore(an_entry("@@additional_keys pirate\nAlarm!")),
+    "constant lore that waits for other entries": lore(
+        an_entry("There are pirates.", "pirate"),
+        an_entry("Alarm!", extensions={"delay_until_recursion": True}),
+    ),
+    "outlet of constant lore that keys exclude": {
+        **lore(outlet("@@exclude_keys pirate\nNo news.")),
+        **reader("K[{{outlet::news}}]"),
+    },
+    "variable of constant lore that keys exclude": {
+        **lore(an_entry("@@exclude_keys pirate\nx{{setvar::calm::yes}}")),
+        **reader("K[{{getvar::calm}}]"),
+    },
+    **{
+        f"constant lore with a condition on {fact}": lore(an_entry("Bow.", extensions=extensions))
+        for fact, extensions in {
+            "the kind of speaker": {"evennia_ai": {"speakers": ["player"]}},
+            "the speaker": {"evennia_ai": {"when": [a_condition("speaker.name", "Anna")]}},
+            "a fact of the game": {"evennia_ai": {"when": [a_condition("mood", "of Anna")]}},
+        }.items()
+    },
     "keyed lore around a placed note": {
         "card": a_card(),
         **a_note("Be brief."),
@@ -124,10 +150,21 @@ def before_history(
 ) -> list[tuple[str, str]]:
     """Role and text of each message before the history, which begins with "Good evening."."""
     history = [{"role": "user", "name": "Anna", "content": "Good evening."}]
+    facts = {
+        "speaker.name": name,
+        "speaker.kind": "player" if name == "Anna" else "npc",
+        "mood": f"of {name}",
+        "room.key": "quay",
+    }
     given = {
         "components": [{"key": "rules", "id": 5, "content": "RULES"}],
         **scenario,
-        "settings": {"layout": layout, "context_tokens": 100_000, "user": "Visitor"},
+        "settings": {
+            "layout": layout,
+            "context_tokens": 100_000,
+            "user": "Visitor",
+            "facts": facts,
+        },
         "history": history,
         "event": {"name": name, "content": said},
     }
@@ -141,6 +178,20 @@ def before_history(
 def test_texts_before_the_history_stay_the_same_in_the_layout_cache(route: str) -> None:
     calm = before_history(ROUTES[route], "Good day.", layout="cache")
     assert before_history(ROUTES[route], OVERRIDE, layout="cache", name="Bob") == calm
+
+
+def test_the_trace_says_why_constant_lore_left_the_head() -> None:
+    scenario = ROUTES["constant lore with a condition on the speaker"]
+    surroundings = {"facts": {"speaker.name": "Anna"}, "context_tokens": 100_000}
+    told = run_scenario({**scenario, "settings": surroundings, "event": {"content": "Hm?"}})
+    reasons = [one["reason"] for one in told["verdicts"]]
+    assert any("is active or not by speaker.name" in one for one in reasons)
+
+
+def test_constant_lore_keeps_its_place_where_a_fact_that_stays_decides() -> None:
+    of_room = {"evennia_ai": {"when": [a_condition("room.key", "quay")]}}
+    placed = before_history(lore(an_entry("Quay.", extensions=of_room)), "Hm?", layout="cache")
+    assert ("system", "Quay.") in placed
 
 
 @pytest.mark.req("S0-28")

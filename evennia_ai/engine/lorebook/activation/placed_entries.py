@@ -372,7 +372,7 @@ def _resolve(
     if settled is None:
         assert why is not None  # `restrict_claim` refuses only with a reason
         return refuse_before_history(entry.origin, why)
-    if settled is not claim and why is not None and why.repeats:
+    if settled is not claim and why is not None and (why.repeats or entry.constant):
         note = "; ".join(filter(None, (note, why.reason)))
     return make_fragment(
         entry.text, settled, counter=counter, content_tokens=entry.tokens, note=note

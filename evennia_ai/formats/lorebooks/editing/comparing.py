@@ -31,11 +31,15 @@ Comparing reads both versions, which would take too long for longer books.
 _UNSAID: Final[tuple[object, ...]] = ("", "on", [], *UNSET)
 
 
+_Entry = tuple[LoreEntry, Any]
+"""An entry as it was read, and its raw JSON, which may be no object."""
+
+
 class _Book(NamedTuple):
     members: Mapping[str, Any]
     """The settings of the book, without its entries."""
-    entries: Mapping[str, tuple[LoreEntry, Mapping[str, Any]]]
-    """The entries by id, each as the parsed entry and as raw JSON."""
+    entries: Mapping[str, _Entry]
+    """The entries by id."""
 
 
 def book_differences(
@@ -66,8 +70,8 @@ def book_differences(
 
 def _entry_differing(
     uid: str,
-    before: tuple[LoreEntry, Mapping[str, Any]] | None,
-    after: tuple[LoreEntry, Mapping[str, Any]] | None,
+    before: _Entry | None,
+    after: _Entry | None,
 ) -> Iterator[str]:
     """Yield the differences in an entry; for a new or removed entry, yield its values."""
     if before and after and before[1] == after[1]:
@@ -89,7 +93,7 @@ def _entry_differing(
     yield from lines
 
 
-def _typed_values(entry: tuple[LoreEntry, Mapping[str, Any]] | None) -> dict[str, Any]:
+def _typed_values(entry: _Entry | None) -> dict[str, Any]:
     """Return the values of an entry by the words with which builders set them."""
     if entry is None:
         return {}
@@ -108,7 +112,7 @@ def _typed_values(entry: tuple[LoreEntry, Mapping[str, Any]] | None) -> dict[str
         "stands": place_in_words(read),
         "order": f"{read.order:g}",
         **typed,
-        "content": str(raw.get("content") or ""),
+        "content": str(raw.get("content") or "") if isinstance(raw, dict) else json.dumps(raw),
     }
 
 

@@ -67,13 +67,15 @@ def lint_book(
 ) -> tuple[BookFinding, ...]:
     """Return the problems of the book, then those of each enabled entry.
 
+    Of an entry that is refused only the notice of its reader is returned.
+
     Args:
         limit_tokens: the size of a prompt, None if unknown.
         outlets: the names of outlets that some component shows.
         source: the JSON value of the book, to find members that nothing reads.
     """
     evidence = gather_evidence(book, rules=rules, limit_tokens=limit_tokens, counter=counter)
-    enabled = [entry for entry in book.entries if entry.enabled]
+    enabled = [entry for entry in book.entries if entry.enabled and not entry.refused]
     found = [BookFinding(uid="", kind="notice", text=one_line(notice)) for notice in book.notices]
     found += [BookFinding(uid="", kind="no_effect", text=text) for text in list_idle_fields(source)]
     asked = list_wanted_extensions(entry_texts(source))
@@ -142,9 +144,7 @@ def _find_duplicates(entries: Iterable[LoreEntry]) -> dict[int, str]:
 def _lint_reachability(entry: LoreEntry, evidence: Evidence) -> Iterator[Finding]:
     """Yield a finding if nothing can activate the entry, with the reason."""
     gates, keys = entry.gates, evidence.entry_keys[entry.index]
-    if entry.refused:
-        yield "unreachable", f"is never active: {entry.refused}; change that or disable it"
-    elif gates.forbidden and not gates.forced:
+    if gates.forbidden and not gates.forced:
         yield "unreachable", "is never active: @@dont_activate; remove the line or disable it"
     elif not _needs_no_key(entry) and not _findable(keys.primary):
         yield from _lint_missing_keys(entry, bool(keys.refused))
@@ -194,7 +194,7 @@ def _describe_key_clash(entry: LoreEntry, evidence: Evidence) -> str:
 def _lint_recursion(entry: LoreEntry, evidence: Evidence) -> Iterator[Finding]:
     """Yield a finding with the reason if an entry waits for recursion that can never happen."""
     level = entry.recursion.delay_level
-    if not level or entry.refused or entry.gates.forced:
+    if not level or entry.gates.forced:
         return
     if entry.recursion.excluded:
         text = f"has delay level {level} and is excluded from recursion, so it is never active"

@@ -74,7 +74,11 @@ def test_a_key_is_found_as_a_whole_word(key, text, span):
         ("rock 'n' roll", "rock \u2018n\u2019 roll", (0, 13)),
         ("night-ferry", "a night\u2011ferry", (2, 13)),
         ("night\u2013ferry", "a night-ferry", (2, 13)),
+        ("miller's wife", "the miller\u00b4s wife", (4, 17)),
         ("old well", "an old\u00a0well", (3, 11)),
+        ("old well", "an old\u2009well", (3, 11)),
+        ("old\u2003well", "an old well", (3, 11)),
+        ("\u6e2f \u706f", "\u6e2f\u3000\u706f", (0, 3)),
         ("lantern", "a lan\u00adtern", (2, 10)),
         ("lan\u200btern", "\ufefflantern", (1, 8)),
         ("lantern", "a _lantern_!", (3, 10)),
@@ -103,7 +107,7 @@ def test_span_is_of_the_written_text_before_normalising():
 
 WRITTEN = (
     "ab _\u00e9e\u0301\u0323\u0958\u1112\u1161\u11ab"
-    "\uac00\u00df\u0130\u2019\u00ad\ufeff\u304b\u3099"
+    "\uac00\u00df\u0130\u2019\u00ad\ufeff\u304b\u3099\u2000\u3000"
 )
 
 

@@ -76,6 +76,14 @@ def test_an_entry_that_must_not_activate_is_unreachable():
     assert text.startswith("0 unreachable: is never active: @@dont_activate")
 
 
+def test_a_refused_entry_is_told_of_once_and_as_an_error():
+    lints = lint_book(a_book(an_entry(PROSE), None, {"keys": ["a"], "content": 5}))
+    assert [(str(lint), lint.is_error) for lint in lints] == [
+        ("entry 1: is never active: must be an object", True),
+        ("entry 2: is never active: content must be text", True),
+    ]
+
+
 def test_additional_keys_that_are_excluded_make_an_entry_unreachable():
     head = "@@additional_keys Rope, sail\n@@exclude_keys sail, rope, mast\n"
     [text] = found(a_book(an_entry(head + PROSE)))
