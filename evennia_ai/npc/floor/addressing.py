@@ -115,12 +115,12 @@ def _why_never(event: Event, listener: Listener) -> str:
 
 
 def _why_no_npc(event: Event, listener: Listener) -> str:
-    """Why an NPC whose words or deeds the event is gets no answer, "" where it may."""
+    """Why what no person says or does gets no answer, "" where it may."""
     if event.hops > listener.hop_limit:
         return f"{event.hops} NPC replies in a row, {listener.hop_limit} are allowed"
     if event.by_rote:
         return "said by an NPC that no model spoke for"
-    if event.hops and listener.is_chain_over:
+    if event.is_without_person and listener.is_chain_over:
         return "NPCs have talked long enough without a person"
     return ""
 
