@@ -13,22 +13,18 @@ from typing import Any, Final
 from evennia_ai.commands.base import CommandError
 from evennia_ai.engine.actors import Actor
 from evennia_ai.engine.foreign.fields import suggest_name
-from evennia_ai.engine.history.records import Record
 from evennia_ai.engine.text.columns import hanging
-from evennia_ai.npc.floor.addressing import HeardVerdict
 from evennia_ai.npc.mind.viewers import seer_for
 from evennia_ai.npc.npc_settings import SettingChange, changed, given_to, settings_of
 from evennia_ai.npc.runtime import runtime
 from evennia_ai.npc.senses.presence import NPC
 from evennia_ai.npc.tools.registry import Choice, choice_of, chosen, registry
 from evennia_ai.npc.tools.tool import Tool
-from evennia_ai.npc.views.visibility import Seer
 from evennia_ai.services.endpoints import Access, Models, NotReady
 from evennia_ai.services.llm.profiles import MODEL_ROLES, ModelProfile
 from evennia_ai.services.settings.conf import SettingError
 from evennia_ai.services.settings.game import Conf
 from evennia_ai.services.settings.npc import MODES, Mode, NPCSettings
-from evennia_ai.store.history import record_rows
 
 Reader = Callable[[str], Any]
 """Makes a value of what was typed; what cannot be stays text, and who judges it says so."""
@@ -314,13 +310,16 @@ def mode_lines(caller: Any, npc: NPC) -> list[str]:
     lines += [f"  {name} - {meaning}" for name, meaning in MEANINGS.items() if name != mode]
     if attention.overflows:
         lines.append(f"Not answered because too much waited: {attention.overflows}.")
-    attention.forget_erased()
-    newest = list(attention.last_verdicts)[-SHOWN:]
-    if newest:
+    if heard := attention.heard_lately()[-SHOWN:]:
         now, seer = runtime().clock.seconds(), seer_for(caller, npc.ai.ref)
-        records = {one.id: one for one in record_rows.records(one.record for one in newest)}
         lines.append("What it heard last:")
-        lines += [_heard(one, records[one.record], seer, now=now) for one in newest]
+        for verdict in heard:
+            seen = seer.record(verdict.record)
+            text = f'"{verdict.text}"' if seen.body == verdict.record.body else seen.body
+            who = f"{verdict.speaker}, {verdict.kind}" if verdict.speaker else verdict.kind
+            what = "answered" if verdict.answers else "silent"
+            ago = max(0.0, now - verdict.heard_at)
+            lines.append(f"  {ago:.0f} s ago, {who}: {text} - {what}: {verdict.why}")
     return [shown for line in lines for shown in hanging(line)]
 
 
@@ -334,15 +333,6 @@ def mode_set(npc: NPC, typed: str, *, by: Actor) -> str:
     before = settings_of(npc).mode
     changed(npc, by=by, mode=mode)
     return f"{npc.key} listens by {mode} now; it was {before}. It {MEANINGS[mode]}."
-
-
-def _heard(verdict: HeardVerdict, record: Record, seer: Seer, *, now: float) -> str:
-    what = "answered" if verdict.answers else "silent"
-    who = f"{verdict.speaker}, {verdict.kind}" if verdict.speaker else verdict.kind
-    ago = max(0.0, now - verdict.heard_at)
-    seen = seer.record(record)
-    text = f'"{verdict.text}"' if seen.body == record.body else seen.body
-    return f"  {ago:.0f} s ago, {who}: {text} - {what}: {verdict.why}"
 
 
 _SIGN: Final = re.compile(r"([+-])\s+")

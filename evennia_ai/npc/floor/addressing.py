@@ -14,6 +14,7 @@ from enum import StrEnum
 from functools import lru_cache
 from typing import Final
 
+from evennia_ai.engine.history.records import Record
 from evennia_ai.engine.prompt.names import wearer_of
 from evennia_ai.engine.text.words import COMMON_WORDS
 from evennia_ai.npc.senses.events import NOBODYS, Event, asks_for_answer
@@ -49,13 +50,11 @@ class Address:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class HeardVerdict:
-    """What was decided about one event, and why; `heard_at` is the clock's time.
-
-    `record` is the id of the event's record.
-    """
+    """What was decided about one event, and why; `heard_at` is the clock's time."""
 
     heard_at: float
-    record: str
+    record: Record
+    """The event's record."""
     kind: str
     speaker: str
     text: str
