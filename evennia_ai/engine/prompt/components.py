@@ -237,7 +237,7 @@ ALLOWS: Final[dict[Grant, str]] = {
     "positions": "its lore stands where it asks to, outside the history too",
     "roles": "its lore and its note by depth speak as system or assistant",
     "lore_budget": "its lore has the budget it asks for, entries outside it included",
-    "regex": "its regex keys run under a time limit, as they do without it",
+    "regex": "its regex keys are bounded in their steps, with it and without it",
 }
 
 

@@ -128,7 +128,7 @@ def _list_neutralised_lore(book: Lorebook, grants: Grants) -> Iterator[str]:
         if ignoring := sum(entry.ignore_budget for entry in usable):
             yield f"{_entries(ignoring)} asking to ignore the budget: it counts all the same"
     if "regex" not in grants and (keys := sum(len(pattern_keys(entry)) for entry in usable)):
-        yield f"{_count(keys, 'regex key')}: run under a time limit, or not at all"
+        yield f"{_count(keys, 'regex key')}: bounded in their steps, and given up beyond them"
 
 
 def _list_ignored_decorators(card: Card) -> Iterator[str]:
