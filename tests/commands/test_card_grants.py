@@ -73,7 +73,7 @@ def test_without_a_value_every_grant_is_told_with_who_gave_it_and_its_use(stage,
         assert f" {grant} its " in told
     assert "* fields its description, personality, scenario and examples" in told
     assert "(given by Mara," in told
-    assert "as they do without it the card has no use for it" in told
+    assert "with it and without it the card has no use for it" in told
     assert "here: 1 lore entry speaks as system or assistant" in told
 
 
