@@ -4,6 +4,7 @@ The commands are read from the code, so that a new one is tried from its first d
 builder writes texts that repeat what was said last, and keys that look for it.
 """
 
+import json
 import re
 
 import pytest
@@ -11,7 +12,7 @@ import pytest
 from tests.hostile.audit import audit
 from tests.hostile.harbour import Harbour
 from tests.hostile.test_rights import verbs
-from tests.services.llm.clients.stub_server import answers, fails
+from tests.services.llm.clients.stub_server import answers, calls, fails
 
 pytestmark = pytest.mark.server
 
@@ -49,12 +50,12 @@ def test_whispers(harbour: Harbour) -> None:
     scene = harbour.scene("whispers", npc="Wren")
     anna = scene.enters(harbour.anna)
     builder = harbour.builder
-    builder.types("ai/tell on")
+    builder.types(
+        "ai/tell on", "kb/bind harbour = npc:wren", "ai/tools wren = knowledge_base_search"
+    )
     made = builder.types(*SPIES)
     with audit("whispers", harbour) as subject:
         harbour.model.behaves(answers("Aye."))
-        builder.client.forget()
-        scene.harbour.model.behaves(answers("Aye."))
         anna.client.send(f"whisper wren = {SECRET}")
         anna.client.wait_for("Wren whispers", seconds=60)
         with subject.attack("the spies are in place"):
@@ -63,6 +64,10 @@ def test_whispers(harbour: Harbour) -> None:
             assert sent.count("quokka") > 3, sent
         harbour.model.behaves(fails(400, f"bad content: {SECRET}"))
         anna.client.send(f"whisper wren = {SECRET}!")
+        anna.client.wait_for("Wren whispers", seconds=60)
+        query = {"query": SECRET, "bases": ["harbour"]}
+        harbour.model.behaves(calls("knowledge_base_search", json.dumps(query)), answers("Aye."))
+        anna.client.send(f"whisper wren = Look for it: {SECRET}.")
         anna.client.wait_for("Wren whispers", seconds=60)
         harbour.model.behaves(answers("Aye."))
         for line in lines():
