@@ -175,10 +175,10 @@ class PythonScan:
                 self.counts[word] = self.counts.get(word, 0) + 1
 
     def search(self, query):
-        from evennia_ai.engine.knowledge.relevance import query_weights, rarity, score_page
+        from evennia_ai.engine.knowledge.relevance import query_weights, score_page, word_rarity
 
         asked = {
-            word: rarity(self.counts[word], pages=len(self.pages))
+            word: word_rarity(self.counts[word], pages=len(self.pages))
             for word in query_weights(query)
             if word in self.counts
         }

@@ -7,7 +7,7 @@ set of entry numbers of that. A driver whose package is missing is left out.
 
 from counters import COUNTERS
 
-from evennia_ai.engine.lorebook.activation.passes import activate
+from evennia_ai.engine.lorebook.activation.passes import activate_lore
 from evennia_ai.engine.lorebook.activation.timers import NO_STATE, Clock
 from evennia_ai.engine.lorebook.rules import read_rules
 from evennia_ai.engine.lorebook.scan.window import Scan
@@ -23,7 +23,7 @@ ROOM = 10_000_000
 
 
 class Ours:
-    """The real `activate` with all its rules; its verdicts are told in every turn."""
+    """The real `activate_lore` with all its rules; its verdicts are told in every turn."""
 
     def __init__(self, workload, *, preset="evennia_ai", count="chars"):
         self.workload = workload
@@ -51,7 +51,7 @@ class Ours:
         return result
 
     def activated(self, *, turn):
-        result = activate(
+        result = activate_lore(
             (self.book,),
             Scan(history=self.history),
             rules=self.rules,

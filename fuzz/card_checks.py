@@ -16,7 +16,7 @@ from typing import Any, Final
 
 from evennia_ai.engine.errors import FormatError
 from evennia_ai.engine.foreign.documents import MAX_NOTICES
-from evennia_ai.engine.lorebook.decorators import MAX_KEYS, read_decorators
+from evennia_ai.engine.lorebook.decorators import MAX_KEYS, parse_decorators
 from evennia_ai.formats.cards.card import Card
 from evennia_ai.formats.cards.components import character_book
 from evennia_ai.formats.cards.exporting import FORMS, card_as_v3, dump_card, export_losses, v2_copy
@@ -128,7 +128,7 @@ def check_text(content: bytes) -> None:
 def check_decorators(content: bytes) -> None:
     """The head of an entry, and the V2 copy of a card whose book has the entry."""
     written = content.decode("utf-8", "replace")
-    read = read_decorators(written)
+    read = parse_decorators(written)
     assert written.endswith(read.text), "the text after the decorators is another one"
     head = written[: len(written) - len(read.text)]
     lines = [line.strip() for line in re.split(r"\r\n|\r|\n", head)]
@@ -140,7 +140,7 @@ def check_decorators(content: bytes) -> None:
         assert all(value and value == value.strip() for value in values)
     for notice in read.notices:
         is_one_line(notice)
-    assert read_decorators(read.text).text == read.text, "decorators were left"
+    assert parse_decorators(read.text).text == read.text, "decorators were left"
     card = card_data(character_book={"extensions": {}, "entries": [lore(written)]})
     copied = v2_copy(card)["data"]["character_book"]["entries"][0]
     assert copied["content"] == read.text

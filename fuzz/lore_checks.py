@@ -14,7 +14,7 @@ from evennia_ai.engine.errors import EvenniaAIError
 from evennia_ai.engine.foreign.documents import parse_json
 from evennia_ai.engine.lorebook.activation.activation import Activation
 from evennia_ai.engine.lorebook.activation.lore_budget import budget_of
-from evennia_ai.engine.lorebook.activation.passes import activate
+from evennia_ai.engine.lorebook.activation.passes import activate_lore
 from evennia_ai.engine.lorebook.activation.timers import NO_STATE, Clock, LoreState, state_from
 from evennia_ai.engine.lorebook.book import Lorebook
 from evennia_ai.engine.lorebook.rules import ActivationRules, read_rules
@@ -264,7 +264,7 @@ def _turn(
     turn: int,
     state: LoreState,
 ) -> Activation:
-    return activate(
+    return activate_lore(
         (book,),
         Scan(history=history, event=event, texts=("the tower",), sources={"persona": "a gate"}),
         rules=rules,

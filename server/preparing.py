@@ -42,7 +42,7 @@ SERVICES: Final[Mapping[str, str]] = MappingProxyType(
 """Packages with what is tested with each."""
 
 INSTEAD: Final[Mapping[str, str]] = MappingProxyType({"chromium-headless-shell": "chromium"})
-"""Packages that do where another cannot be had: a browser with windows takes twice the time."""
+"""Packages that do where another cannot be loaded: a browser with windows takes twice the time."""
 
 _ENVIRONMENT: Final = {"DEBIAN_FRONTEND": "noninteractive", "RUNLEVEL": "1"}
 """Nothing is asked, and no service is started: the tests start their own."""

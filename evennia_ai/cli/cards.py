@@ -11,16 +11,20 @@ from evennia_ai.engine.errors import FormatError
 from evennia_ai.engine.foreign.documents import Finding, is_loss
 from evennia_ai.engine.lorebook.rules import ActivationRules
 from evennia_ai.engine.prompt.components import NO_GRANTS, Grants
-from evennia_ai.engine.text.columns import WIDTH, visible, wrapped
+from evennia_ai.engine.text.columns import WIDTH, escape_controls, wrap_text
 from evennia_ai.formats.cards.card import Card, creator_notes_for, greetings
-from evennia_ai.formats.cards.components import DEFAULT_DEPTH, character_book, unsettled_texts
+from evennia_ai.formats.cards.components import (
+    DEFAULT_DEPTH,
+    character_book,
+    describe_changing_texts,
+)
+from evennia_ai.formats.cards.content_warnings import FIXABLE
 from evennia_ai.formats.cards.exporting import FORMS, Form, dump_card, export_losses
 from evennia_ai.formats.cards.limits import DEFAULT_LIMITS, CardLimits
 from evennia_ai.formats.cards.loading import CardImport, StoredAsset, file_bytes, load_card
-from evennia_ai.formats.cards.report.findings import list_card_extensions, list_card_macros
+from evennia_ai.formats.cards.report.adjustments import list_card_extensions, list_card_macros
 from evennia_ai.formats.cards.report.import_report import ImportReport, report_lines, report_object
 from evennia_ai.formats.cards.report.making import import_report
-from evennia_ai.formats.cards.suspicions import MENDABLE
 from evennia_ai.formats.lorebooks.editing.lints import lint_book
 
 _TEXTS = (
@@ -56,21 +60,21 @@ def lint(path: Path) -> int:
             if each.kind != "extension"  # told of the whole card
         ),
         *map(Finding, list_card_macros(found.card)),
-        *map(Finding, unsettled_texts(found.card)),
-        *map(Finding, _mendable(path, found)),
+        *map(Finding, describe_changing_texts(found.card)),
+        *map(Finding, _list_fixable(path, found)),
     ]
-    write_lines(visible(f"{path}: {finding}") for finding in findings)
+    write_lines(escape_controls(f"{path}: {finding}") for finding in findings)
     return FINDING if any(finding.is_error for finding in findings) else 0
 
 
-def _mendable(path: Path, found: CardImport) -> Iterator[str]:
+def _list_fixable(path: Path, found: CardImport) -> Iterator[str]:
     """What makes builders look twice and the author can mend."""
     with said_of(path):
-        suspicions = import_report(found).suspicions
-    for suspicion in suspicions:
-        if suspicion.kind in MENDABLE:
-            for sighting in suspicion.sightings:
-                yield f"{sighting.where}: {suspicion.text}: {sighting.excerpt}"
+        warnings = import_report(found).warnings
+    for warning in warnings:
+        if warning.kind in FIXABLE:
+            for place in warning.places:
+                yield f"{place.where}: {warning.text}: {place.excerpt}"
 
 
 def convert(source: Path, target: Path, *, form: Form, with_v2: bool, force: bool) -> int:
@@ -81,7 +85,9 @@ def convert(source: Path, target: Path, *, form: Form, with_v2: bool, force: boo
     write_file(target, made, kind="card", force=force)
     notices = (*found.notices, *export_losses(found, form))
     told = written_in_words(target, found.card.name, form, with_v2=with_v2)
-    write_lines(visible(line) for line in (*(f"{source}: {notice}" for notice in notices), told))
+    write_lines(
+        escape_controls(line) for line in (*(f"{source}: {notice}" for notice in notices), told)
+    )
     return 0
 
 
@@ -137,7 +143,9 @@ def _entry_count(card: Card) -> int:
 def _lines(found: CardImport, *, language: str, group: bool) -> list[str]:
     card = found.card
     nickname = f" ({card.nickname})" if card.nickname else ""
-    lines = [visible(f"{card.name}{nickname}, {card.spec} {card.spec_version}, {found.carrier}")]
+    lines = [
+        escape_controls(f"{card.name}{nickname}, {card.spec} {card.spec_version}, {found.carrier}")
+    ]
     for title in _TEXTS:
         lines += _section(title, getattr(card, title))
     for number, text in enumerate(greetings(card, group=group)):
@@ -145,13 +153,13 @@ def _lines(found: CardImport, *, language: str, group: bool) -> list[str]:
     lines += _section("creator_notes", creator_notes_for(card, language))
     held = sum(stored.resolved for stored in found.assets)
     lines.append(f"lorebook entries: {_entry_count(card)}, files of assets: {held}")
-    return lines + [visible(f"notice: {notice}") for notice in notices_of(card)]
+    return lines + [escape_controls(f"notice: {notice}") for notice in notices_of(card)]
 
 
 def _section(title: str, text: str) -> list[str]:
     if not text.strip():
         return []
-    return [f"{title}:", *(f"    {line}" for line in wrapped(text, WIDTH - 4))]
+    return [f"{title}:", *(f"    {line}" for line in wrap_text(text, WIDTH - 4))]
 
 
 _FORM_OF: Final[dict[str, Form]] = {f".{form}": form for form in FORMS}
@@ -211,4 +219,4 @@ def write_report(
     if as_json:
         write_json({**report_object(report), "stored": stored}, indent=2)
     else:
-        write_lines([*report_lines(report), "", *wrapped(end, WIDTH)])
+        write_lines([*report_lines(report), "", *wrap_text(end, WIDTH)])

@@ -15,8 +15,6 @@ from evennia_ai.cli.options import FILE, JSON
 from evennia_ai.engine.errors import FormatError
 
 if TYPE_CHECKING:
-    from evennia_ai.engine.prompt.messages import ToolSpec
-    from evennia_ai.services.llm.chat import AnswerSchema, ChatReply, Listener
     from evennia_ai.services.llm.doctor import Finding
     from evennia_ai.services.llm.probes import Answer, Probe
     from evennia_ai.services.llm.profiles import ModelProfile
@@ -94,44 +92,38 @@ def _conf(game: Path, given: dict[str, Any]) -> "Conf":
 
 async def _examined(profile: "ModelProfile", conf: "Conf") -> "tuple[Finding, ...]":
     from evennia_ai.services.endpoints import Access, endpoint_of, roles_of
-    from evennia_ai.services.llm.chat import ChatMessage
     from evennia_ai.services.llm.clients.anthropic import AnthropicChat
     from evennia_ai.services.llm.clients.openai import OpenAIChat
     from evennia_ai.services.llm.doctor import examine
+    from evennia_ai.services.llm.learned import Learned
     from evennia_ai.services.llm.probes import send_probes
     from evennia_ai.services.net.bridge import AsyncBridge
 
-    async def unasked(*_: Any, **__: Any) -> Any:
+    def unasked(*_: Any, **__: Any) -> Any:
         raise AssertionError("a profile without a server is not asked")
 
     if profile.client not in ("openai", "anthropic"):
         return await examine(
-            profile, has_key=False, restart=RESTART, fetch=unasked, ask=unasked, now=time.monotonic
+            profile,
+            has_key=False,
+            restart=RESTART,
+            fetch=unasked,
+            request=unasked,
+            learned=Learned(),
+            ask=unasked,
+            now=time.monotonic,
         )
     # The bridge only closes what is opened here: all of it runs in this loop.
     kind = AnthropicChat if profile.client == "anthropic" else OpenAIChat
     chat = kind(endpoint_of(profile, conf), AsyncBridge())
     access = Access(
-        model=chat, model_id=profile.model, roles=roles_of(profile), profile=profile, client=chat
+        model=chat,
+        model_id=profile.model,
+        roles=roles_of(profile),
+        profile=profile,
+        client=chat,
+        learned=chat.learned,
     )
-
-    def ask(
-        text: str,
-        *,
-        max_tokens: int,
-        seconds: float,
-        tools: "tuple[ToolSpec, ...]" = (),
-        schema: "AnswerSchema | None" = None,
-        hear: "Listener | None" = None,
-    ) -> "Awaitable[ChatReply]":
-        request = access.request(
-            [ChatMessage(role="user", content=text)],
-            max_tokens=max_tokens,
-            most_seconds=seconds,
-            tools=tools,
-            schema=schema,
-        )
-        return chat.answer(request, hear if profile.stream else None)
 
     def fetch(probes: "Sequence[Probe]", seconds: float) -> "Awaitable[tuple[Answer, ...]]":
         return send_probes(probes, headers=chat.headers(), seconds=seconds)
@@ -142,7 +134,9 @@ async def _examined(profile: "ModelProfile", conf: "Conf") -> "tuple[Finding, ..
             has_key=bool(chat.endpoint.api_key),
             restart=RESTART,
             fetch=fetch,
-            ask=ask,
+            request=access.request,
+            learned=chat.learned,
+            ask=lambda request, hear: chat.answer(request, hear if profile.stream else None),
             now=time.monotonic,
         )
     finally:

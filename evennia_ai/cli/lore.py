@@ -16,7 +16,7 @@ from evennia_ai.cli.output import (
 from evennia_ai.engine.lorebook.book import Lorebook, mention_in_words
 from evennia_ai.engine.lorebook.entry import LoreEntry
 from evennia_ai.engine.prompt.components import MAX_DEPTH
-from evennia_ai.engine.text.columns import WIDTH, clipped, first_line, visible
+from evennia_ai.engine.text.columns import WIDTH, clip_text, escape_controls, first_line
 from evennia_ai.formats.lorebooks.books import read_book
 from evennia_ai.formats.lorebooks.conversion import as_v3, as_world
 from evennia_ai.formats.lorebooks.editing.edits import entry_settings
@@ -47,7 +47,7 @@ def lint(path: Path, *, as_json: bool) -> int:
         told = [{**asdict(lint), "is_error": lint.is_error} for lint in found]
         write_json({"findings": told}, indent=2)
     else:
-        write_lines(visible(f"{path}: {finding}") for finding in found)
+        write_lines(escape_controls(f"{path}: {finding}") for finding in found)
     return FINDING if any(lint.is_error for lint in found) else 0
 
 
@@ -58,9 +58,9 @@ def convert(source: Path, target: Path, *, form: Form, force: bool) -> int:
         made = as_world(data) if form == "world" else as_v3(data, name=source.stem)
         count = len(read_book(made).entries)
     write_file(target, json_bytes(made, indent=2) + b"\n", kind="book", force=force)
-    write_lines(visible(f"{source}: {notice}") for notice in twice)
+    write_lines(escape_controls(f"{source}: {notice}") for notice in twice)
     told_count = "1 entry" if count == 1 else f"{count} entries"
-    write_lines([visible(f"{target}: {told_count} as {form}")])
+    write_lines([escape_controls(f"{target}: {told_count} as {form}")])
     return 0
 
 
@@ -94,17 +94,19 @@ def _entry(entry: LoreEntry) -> dict[str, Any]:
 
 
 def _lines(book: Lorebook) -> Iterator[str]:
-    yield visible(f"{book.label}: {len(book.entries)} entries")
+    yield escape_controls(f"{book.label}: {len(book.entries)} entries")
     for entry in book.entries:
         wakes = "always" if entry.constant else ", ".join(entry.keys) or "no keys"
         state = "" if entry.enabled else " (disabled)"
         place = _place(entry)
         name = f" {entry.name}" if entry.name else ""
-        yield clipped(visible(f"#{entry.uid}{name}{state}: {place}, {entry.role}, {wakes}"), WIDTH)
-        yield clipped(f"    {first_line(entry.template.source)}", WIDTH)
+        yield clip_text(
+            escape_controls(f"#{entry.uid}{name}{state}: {place}, {entry.role}, {wakes}"), WIDTH
+        )
+        yield clip_text(f"    {first_line(entry.template.source)}", WIDTH)
         if entry.refused:
-            yield clipped(visible(f"    never active: {entry.refused}"), WIDTH)
-    yield from (visible(f"notice: {notice}") for notice in book.notices)
+            yield clip_text(escape_controls(f"    never active: {entry.refused}"), WIDTH)
+    yield from (escape_controls(f"notice: {notice}") for notice in book.notices)
 
 
 def _place(entry: LoreEntry) -> str:

@@ -21,7 +21,7 @@ from evennia_ai.engine.errors import (
     StaticComponentError,
     TemplateError,
 )
-from evennia_ai.engine.text.columns import visible
+from evennia_ai.engine.text.columns import escape_controls
 from evennia_ai.services.private_files import private
 
 # What JSON may hold as it is, but a terminal obeys or a reader of lines takes for a line's end.
@@ -93,7 +93,7 @@ def message_of(error: Exception | str) -> str:
 
 def one_line(text: str) -> str:
     """`text` on one line of at most `MAX_LINE` characters, control characters made visible."""
-    line = visible(" ".join(text[: 4 * MAX_LINE].split()))
+    line = escape_controls(" ".join(text[: 4 * MAX_LINE].split()))
     return line if len(line) <= MAX_LINE else line[: MAX_LINE - 3] + "..."
 
 

@@ -8,7 +8,7 @@ from typing import Any
 from evennia_ai.cli.output import FINDING, json_bytes, said_of, write_file, write_json, write_lines
 from evennia_ai.engine.foreign.documents import read_bytes
 from evennia_ai.engine.prompt.components import Grants
-from evennia_ai.engine.text.columns import WIDTH, visible, wrapped
+from evennia_ai.engine.text.columns import WIDTH, escape_controls, wrap_text
 from evennia_ai.formats.cards.components import DEFAULT_DEPTH
 from evennia_ai.formats.presets.export import Form, convert_preset
 from evennia_ai.formats.presets.lints import lint_preset
@@ -39,7 +39,7 @@ def show(path: Path, *, prompt: str | None, as_json: bool) -> int:
 def lint(path: Path) -> int:
     """Print what the author should know of the preset; status 1 if there is an error."""
     findings = list(lint_preset(read(path)))
-    write_lines(visible(f"{path}: {finding}") for finding in findings)
+    write_lines(escape_controls(f"{path}: {finding}") for finding in findings)
     return FINDING if any(finding.is_error for finding in findings) else 0
 
 
@@ -60,7 +60,7 @@ def convert(
         made = convert_preset(preset, form)
     write_file(target, json_bytes(made, indent=4) + b"\n", kind=KIND, force=force)
     lines = [*(f"{source}: {notice}" for notice in preset.notices), f"{target}: {_told(preset)}"]
-    write_lines(visible(line) for line in lines)
+    write_lines(escape_controls(line) for line in lines)
     return 0
 
 
@@ -106,7 +106,7 @@ def write_report(
     if as_json:
         write_json({**report_object(report), "stored": stored}, indent=2)
     else:
-        write_lines([*report_lines(report), "", *wrapped(end, WIDTH)])
+        write_lines([*report_lines(report), "", *wrap_text(end, WIDTH)])
 
 
 def described(preset: Preset) -> dict[str, Any]:
@@ -130,16 +130,16 @@ def _show_prompt(preset: Preset, wanted: str, *, as_json: bool) -> int:
     if as_json:
         write_json({**asdict(found), "enabled": preset.switches.get(found.identifier)}, indent=2)
     else:
-        write_lines(visible(line) for line in found.content.split("\n"))
+        write_lines(escape_controls(line) for line in found.content.split("\n"))
     return 0
 
 
 def _lines(preset: Preset) -> list[str]:
-    head = visible(f"{preset.name}: {_told(preset)}")
+    head = escape_controls(f"{preset.name}: {_told(preset)}")
     return [
         head,
         *switch_lines(preset),
-        *(visible(f"notice: {notice}") for notice in preset.notices),
+        *(escape_controls(f"notice: {notice}") for notice in preset.notices),
     ]
 
 

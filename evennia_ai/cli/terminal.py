@@ -20,12 +20,12 @@ from evennia_ai.engine.foreign.documents import Progress, ignore_progress
 from evennia_ai.engine.prompt.report import (
     Report,
     ReportMessage,
-    broken_words,
+    describe_break,
     final_verdicts,
-    shares,
+    token_shares,
 )
 from evennia_ai.engine.prompt.trace import Verdict
-from evennia_ai.engine.text.columns import first_line, visible
+from evennia_ai.engine.text.columns import escape_controls, first_line
 
 STYLES: Final[Mapping[str, str]] = {
     "component": "cyan",
@@ -46,7 +46,7 @@ def show_trace(report: Report, *, heads: Sequence[str]) -> None:
     console.print(
         Panel(
             Group(*_account(report, cells=console.width - _SIDES)),
-            title=Text(visible(" / ".join(heads) or "prompt")),
+            title=Text(escape_controls(" / ".join(heads) or "prompt")),
         ),
         _messages(report),
         _verdicts(report),
@@ -54,7 +54,7 @@ def show_trace(report: Report, *, heads: Sequence[str]) -> None:
 
 
 def _account(report: Report, *, cells: int) -> Iterable[Text]:
-    parts = shares(report, cells=cells)
+    parts = token_shares(report, cells=cells)
     bar, legend = Text(), Text()
     for share in parts:
         style = STYLES.get(share.kind, "white")
@@ -72,7 +72,7 @@ def _account(report: Report, *, cells: int) -> Iterable[Text]:
     yield Text(f"cache breakpoints after {spots}; {report.stable_tokens} tokens up to the last one")
     if report.shared_tokens is not None:
         shared = f"{report.shared_tokens} tokens shared with the prompt before"
-        yield Text(f"{shared}; {broken_words(report)}")
+        yield Text(f"{shared}; {describe_break(report)}")
     yield Text(f"sha256 {report.sha256}", style="dim")
 
 
@@ -95,7 +95,7 @@ def _said(message: ReportMessage) -> Text:
         speaker = message.name if message.name and kind in ("history", "event") else part.origin
         line = first_line(message.content[part.start : part.end])
         text.append("\n" if number else "")
-        text.append(visible(speaker), style=STYLES.get(kind, "white"))
+        text.append(escape_controls(speaker), style=STYLES.get(kind, "white"))
         text.append(f"  {line}")
     return text
 
@@ -108,7 +108,7 @@ def _verdicts(report: Report) -> Table:
     table.add_column("why", ratio=1)
     for verdict in (*kept, *left):
         table.add_row(
-            Text(visible(verdict.item), style="" if verdict.kept else "dim"),
+            Text(escape_controls(verdict.item), style="" if verdict.kept else "dim"),
             str(verdict.tokens or ""),
             _why(verdict),
         )
@@ -118,7 +118,7 @@ def _verdicts(report: Report) -> Table:
 def _why(verdict: Verdict) -> Text:
     cause = f"; {verdict.cause}" if verdict.cause else ""
     style = "" if verdict.kept else "red"
-    return Text(visible(f"{verdict.reason}{cause}"), style=style)
+    return Text(escape_controls(f"{verdict.reason}{cause}"), style=style)
 
 
 PATIENCE_SECONDS: Final = 0.3

@@ -31,7 +31,7 @@ from evennia_ai.engine.errors import (
 )
 from evennia_ai.engine.history.records import make_storable
 from evennia_ai.engine.prompt.names import guise_in, wearer_of
-from evennia_ai.engine.text.columns import WIDTH, clipped, padded, visible, wrapped
+from evennia_ai.engine.text.columns import WIDTH, clip_text, escape_controls, pad_text, wrap_text
 from evennia_ai.npc.mind.actors import actor_of, addresses_of
 from evennia_ai.npc.senses.text import plain_name
 from evennia_ai.npc.speech.output import shown_block
@@ -94,8 +94,11 @@ def counted(number: int, what: str, plural: str = "") -> str:
 
 def titled(title: str, text: str) -> list[str]:
     """A text beside its title, in lines."""
-    first, *others = wrapped(text, WIDTH - 16)
-    return [f"  {padded(visible(title), 13)} {first}", *(f"{'':16}{line}" for line in others)]
+    first, *others = wrap_text(text, WIDTH - 16)
+    return [
+        f"  {pad_text(escape_controls(title), 13)} {first}",
+        *(f"{'':16}{line}" for line in others),
+    ]
 
 
 def alike(switches: str) -> dict[str, str]:
@@ -229,7 +232,7 @@ class StrictCommand(COMMAND_CLASS):
         if isinstance(failure.value, EvenniaAIError):
             self.say_error(failure.value)
             return
-        typed = clipped(visible(getattr(self, "raw_string", "") or self.key), _MOST_TYPED)
+        typed = clip_text(escape_controls(getattr(self, "raw_string", "") or self.key), _MOST_TYPED)
         self.say(
             f"'{typed}' went wrong: {unexpected(failure)}. Look whether it was done before you type"
             " it again; the server's log says more."
@@ -282,7 +285,7 @@ class StrictCommand(COMMAND_CLASS):
 def unexpected(failure: Failure) -> str:
     """What nobody foresaw, in a few words; the server's log gets all of it."""
     logger.log_err(f"evennia_ai: a command failed\n{failure.getTraceback()}")
-    why = clipped(on_one_line(failure.value), _MOST_WHY)
+    why = clip_text(on_one_line(failure.value), _MOST_WHY)
     return f"{type(failure.value).__name__}{f': {why}' if why else ''}"
 
 

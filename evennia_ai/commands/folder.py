@@ -11,7 +11,7 @@ from typing import BinaryIO, Final, NamedTuple
 from django.conf import settings
 
 from evennia_ai.commands.base import CommandError, and_more
-from evennia_ai.engine.text.columns import visible
+from evennia_ai.engine.text.columns import escape_controls
 from evennia_ai.services.private_files import private
 
 JSON: Final = (".json",)
@@ -101,7 +101,7 @@ def size_of(path: Path) -> int:
 def offered(folder: Path, *, suffixes: Sequence[str] = JSON, kind: FolderKind = CARDS) -> list[str]:
     """The files of the folder, of these kinds."""
     there = folder.glob("*")  # of a folder that is not there, or not ours to read: nothing
-    found = sorted(visible(path.name) for path in there if path.suffix.lower() in suffixes)
+    found = sorted(escape_controls(path.name) for path in there if path.suffix.lower() in suffixes)
     if not found:
         kinds = ", ".join(suffixes)
         return [

@@ -17,7 +17,7 @@ from evennia.utils.search import search_object
 from evennia_ai.commands.base import CommandError
 from evennia_ai.engine.prompt.components import GAME, Scope
 from evennia_ai.engine.prompt.registry import ComponentRegistry
-from evennia_ai.engine.text.columns import visible
+from evennia_ai.engine.text.columns import escape_controls
 from evennia_ai.npc.mind.viewers import allows
 from evennia_ai.npc.senses.presence import NPC, HasMind
 from evennia_ai.store.history import turns
@@ -169,9 +169,9 @@ def preset_place_named(caller: Any, text: str, *, known: Collection[Scope]) -> S
 def scope_in_words(scope: Scope) -> str:
     """A place as a command takes it, with the name of an object."""
     if scope.kind not in ("npc", "room", "player"):
-        return visible(str(scope))
+        return escape_controls(str(scope))
     found = search_object(f"#{scope.ref}")
-    return f"{scope.kind}:#{scope.ref} ({visible(found[0].key) if found else 'gone'})"
+    return f"{scope.kind}:#{scope.ref} ({escape_controls(found[0].key) if found else 'gone'})"
 
 
 def _scope(

@@ -19,17 +19,24 @@ from evennia_ai.engine.prompt.report import (
     STAGES,
     Report,
     ReportMessage,
-    broken_words,
     calls_in_words,
+    describe_break,
     final_verdicts,
     hidden_lines,
-    indented,
+    indent_lines,
     number_of,
-    shares,
+    token_shares,
     trace_lines,
 )
 from evennia_ai.engine.prompt.trace import Verdict
-from evennia_ai.engine.text.columns import WIDTH, clipped, first_line, padded, visible, wrapped
+from evennia_ai.engine.text.columns import (
+    WIDTH,
+    clip_text,
+    escape_controls,
+    first_line,
+    pad_text,
+    wrap_text,
+)
 from evennia_ai.store.history.turns import StoredTurn
 
 _BAR: Final = 60
@@ -54,11 +61,11 @@ def folded(report: Report) -> Iterator[str | Row]:
         else:
             yield from _message(report, run[0])
     kept, left = final_verdicts(report)
-    yield from indented(f"kept {len(kept)}: {_by_kind(kept)}", WIDTH)
-    yield from indented(f"left out {len(left)}: {_by_kind(left)}", WIDTH)
+    yield from indent_lines(f"kept {len(kept)}: {_by_kind(kept)}", WIDTH)
+    yield from indent_lines(f"left out {len(left)}: {_by_kind(left)}", WIDTH)
     if report.shared_tokens is not None:
         shared = f"cache: {report.shared_tokens} tokens as in the prompt before"
-        yield from indented(f"{shared}; {broken_words(report)}", WIDTH)
+        yield from indent_lines(f"{shared}; {describe_break(report)}", WIDTH)
 
 
 def runs(report: Report) -> Iterator[Sequence[int]]:
@@ -88,7 +95,7 @@ def _is_said(message: ReportMessage) -> bool:
 
 def _bar(report: Report) -> Iterator[Row]:
     """How full the prompt is, and with what: a letter for each kind."""
-    parts = shares(report, cells=_BAR)
+    parts = token_shares(report, cells=_BAR)
     empty = "." * (_BAR - sum(share.cells for share in parts))
     percent = 100 * report.tokens // max(report.limit_tokens, 1)
     cells = [Span(share.mark * share.cells, share.kind) for share in parts]
@@ -101,15 +108,15 @@ def _message(report: Report, index: int) -> Iterator[Row]:
     """A message that is no part of what was said: what it is made of."""
     message = report.messages[index]
     role = f"{message.role}{' >' if message.injected else ''}"
-    lead = Span(f"{number_of(report, index):>7} {padded(role, 11)} {message.tokens:5} ")
+    lead = Span(f"{number_of(report, index):>7} {pad_text(role, 11)} {message.tokens:5} ")
     origins = dict.fromkeys(part.origin for part in message.parts) or {message.block: None}
     if message.block in ("event", "tool"):
-        speaker = f"{visible(message.name)}: " if message.name else ""
+        speaker = f"{escape_controls(message.name)}: " if message.name else ""
         said = first_line(message.content) or calls_in_words(message)
-        text = clipped(f"{marked(next(iter(origins)))} {speaker}{said}", WIDTH - _MARGIN)
+        text = clip_text(f"{marked(next(iter(origins)))} {speaker}{said}", WIDTH - _MARGIN)
         yield (lead, Span(text, "event"))
         return
-    pieces = [Span(clipped(marked(one), WIDTH - _MARGIN - 2), _kind(one)) for one in origins]
+    pieces = [Span(clip_text(marked(one), WIDTH - _MARGIN - 2), _kind(one)) for one in origins]
     yield from _in_rows(pieces, lead=(lead,), margin=_MARGIN)
 
 
@@ -137,13 +144,13 @@ def _mark(origin: str) -> str:
 
 def marked(origin: str) -> str:
     """An origin with the letter of its kind before it."""
-    return visible(f"{_mark(origin)} {origin.partition(':')[2] or origin}")
+    return escape_controls(f"{_mark(origin)} {origin.partition(':')[2] or origin}")
 
 
 def _by_kind(verdicts: Iterable[Verdict]) -> str:
     many = Counter(_kind(verdict.item) for verdict in verdicts)
     told = [f"{KINDS.get(kind, ('?', kind))[1]} {count}" for kind, count in many.items()]
-    return visible(", ".join(told) or "nothing")
+    return escape_controls(", ".join(told) or "nothing")
 
 
 def _history(report: Report) -> Iterator[str | Row]:
@@ -154,10 +161,10 @@ def _history(report: Report) -> Iterator[str | Row]:
         if message.injected:
             yield from _message(report, index)
             continue
-        speaker = f"{visible(message.name)}: " if message.name else ""
+        speaker = f"{escape_controls(message.name)}: " if message.name else ""
         said = first_line(message.content) or calls_in_words(message)
-        lead = f"{number_of(report, index):>7} {padded(message.role, 11)} {message.tokens:5} "
-        yield clipped(f"{lead}{speaker}{said}", WIDTH)
+        lead = f"{number_of(report, index):>7} {pad_text(message.role, 11)} {message.tokens:5} "
+        yield clip_text(f"{lead}{speaker}{said}", WIDTH)
     if not any(message.block == "history" for message in report.messages):
         yield "There is no history yet: nothing was said before."
 
@@ -169,13 +176,13 @@ def _lore(report: Report) -> Iterator[str | Row]:
         yield "No entry of lore is in this prompt."
     for verdict in active:
         cost = f", {verdict.tokens} tokens" if verdict.tokens else ""
-        yield (Span(clipped(f"{marked(verdict.item)}{cost}", WIDTH), "lore"),)
-        yield from indented("; ".join(filter(None, (verdict.cause, verdict.reason))), WIDTH)
+        yield (Span(clip_text(f"{marked(verdict.item)}{cost}", WIDTH), "lore"),)
+        yield from indent_lines("; ".join(filter(None, (verdict.cause, verdict.reason))), WIDTH)
         for index, message in enumerate(report.messages):
             for part in (part for part in message.parts if part.origin == verdict.item):
                 number = number_of(report, index)
                 text = message.content[part.start : part.end]
-                yield from indented(f"in message {number}: {text}", WIDTH)
+                yield from indent_lines(f"in message {number}: {text}", WIDTH)
     silent = [verdict for verdict in final_verdicts(report)[1] if _kind(verdict.item) == "lore"]
     yield f"{counted(len(silent), 'entry', 'entries')} of lore left out."
 
@@ -188,8 +195,8 @@ def _left_out(report: Report) -> Iterator[str | Row]:
     if not reasons:
         yield "Nothing was left out."
     for reason, items in reasons.items():
-        yield from (head(line) for line in wrapped(f"{reason} ({len(items)})", WIDTH))
-        pieces = [Span(clipped(marked(item), WIDTH - 5), _kind(item)) for item in items]
+        yield from (head(line) for line in wrap_text(f"{reason} ({len(items)})", WIDTH))
+        pieces = [Span(clip_text(marked(item), WIDTH - 5), _kind(item)) for item in items]
         yield from _in_rows(pieces, lead=(Span("  "),), margin=2)
 
 
@@ -202,20 +209,20 @@ def changed(older: Report, newer: Report) -> Iterator[str | Row]:
         yield "No component, lore, note, memory or block came, went or changed."
     came, gone = compare_messages(older, newer)
     if came:
-        yield from indented(f"+ said since: {_listed(came)}", WIDTH)
+        yield from indent_lines(f"+ said since: {_listed(came)}", WIDTH)
     if gone:
-        yield from indented(f"- no longer shown of what was said: {_listed(gone)}", WIDTH)
-    yield from indented(f"tokens: {older.tokens} before, {newer.tokens} now", WIDTH)
+        yield from indent_lines(f"- no longer shown of what was said: {_listed(gone)}", WIDTH)
+    yield from indent_lines(f"tokens: {older.tokens} before, {newer.tokens} now", WIDTH)
 
 
 def _change(change: Change) -> Iterator[str | Row]:
     why = f": {change.why}" if change.why else ""
     title = f"{_SIGNS[change.how]} {_kind(change.item)} {marked(change.item)} {change.how}{why}"
-    yield from ((Span(line, change.how),) for line in wrapped(title, WIDTH))
+    yield from ((Span(line, change.how),) for line in wrap_text(title, WIDTH))
     signs = {"+": "came", "-": "went"} if change.how == "changed" else {}
     for text in change.lines:
         kind = signs.get(text[:1], "")
-        yield from ((Span(f"    {line}", kind),) for line in wrapped(text, WIDTH - 4))
+        yield from ((Span(f"    {line}", kind),) for line in wrap_text(text, WIDTH - 4))
 
 
 def _listed(numbers: Sequence[str]) -> str:
@@ -228,7 +235,7 @@ def request_lines(turn: StoredTurn) -> list[str]:
     asked = request_in_words(turn.manifest)
     tools = turn.manifest.tools_record
     beside = "" if tools is None else f"; its tools are record #{tools}"
-    return wrapped(visible(f"Asked with {asked}{beside}."), WIDTH) if asked else []
+    return wrap_text(escape_controls(f"Asked with {asked}{beside}."), WIDTH) if asked else []
 
 
 PARTS: Final[Mapping[str, Callable[[Report], Iterable[str | Row]]]] = {
@@ -249,4 +256,4 @@ def part_called(text: str) -> str:
     if wanted in (*PARTS, CHANGES):
         return wanted
     known = ", ".join([*filter(None, PARTS), CHANGES])
-    raise CommandError(f"There is no part '{clipped(text, 40)}' of a prompt; there are {known}.")
+    raise CommandError(f"There is no part '{clip_text(text, 40)}' of a prompt; there are {known}.")

@@ -13,7 +13,7 @@ from typing import Any, Final, NamedTuple
 
 from evennia.utils.evmore import EvMore
 
-from evennia_ai.engine.text.columns import columns
+from evennia_ai.engine.text.columns import count_columns
 from evennia_ai.npc.speech.output import shown_block
 
 COLOURS: Final = {
@@ -65,7 +65,7 @@ def diffed(lines: Iterable[str]) -> list[str | Row]:
 
 def width_of(row: Row) -> int:
     """How many columns a line takes."""
-    return sum(columns(span.text) for span in row)
+    return sum(count_columns(span.text) for span in row)
 
 
 def shown_rows(rows: Iterable[str | Row]) -> str:

@@ -32,7 +32,14 @@ from evennia_ai.engine.prompt.report import (
     number_of,
     origins_meant,
 )
-from evennia_ai.engine.text.columns import WIDTH, clipped, first_line, hanging, visible, wrapped
+from evennia_ai.engine.text.columns import (
+    WIDTH,
+    clip_text,
+    escape_controls,
+    first_line,
+    wrap_hanging,
+    wrap_text,
+)
 from evennia_ai.npc.mind.viewers import seer_for
 from evennia_ai.npc.senses.presence import NPC
 from evennia_ai.npc.views.looking import foreseen, past_reader, sent
@@ -70,7 +77,7 @@ def context_lines(
     when = day_and_time(turn.created_at)
     yield head(f"What {npc.key} was last told, turn {turn.number}, {when}{title}")
     for told in cut_lines(turn):
-        yield from hanging(f"! {told[0].upper()}{told[1:]}.")
+        yield from wrap_hanging(f"! {told[0].upper()}{told[1:]}.")
     yield from PARTS[part](report)
     if not part:
         yield from request_lines(turn)
@@ -123,7 +130,7 @@ def why_lines(caller: Any, npc: NPC, item: str) -> list[str]:
     if newest is not None:
         return _item(caller, npc, item, newest, _records(newest))
     report = foreseen(seer_for(caller, npc.ai.ref), npc.ai.foreseen())[1]
-    told = wrapped(_NOT_YET.format(name=npc.key), WIDTH)
+    told = wrap_text(_NOT_YET.format(name=npc.key), WIDTH)
     return [*told, *explain_lines(report, item, names=names_of(npc.ai.view().books))]
 
 
@@ -155,21 +162,21 @@ def _records(turn: StoredTurn) -> Mapping[str, Record]:
 
 def _head(caller: Any, npc: NPC, turn: StoredTurn, records: Mapping[str, Record]) -> Iterator[str]:
     when = day_and_time(turn.created_at)
-    yield clipped(f"Turn {turn.number} of {npc.key}, {when}, {turn.state}", WIDTH)
-    yield clipped(f"  in {in_words(turn.conversation)}", WIDTH)
+    yield clip_text(f"Turn {turn.number} of {npc.key}, {when}, {turn.state}", WIDTH)
+    yield clip_text(f"  in {in_words(turn.conversation)}", WIDTH)
     event = records.get(turn.event_record or "")
     if event is not None:
         event = seer_for(caller, npc.ai.ref).record(event, records.values())
-        who = visible(event.name) or "somebody"
-        yield clipped(f"  answers record #{event.id}, {who}: {first_line(event.body)}", WIDTH)
+        who = escape_controls(event.name) or "somebody"
+        yield clip_text(f"  answers record #{event.id}, {who}: {first_line(event.body)}", WIDTH)
 
 
 def _about_message(
     turn: StoredTurn, report: Report, index: int, records: Mapping[str, Record]
 ) -> Iterator[str]:
     message = report.messages[index]
-    who = f" {visible(message.name)}:" if message.name else ""
-    yield clipped(
+    who = f" {escape_controls(message.name)}:" if message.name else ""
+    yield clip_text(
         f"{number_of(report, index):>7} {message.role}{who} {first_line(message.content)}", WIDTH
     )
     yield from _recorded(message, records)
@@ -232,7 +239,7 @@ def _told(origin: str, text: str, turn: StoredTurn, record: Record | None) -> li
 
 
 def _indented(text: str) -> list[str]:
-    return [f"       {line}" for line in wrapped(text, WIDTH - 7)]
+    return [f"       {line}" for line in wrap_text(text, WIDTH - 7)]
 
 
 MEDIATOR: Final = "mediator"
@@ -253,7 +260,7 @@ def debug_lines(caller: Any, npc: NPC, turn: StoredTurn) -> list[str]:
     numbers = f"Turn {first.number}" if first is last else f"Turns {first.number} to {last.number}"
     head = f"{numbers} of {npc.key}, {day_and_time(first.created_at)}, {last.state}:"
     if any(one.manifest.erased for one in rounds):
-        return [*hanging(head), "Its words were erased on request; nothing is left to see."]
+        return [*wrap_hanging(head), "Its words were erased on request; nothing is left to see."]
     searches = knowledge_searches.of_turns(npc.ai.ref, first.number, last.number)
     seer = seer_for(caller, npc.ai.ref)
     marks = {search.id: mark for search in searches if (mark := seer.search(search))}
@@ -266,7 +273,7 @@ def debug_lines(caller: Any, npc: NPC, turn: StoredTurn) -> list[str]:
         *_summaries(searches, mediated, marks),
         *_outcome(searches, last, marks),
     ]
-    return [shown for line in lines for shown in hanging(line)]
+    return [shown for line in lines for shown in wrap_hanging(line)]
 
 
 def rounds_of(turn: StoredTurn) -> tuple[StoredTurn, ...]:

@@ -95,6 +95,6 @@ THE_GAME: Final = trusted("the game")
 """The actor of changes that the game makes by itself, such as indexing pages."""
 
 
-def author(name: str) -> Actor:
+def actor_without_rights(name: str) -> Actor:
     """Return an actor without any rights, for an author's name that was read from the database."""
     return Actor(name=name, why_not=lambda: f"{name} wrote this earlier and asks for nothing now")

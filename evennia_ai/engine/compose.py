@@ -29,7 +29,7 @@ from typing import Final, NamedTuple
 from evennia_ai.engine.inputs import NO_HISTORY, ComposeRules, Inputs
 from evennia_ai.engine.lorebook.activation.activation import Activation
 from evennia_ai.engine.lorebook.activation.entry_variables import speech_sources, variables_of
-from evennia_ai.engine.lorebook.activation.passes import activate
+from evennia_ai.engine.lorebook.activation.passes import activate_lore
 from evennia_ai.engine.lorebook.activation.placed_entries import (
     lore_fragments,
     note_fragments,
@@ -74,7 +74,12 @@ from evennia_ai.engine.prompt.macro_state import MacroStore
 from evennia_ai.engine.prompt.messages import Message
 from evennia_ai.engine.prompt.notes import ExpandedNote, expand_notes, expand_notes_again
 from evennia_ai.engine.prompt.persistent_texts import fit_unsent, mark_facts_as_staying
-from evennia_ai.engine.prompt.placement import PlacedMessage, anchor_notes, place, place_fixed
+from evennia_ai.engine.prompt.placement import (
+    PlacedMessage,
+    anchor_notes,
+    place_fixed,
+    place_messages,
+)
 from evennia_ai.engine.prompt.prefix_rules import SpeechSources, restrict_fragments
 from evennia_ai.engine.prompt.prompt import Prompt
 from evennia_ai.engine.prompt.templates.clock import clock_values
@@ -119,7 +124,7 @@ def compose_with_lore(inputs: Inputs) -> Composition:
     conversation = _shown_conversation(inputs)  # stage 1
     cut, budget = _history_limits(inputs)
     history = conversation.history
-    filling = _filling(inputs)
+    filling = _make_filling(inputs)
     sources = speech_sources(inputs.books)
     notes, filling = expand_notes(  # stage 2
         inputs.notes,
@@ -156,7 +161,7 @@ def compose_with_lore(inputs: Inputs) -> Composition:
     ties = None
     if assembly.ties == "role":
         ties = RoleTies(note=inputs.notes.first_origin, apart=slots.keys())
-    messages = place(  # stage 9
+    messages = place_messages(  # stage 9
         fitted.fragments,
         history,
         first=fitted.first,
@@ -227,7 +232,7 @@ def _history_limits(inputs: Inputs) -> tuple[int, BudgetRules]:
     return 0, replace(budget, keep_percent=100)
 
 
-def _filling(inputs: Inputs) -> Filling:
+def _make_filling(inputs: Inputs) -> Filling:
     """Return the values that templates may name.
 
     The value `speaker` is the name of the event's speaker. Without an event it is the name on the
@@ -270,7 +275,7 @@ def _activate_lore(inputs: Inputs, notes: list[ExpandedNote], filling: Filling) 
         for one in notes
         if one.note.scanned and isinstance(one.made, Fragment)
     )
-    return activate(
+    return activate_lore(
         inputs.books,
         Scan(history=inputs.history, event=inputs.event, texts=scanned, sources=inputs.sources),
         rules=rules.lore,
@@ -397,7 +402,8 @@ def _earlier_verdicts(
     books = [
         Verdict(stage="activate", item=f"book:{book.label}", kept=True, reason=book.told)
         for book in inputs.books
-        # `told` says why an older version of the book is in force, or that the turn waited for it.
+        # `told` explains to builders why an older version of the book is in force, or that the turn
+        # waited for the book.
         if book.told
     ]
     return formats, not_made, [*conversation.off, *inputs.notes.off, *books]

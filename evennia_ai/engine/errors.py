@@ -11,7 +11,7 @@ do next. No message ever contains an API key.
 
 from collections.abc import Mapping, Sequence
 from enum import StrEnum
-from typing import Final
+from typing import Final, Literal
 
 
 class EvenniaAIError(Exception):
@@ -29,7 +29,7 @@ class ComponentValueError(EvenniaAIError):
 
     def in_words(self, called: str) -> str:
         """Return the message with this name for the field."""
-        return f"{called} {_shown(self.value)} is not allowed: it must be {self.wanted}"
+        return f"{called} {_quote_value(self.value)} is not allowed: it must be {self.wanted}"
 
 
 class UnknownComponentError(EvenniaAIError):
@@ -40,7 +40,7 @@ class UnknownComponentError(EvenniaAIError):
         self.where = where
         scope = f" of the scope {where}" if where else ""
         near = f"; known keys are {', '.join(known)}" if known else ""
-        super().__init__(f"there is no component {_shown(wanted)}{scope}{near}")
+        super().__init__(f"there is no component {_quote_value(wanted)}{scope}{near}")
 
 
 class DuplicateComponentError(EvenniaAIError):
@@ -55,7 +55,7 @@ class DuplicateComponentError(EvenniaAIError):
     def in_words(self, called: str) -> str:
         """Return the message with this name for the field."""
         taken = f"is already taken by component '{self.taken_by}'; choose another"
-        return f"{called} {_shown(self.value)} {taken}"
+        return f"{called} {_quote_value(self.value)} {taken}"
 
 
 class StaticComponentError(EvenniaAIError):
@@ -147,10 +147,10 @@ class NotYetError(FormatError):
     def __init__(self, what: str, where: str) -> None:
         self.what = what
         self.where = where
-        super().__init__("unsupported", f"{where}: {what} is not supported yet; take it out")
+        super().__init__("unsupported", f"{where}: {what} is not supported yet; remove it")
 
 
-def _shown(value: object) -> str:
+def _quote_value(value: object) -> str:
     """Return `value` as quoted text, cut to a length that fits a line."""
     text = repr(value)
     return text if len(text) <= 60 else text[:57] + "..."
@@ -275,6 +275,12 @@ class ModelUnavailable(ModelError):  # noqa: N818
         super().__init__(endpoint, f"is not available: {reason}", was_sent=was_sent)
 
 
+RoleWish = Literal["", "no_system", "in_turn"]
+"""What a server wants of roles: no role system, or one system message and then user and assistant
+in turn.
+"""
+
+
 class ModelRefused(ModelError):  # noqa: N818
     """A request that the server refused. Sending the same request again is useless."""
 
@@ -290,6 +296,7 @@ class ModelRefused(ModelError):  # noqa: N818
         counted_tokens: int | None = None,
         refused: Mapping[str, str] | None = None,
         wants_past_thoughts: bool = False,
+        wants_roles: RoleWish = "",
     ) -> None:
         """Describe the refusal.
 
@@ -303,6 +310,7 @@ class ModelRefused(ModelError):  # noqa: N818
             counted_tokens: The length of this request by the server's count, if it said so.
             refused: Fields that the server refuses, each with the field to send instead or "".
             wants_past_thoughts: True if earlier tool calls lack the thoughts of their turn.
+            wants_roles: Which roles of messages the server takes, if it refused others.
         """
         self.status = status
         self.fault = fault
@@ -311,6 +319,7 @@ class ModelRefused(ModelError):  # noqa: N818
         self.counted_tokens = counted_tokens
         self.refused = refused or {}
         self.wants_past_thoughts = wants_past_thoughts
+        self.wants_roles = wants_roles
         by = "" if status is None else f" with status {status}"
         super().__init__(endpoint, f"refused the request{by}: {reason}; {advice}")
 
@@ -340,9 +349,7 @@ class AppendOnlyError(EvenniaAIError):
 
     def __init__(self, action: str) -> None:
         self.action = action
-        super().__init__(
-            f"records of the history are never {action}; append a new record that says what is so"
-        )
+        super().__init__(f"records of the history are never {action}; append a new record instead")
 
 
 class ReplayError(EvenniaAIError):
@@ -416,7 +423,7 @@ class HistoryConflictError(StoreError):
     def __init__(self, conversation: str) -> None:
         self.conversation = conversation
         super().__init__(
-            f"somebody else wrote to {conversation} at the same moment; nothing of this was"
+            f"another writer changed {conversation} at the same time; nothing was"
             " written: read the history again and repeat"
         )
 

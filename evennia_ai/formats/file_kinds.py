@@ -18,10 +18,10 @@ _HOW: Final[Mapping[Use, str]] = {
     "card": "import it as a card",
     "book": "import it as a lorebook",
     "preset": "import it as a preset",
-    "chat": "ai/import and `evennia-ai history import` take it in",
+    "chat": "import it with ai/import or `evennia-ai history import`",
 }
-_TEXT_COMPLETION: Final = "it is for text completion, and prompts here are chats"
-_OF_THE_APP: Final = "it belongs to the application, and nothing here needs it"
+_TEXT_COMPLETION: Final = "it is for text completion, and this package sends chats"
+_OF_THE_APP: Final = "only that application uses it"
 _MOST_LOOKED_AT: Final = 20
 _LARGEST: Final = 16 * 1024 * 1024
 """The largest file in bytes that is recognised.
@@ -51,11 +51,20 @@ def _has_type(name: str, *kinds: type) -> Callable[[Mapping[str, Any]], bool]:
     return lambda data: isinstance(data.get(name), kinds)
 
 
-def _is_card_v1(data: Mapping[str, Any]) -> bool:
-    texts = ("description", "personality", "scenario", "first_mes", "mes_example")
-    return "name" in data and any(name in data for name in texts)
+def is_card_v1(data: Mapping[str, Any]) -> bool:
+    """True if an object has the name of a V1 card and another of its texts.
+
+    A lorebook has a name and a description, too, so those two are not enough next to entries.
+    """
+    texts = {"description", "personality", "scenario", "first_mes", "mes_example"}
+    if isinstance(data.get("entries"), list | dict):
+        texts.remove("description")
+    return "name" in data and not texts.isdisjoint(data)
 
 
+_AI_DUNGEON: Final = FileKind(
+    "an AI Dungeon world", None, "write its cards as entries with keys and content"
+)
 # The first matching row decides. Formats that name themselves come first, because they could also
 # match a row that only compares the names of members.
 _OBJECTS: Final[tuple[tuple[Callable[[Mapping[str, Any]], bool], FileKind], ...]] = (
@@ -71,41 +80,51 @@ _OBJECTS: Final[tuple[tuple[Callable[[Mapping[str, Any]], bool], FileKind], ...]
         FileKind("a RisuAI lorebook", "book"),
     ),
     (
+        lambda data: data.get("type") == "risuModule",
+        FileKind("a module of RisuAI", None, "export its lorebook from RisuAI alone"),
+    ),
+    (
+        _has("mainPrompt", "jailbreak"),
+        FileKind("a preset of RisuAI", None, "write its texts as components"),
+    ),
+    (
         _has("scenarioVersion"),
         FileKind("a NovelAI scenario", None, "put its member `lorebook` into a file of its own"),
     ),
     (
         _has("storyContainerVersion"),
-        FileKind("a NovelAI story", None, "export its lorebook from NovelAI alone"),
+        FileKind("a NovelAI story", None, "export only its lorebook from NovelAI"),
     ),
-    (
-        _has("storyCards"),
-        FileKind("an AI Dungeon world", None, "write its cards as entries with keys and content"),
-    ),
+    (_has("storyCards"), _AI_DUNGEON),
+    (_has("worldInfo"), _AI_DUNGEON),
     (
         _has("gamestarted", "actions"),
-        FileKind("a saved story of KoboldAI", None, "nothing here reads it"),
+        FileKind("a saved story of KoboldAI", None, "it cannot be imported"),
     ),
     (_has("findRegex", "replaceString"), FileKind("a SillyTavern regex script", None, _OF_THE_APP)),
     (
         lambda data: data.get("type") == "script" and "content" in data,
-        FileKind("a script of TavernHelper", None, "no script of a file ever runs here"),
+        FileKind("a script of TavernHelper", None, "scripts in files are never run"),
     ),
     (_has("blur_strength", "main_text_color"), FileKind("a SillyTavern theme", None, _OF_THE_APP)),
+    (
+        lambda data: len(data.keys() & {"instruct", "context", "sysprompt", "preset"}) > 1,
+        FileKind("a master export of SillyTavern", None, _TEXT_COMPLETION),
+    ),
     (_has("movingUIState"), FileKind("a SillyTavern panel layout", None, _OF_THE_APP)),
     (_has("qrList"), FileKind("a set of SillyTavern quick replies", None, _OF_THE_APP)),
     (_has("quickReplySlots"), FileKind("a set of SillyTavern quick replies", None, _OF_THE_APP)),
     (
         _has("power_user"),
-        FileKind("the settings of SillyTavern", None, "import-folder reads the personas in it"),
+        FileKind("the settings of SillyTavern", None, "import its personas with import-folder"),
     ),
     (
         _has("personas", "persona_descriptions"),
-        FileKind("a backup of SillyTavern personas", None, "write them with ai/persona"),
+        FileKind("a backup of SillyTavern personas", None, "players write theirs with persona"),
     ),
     (
         lambda data: any(name.startswith("api_key_") for name in data),
-        FileKind("a file of keys", None, "it is never read; keep it to yourself"),
+        FileKind("a file of keys", None, "it is never imported; keep it secret"),
     ),
     (_has("members", "chat_id"), FileKind("a SillyTavern group", None, _OF_THE_APP)),
     (
@@ -128,6 +147,10 @@ _OBJECTS: Final[tuple[tuple[Callable[[Mapping[str, Any]], bool], FileKind], ...]
         FileKind("a preset for text completion", None, _TEXT_COMPLETION),
     ),
     (
+        lambda data: data.get("kind") == "preset" or "presetVersion" in data,
+        FileKind("a preset of Agnai or NovelAI", None, _TEXT_COMPLETION),
+    ),
+    (
         lambda data: (
             isinstance(data.get("mes"), str)
             or ("character_name" in data and "chat_metadata" in data)
@@ -137,10 +160,10 @@ _OBJECTS: Final[tuple[tuple[Callable[[Mapping[str, Any]], bool], FileKind], ...]
     ),
     (
         _has("internal", "visible"),
-        FileKind("a chat of text-generation-webui", None, "nothing here reads it"),
+        FileKind("a chat of text-generation-webui", None, "it cannot be imported"),
     ),
-    (_has("histories"), FileKind("a chat of Character.AI", None, "nothing here reads it")),
-    (_is_card_v1, FileKind("a character card", "card")),
+    (_has("histories"), FileKind("a chat of Character.AI", None, "it cannot be imported")),
+    (is_card_v1, FileKind("a character card", "card")),
     (
         _has("char_name", "char_persona"),
         FileKind(
@@ -166,21 +189,22 @@ _OBJECTS: Final[tuple[tuple[Callable[[Mapping[str, Any]], bool], FileKind], ...]
     (
         lambda data: data.keys() >= {"name", "content"} and len(data) <= 3,
         FileKind(
-            "a SillyTavern system prompt", None, "component/edit system_prompt takes its text"
+            "a SillyTavern system prompt", None, "copy its text with component/edit system_prompt"
         ),
     ),
 )
 _LISTS: Final = (
-    (
-        _has("keys", "entry"),
-        FileKind("an AI Dungeon world", None, "write its cards as entries with keys and content"),
-    ),
+    (_has("keys", "entry"), _AI_DUNGEON),
+    (_has("keys", "value"), _AI_DUNGEON),
     (_has("findRegex", "replaceString"), FileKind("SillyTavern regex scripts", None, _OF_THE_APP)),
     (
         _has("keys", "content"),
         FileKind("a bare list of lore entries", None, 'put it into {"entries": [...]}'),
     ),
-    (_has("mes"), FileKind("the messages of a chat", None, "a chat has one of them a line")),
+    (
+        _has("mes"),
+        FileKind("the messages of a chat", None, "a chat file has one message on each line"),
+    ),
 )
 
 
@@ -243,7 +267,7 @@ def _kind_of_png(content: bytes) -> FileKind:
         return FileKind("a NovelAI lorebook in a picture", None, advice)
     if keywords & {b"chara", b"ccv3"}:
         return FileKind("a character card in a picture", "card")
-    return FileKind("a picture without a card", "card", "get the file again where the card is from")
+    return FileKind("a picture without a card", "card", "download the card again from its source")
 
 
 def describe_value(value: Any, *, wanted: Use) -> str:
@@ -266,6 +290,8 @@ def json_of_file(content: bytes, *, wanted: Use, where: str) -> tuple[Any, tuple
     Raises:
         FormatError: the file is not JSON in UTF-8; the message names its kind if that is known.
     """
+    if not content.strip():
+        raise FormatError(wanted, f"{where}: the file is empty; get it again")
     try:
         return parse_json(decode_text(content, kind=wanted, where=where), kind=wanted, where=where)
     except FormatError as error:

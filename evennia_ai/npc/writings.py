@@ -15,7 +15,7 @@ from evennia.objects.objects import DefaultObject
 from evennia.typeclasses.attributes import AttributeProperty
 from evennia.utils.create import create_object
 
-from evennia_ai.engine.history.role_markup import neutralize
+from evennia_ai.engine.history.role_markup import neutralize_markup
 from evennia_ai.npc.senses.presence import NPC
 from evennia_ai.npc.senses.text import LINE_BREAK, one_line, plain_name, unmarked
 from evennia_ai.npc.speech.output import escaped
@@ -100,7 +100,7 @@ def name_of(form: str, title: str) -> str:
 def plain_text(text: str) -> str:
     """What a model wrote as lines of plain text: no markup, nothing unseen, no frame of a chat."""
     lines = [one_line(line) for line in LINE_BREAK.split(unmarked(text))]
-    return neutralize(_EMPTY_LINES.sub("\n\n", "\n".join(lines)).strip())
+    return neutralize_markup(_EMPTY_LINES.sub("\n\n", "\n".join(lines)).strip())
 
 
 def _is_plain(letter: str) -> bool:

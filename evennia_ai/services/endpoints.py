@@ -46,7 +46,7 @@ from evennia_ai.services.llm.profiles import (
     recorded_extra,
 )
 from evennia_ai.services.llm.resilience import CircuitBreaker, Clock, Guarded, Slots
-from evennia_ai.services.llm.roles import OPEN, STRICT, RoleProfile, adapt
+from evennia_ai.services.llm.roles import OPEN, RoleProfile, adapt, alternating
 from evennia_ai.services.llm.sentence_model import Sentences, sentence_model
 from evennia_ai.services.llm.tools import schema_of
 from evennia_ai.services.net.bridge import AsyncBridge
@@ -115,12 +115,10 @@ def endpoint_of(profile: ModelProfile, conf: Conf, *, game_id: str = "") -> Endp
 
 def roles_of(profile: ModelProfile) -> RoleProfile:
     """What messages to the model of a profile must look like."""
-    return replace(
-        STRICT if profile.strict_roles else OPEN,
-        system=profile.system_role,
-        tools=profile.tools,
-        past_calls=profile.past_calls,
+    roles = RoleProfile(
+        system=profile.system_role, tools=profile.tools, past_calls=profile.past_calls
     )
+    return alternating(roles) if profile.strict_roles else roles
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -227,6 +225,16 @@ class Access:
         return self.learned.tells_past_calls or self.roles.past_calls == "told"
 
     @property
+    def taken_roles(self) -> RoleProfile:
+        """What messages must look like, by the profile and by what the server refused."""
+        roles, refused = self.roles, self.learned.roles
+        if self.tells_past_calls:
+            roles = replace(roles, past_calls="told")
+        if "no_system" in refused:
+            roles = replace(roles, system=False)
+        return alternating(roles) if "in_turn" in refused else roles
+
+    @property
     def is_held_to_schemas(self) -> bool:
         """True if its server holds a model to the form of an answer."""
         return self.profile.schema == "native"
@@ -272,8 +280,7 @@ class Access:
         own_calls: Collection[str] = (),
     ) -> tuple[ChatMessage, ...]:
         """The messages as its provider takes them; `own_calls` are ids of calls of this turn."""
-        roles = replace(self.roles, past_calls="told") if self.tells_past_calls else self.roles
-        return adapt(messages, profile=roles, tools=tools, own_calls=own_calls)
+        return adapt(messages, profile=self.taken_roles, tools=tools, own_calls=own_calls)
 
     def recorded(self, request: ChatRequest, *, keys: Iterable[SecretText]) -> dict[str, Any]:
         """Return how the model is asked beside messages and tools, for the manifest of a turn.
@@ -288,12 +295,13 @@ class Access:
         if self.model.offline:
             return {**asked, "client": "offline"}
         extra, withheld = recorded_extra(request.sampling.extra, keys=keys)
+        roles = self.taken_roles
         return {
             **asked,
-            "tools": self.roles.tools,
-            "strict_roles": self.roles.alternate,
-            **({} if self.roles.system else {"system_role": False}),
-            **({"past_calls": "told"} if self.tells_past_calls else {}),
+            "tools": roles.tools,
+            "strict_roles": roles.alternate,
+            **({} if roles.system else {"system_role": False}),
+            **({"past_calls": "told"} if roles.past_calls == "told" else {}),
             "body": without_fields(
                 {**extra, **_parameters(self.profile.client)(request, model=self.model_id)},
                 self.learned.left_out(request.sampling.extra),

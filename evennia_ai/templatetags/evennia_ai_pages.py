@@ -8,8 +8,8 @@ from django import template
 from django.utils.html import format_html
 from django.utils.timezone import localtime
 
+from evennia_ai.engine.text.columns import escape_controls
 from evennia_ai.engine.text.columns import first_line as first
-from evennia_ai.engine.text.columns import visible
 from evennia_ai.store.history import branches
 
 register = template.Library()
@@ -22,7 +22,7 @@ def shown(text: object) -> str:
 
     It is no markup either: Django escapes what a template prints.
     """
-    return "\n".join(visible(line) for line in str(text).splitlines())
+    return "\n".join(escape_controls(line) for line in str(text).splitlines())
 
 
 @register.filter  # type: ignore[untyped-decorator]

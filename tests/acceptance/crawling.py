@@ -4,14 +4,23 @@ import html
 import re
 import urllib.error
 import urllib.request
-from collections import deque
+from collections import Counter, deque
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 from http.cookiejar import CookieJar
 from urllib.parse import urldefrag, urlencode, urljoin, urlsplit
 
 PAGES = "/ai/"
+MOST_ALIKE = 4
+"""Pages of one kind that are visited."""
 _LINK = re.compile(r'\s(?:href|src|hx-get|data-newest)="([^"]+)"')
+_NAME = re.compile(
+    r"(?<=/)[^/?~]*\d[^/?~]*(?=/)|(?<=entry/)[^/]+|(?<=with=)\w+(?=:|%3A)[^.&]*|(?<=say=)[^&]*"
+)
+"""What tells pages of one kind apart: numbers, keys of entries, what is edited, what is said.
+
+The pages of each NPC, whose number has a tilde in it, are kinds of their own.
+"""
 _TOKEN = re.compile(r'name="csrfmiddlewaretoken" value="([^"]+)"')
 
 
@@ -47,13 +56,14 @@ class Crawler:
                 return _visit(address, error)
 
     def all_pages(self, *starts: str) -> Iterator[Visit]:
-        """Visit every page that links lead to, each as JSON too.
+        """Visit the pages that links lead to, each as JSON too: of each kind the first few.
 
         A trial (`?with=`) links to trials with one edit more, without an end: links between two
         trials are not followed.
         """
         waiting = deque(starts)
         known = set(starts)
+        alike = Counter[str]()
         while waiting:
             seen = self.visit(waiting.popleft())
             yield seen
@@ -63,7 +73,10 @@ class Crawler:
             joined = "&" if "?" in seen.address else "?"
             found.add(f"{seen.address}{joined}format=json")
             for address in sorted(found - known):
-                if not ("with=" in address and "with=" in seen.address):
+                kind = _NAME.sub("*", address)
+                is_endless = "with=" in address and "with=" in seen.address
+                if not is_endless and alike[kind] < MOST_ALIKE:
+                    alike[kind] += 1
                     known.add(address)
                     waiting.append(address)
 

@@ -26,7 +26,7 @@ from evennia_ai.engine.actors import trusted
 from evennia_ai.engine.errors import EvenniaAIError, ModelUnavailable
 from evennia_ai.engine.history.compaction.planning import CompactionRules, CompactionSettings
 from evennia_ai.engine.history.records import NewRecord, RecordKind, find_broken
-from evennia_ai.engine.history.turn.replay import replay
+from evennia_ai.engine.history.turn.replay import replay_turn
 from evennia_ai.engine.prompt.components import of_npc
 from evennia_ai.npc import runtime as running
 from evennia_ai.npc import service
@@ -333,7 +333,7 @@ class _Model(ScriptedModel):
 
 def _is_told_again(turn: StoredTurn) -> bool:
     """Whether the turn's prompt is made from its records as it was sent."""
-    return replay(turn.manifest, record_rows.records(turn.manifest.sent_ids)).is_same
+    return replay_turn(turn.manifest, record_rows.records(turn.manifest.sent_ids)).is_same
 
 
 def _shown(request: ChatRequest) -> list[dict[str, Any]]:

@@ -128,7 +128,7 @@ def test_the_ferry_is_in_mind_once_somebody_speaks_of_it(story: Story) -> None:
 def test_it_stays_for_two_turns_about_other_things(story: Story, turn: int, left: int) -> None:
     later = story.turns[turn]
     assert later.has(FERRY)
-    assert f"sticky: was woken before and stays for {left} more turn" in one_line(later.why)
+    assert f"sticky: activated earlier and stays for {left} more turn" in one_line(later.why)
 
 
 def test_it_is_gone_in_the_turn_after(story: Story) -> None:
@@ -149,7 +149,7 @@ def test_a_trial_tells_what_would_wake_and_why(story: Story) -> None:
 
 
 def test_a_trial_after_a_reload_knows_what_stays(story: Story) -> None:
-    assert "sticky: was woken before and stays for 1 more turn" in one_line(story.trials[1].told)
+    assert "sticky: activated earlier and stays for 1 more turn" in one_line(story.trials[1].told)
 
 
 def test_a_trial_leaves_every_timer_as_it_was(story: Story) -> None:

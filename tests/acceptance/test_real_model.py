@@ -16,7 +16,7 @@ from pydantic import BaseModel
 from twisted.internet.task import Clock
 
 from evennia_ai.engine.actors import THE_GAME, trusted
-from evennia_ai.engine.history.turn.replay import replay
+from evennia_ai.engine.history.turn.replay import replay_turn
 from evennia_ai.engine.prompt.components import PromptComponent
 from evennia_ai.npc import runtime as running
 from evennia_ai.npc.npc_settings import changed
@@ -136,7 +136,7 @@ class Talk:
     def read_by_the_model(self, turn: StoredTurn) -> str:
         """The text that the server makes of what the records say was sent."""
         records = record_rows.records(turn.manifest.sent_ids)
-        sent = replay(turn.manifest, records)
+        sent = replay_turn(turn.manifest, records)
         assert sent.is_same
         roles = running.runtime().access.roles
         messages = adapt(chat_messages(sent.messages), profile=roles)

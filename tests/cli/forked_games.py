@@ -1,7 +1,8 @@
-"""Calls of `evennia-ai` on one game: each in a process of its own, which need not start Django.
+"""Calls of `evennia-ai`, each in a process of its own that need not import or start anything.
 
 To start Django with Evennia's apps takes longer than the calls themselves. So one program starts
-it in the game's folder, before the database is touched, and forks for each call.
+it in the game's folder, before the database is touched, and forks for each call. Without settings
+of a game it only imports what a call on a model server needs.
 
 As a program it reads one call a line, as JSON, and writes one exit status a line.
 """
@@ -19,9 +20,12 @@ from typing import NoReturn
 from tests.cli.conftest import Called
 from tests.forked import become
 
+HAS_GAME = "DJANGO_SETTINGS_MODULE" in os.environ
+"""True in a program that is given a game's settings."""
+
 
 class ForkedGame:
-    """The program of one game's folder, for as long as it is not closed."""
+    """The program of one folder, of a game or of none, for as long as it is not closed."""
 
     def __init__(self, folder: Path, *, environment: Mapping[str, str]) -> None:
         self._folder = folder
@@ -53,14 +57,19 @@ class ForkedGame:
 
 
 def main() -> None:
-    """Start Django, and fork for each call."""
-    import django
+    """Import what every call would import, start Django for a game, and fork for each call."""
+    if HAS_GAME:
+        import django
 
-    with contextlib.redirect_stdout(sys.stderr):
-        django.setup()
-    # What every call would import; none of it asks the database at import.
-    from evennia_ai.cli.game import history  # noqa: F401
-    from evennia_ai.cli.game.move import moving  # noqa: F401
+        with contextlib.redirect_stdout(sys.stderr):
+            django.setup()
+        # None of it asks the database at import.
+        from evennia_ai.cli.game import history  # noqa: F401
+        from evennia_ai.cli.game.move import moving  # noqa: F401
+    else:
+        from evennia_ai.services.llm import doctor  # noqa: F401
+        from evennia_ai.services.llm.clients import anthropic, openai  # noqa: F401
+        from evennia_ai.services.settings import conf  # noqa: F401
 
     for line in sys.stdin:
         child = os.fork()
@@ -86,7 +95,8 @@ def _call(*, words: Sequence[str], cwd: str, module: str, out: str, err: str) ->
 
     def work() -> int:
         os.chdir(cwd)
-        _forget_databases()
+        if HAS_GAME:
+            _forget_databases()
         return int(importlib.import_module(module).run(words))
 
     become(work, out=out, err=err)

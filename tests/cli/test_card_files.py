@@ -56,7 +56,9 @@ def test_assets_are_resolved_where_the_archive_holds_them(call, put) -> None:
     assert [asset["resolved"] for asset in shown["assets"]] == [True, False]
     assert shown["assets"][0] == {**ASSETS[0], "resolved": True}
     [notice] = shown["notices"]
-    assert notice.startswith("assets[1]: embeded://gone.png cannot be had: the file does not hold")
+    assert notice.startswith(
+        "assets[1]: embeded://gone.png cannot be loaded: the file does not contain"
+    )
 
 
 @pytest.mark.parametrize("command", ["show", "lint"])

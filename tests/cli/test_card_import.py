@@ -30,7 +30,7 @@ def test_grants_of_a_dry_run_are_reported_as_if_given(call, write) -> None:
     report = call("card", "import", name, "--json", "--grant", "fields").json
     assert report["grants"] == ["fields"]
     fields = [part for part in report["parts"] if part["key"] == "char_description"]
-    assert [part["place"] for part in fields] == ["ID 1020, system"]
+    assert [part["place"] for part in fields] == ["ID 1020, role system"]
 
 
 @pytest.mark.parametrize("content", ["", "{", "null", "[]", '{"a": NaN}', "[" * 9999, '"\\ud800"'])
@@ -84,7 +84,10 @@ def test_an_export_wants_a_form(call) -> None:
         ({"scenario": "<|im_start|>system"}, "scenario: marks of a chat template"),
         ({"personality": "ca\u202elm"}, "personality: characters that cannot be seen"),
         ({"first_mes": "|rHello|n"}, "first_mes: the game's own markup"),
-        ({"nickname": "System"}, "nickname: a name that belongs to somebody else"),
+        (
+            {"nickname": "System"},
+            "nickname: a name that looks like a role or the staff of the game",
+        ),
     ],
 )
 def test_the_lint_tells_what_makes_builders_look_twice(call, write, fields, finding) -> None:

@@ -51,8 +51,8 @@ def test_the_lint_of_a_card_tells_what_is_doubtful(call, write) -> None:
     called = call("card", "lint", write("tilda.json", card))
     assert (called.status, called.err) == (0, "")
     assert called.out.splitlines() == [
-        "tilda.json: spec_version 4.0 is newer than 3.0: read as far as known",
-        "tilda.json: lorebook: entry 0: @@depth wants a whole number; it is ignored",
+        "tilda.json: spec_version 4.0 is newer than 3.0: unknown parts are only kept",
+        "tilda.json: lorebook: entry 0: @@depth needs a whole number; it is ignored",
     ]
 
 
@@ -64,10 +64,10 @@ def test_what_nothing_here_knows_or_acts_upon_is_told_of_cards_and_books(call, w
     assert called.out.splitlines() == [
         (
             "tilda.json: lorebook: vectorized of 1 entry has no effect and is kept for the export:"
-            " entries are woken by their keys, not by their meaning"
+            " entries are activated by their keys, not by their meaning"
         ),
-        "tilda.json: lorebook: entry 0: {{summary}}: sent as it is written",
-        "tilda.json: scenario: {{lastMessageId}}: sent as it is written",
+        "tilda.json: lorebook: entry 0: {{summary}} is an unknown macro and is sent as written",
+        "tilda.json: scenario: {{lastMessageId}} is an unknown macro and is sent as written",
     ]
     called = call("lore", "lint", write("lamps.json", a_book(entry)))
     assert [line.split(" ")[1:3] for line in called.out.splitlines()] == [
@@ -123,7 +123,7 @@ def test_the_lint_of_a_lorebook_names_entries_that_never_wake(call, write) -> No
         ["lamps.json", " entry 5"],
         ["lamps.json", " entry 5"],
     ]
-    assert "has no keys and is not constant, so nothing wakes it" in called.out
+    assert "has no keys and is not constant, so nothing activates it" in called.out
     assert call("lore", "lint", write("good.json", a_book(an_entry("Lit.")))).status == 0
 
 
@@ -146,7 +146,7 @@ def test_a_group_alone_prints_its_help(call, group) -> None:
 
 def test_a_member_that_is_there_twice_in_a_book_is_a_finding(call, write) -> None:
     name = write("twice.json", '{"name": "a", "name": "b", "entries": []}')
-    finding = "member 'name' is there twice; the last counts"
+    finding = "member 'name' occurs twice; the last one counts"
     linted = call("lore", "lint", name)
     assert (linted.status, linted.out) == (1, f"twice.json: {finding}\n")
     scenario = write("s.json", {"lorebooks": [name]})

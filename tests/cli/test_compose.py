@@ -86,7 +86,7 @@ def test_turns_are_printed_one_after_the_other(call, write) -> None:
     assert [line for line in called.out.splitlines() if line.startswith("turn ")] == [
         *("turn 1 of 2", "turn 2 of 2")
     ]
-    assert "tokens shared with the prompt before; the whole prompt before" in called.out
+    assert "tokens shared with the prompt before; the previous prompt" in called.out
     assert len(call("compose", "t.json", "--json").json["turns"]) == 2
 
 
@@ -104,16 +104,16 @@ def test_paths_count_from_the_scenarios_folder(call, write) -> None:
 @pytest.mark.parametrize(
     ("content", "message"),
     [
-        ("{", "is no YAML: "),
+        ("{", "is not YAML: "),
         ("- a\n- b\n", "it must be a mapping of card, lorebooks"),
         ("user: Anna\n", "unknown key 'user'"),
-        ("settings: {}\nsettings: {}\n", "key 'settings' is there twice"),
+        ("settings: {}\nsettings: {}\n", "key 'settings' occurs twice"),
         ("a: &x 1\nb: *x\n", "alias '*x' is not allowed"),
         ("!!python/object/apply:os.system ['true']", "could not determine a constructor"),
         ("history: [{role: user, content: 2020-01-01 00:00:00, mood: yes}]", "'mood'"),
         ("dynamic_context: [.nan]", "a number is not finite"),
         ("[" * 5000, "nested"),
-        ("\x00", "is no YAML: "),
+        ("\x00", "is not YAML: "),
         ("card: nowhere.json", "nowhere.json: cannot be read: No such file"),
         ("card: /", "cannot be read: Is a directory"),
         (
@@ -144,7 +144,7 @@ def test_words_that_yaml_takes_for_booleans_stay_words(call, write) -> None:
 def test_bytes_that_are_no_text_are_refused(call, tmp_path) -> None:
     (tmp_path / "bad.yaml").write_bytes(b"\xff\xfe\x00")
     called = call("compose", "bad.yaml")
-    assert called.err == "evennia-ai: bad.yaml: is no UTF-8 text (byte 0)\n"
+    assert called.err == "evennia-ai: bad.yaml: is not UTF-8 text (byte 0)\n"
 
 
 def test_of_several_files_the_good_ones_are_printed(call, write) -> None:

@@ -1,7 +1,8 @@
 """`evennia-ai doctor` without a game: what it prints, its status, and that it shows no key."""
 
 import json
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
+from functools import partial
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
 from threading import Thread
@@ -9,11 +10,16 @@ from typing import Any
 
 import pytest
 
-from tests.cli.processes import evennia_ai
+from tests.cli.conftest import Called
+from tests.cli.forked_games import ForkedGame
+from tests.cli.processes import ROOT, environment, evennia_ai
 from tests.model_servers.servers import KEY as SERVED_KEY
 from tests.model_servers.servers import serve
 
 KEY = "sk-very-secret-4711"
+KEYS = {"MY_KEY": KEY, "SERVED_KEY": SERVED_KEY, "NO_PROXY": "127.0.0.1"}
+"""The environment of every call."""
+Doctor = Callable[..., Called]
 
 
 class _Handler(BaseHTTPRequestHandler):
@@ -50,8 +56,7 @@ class _Handler(BaseHTTPRequestHandler):
 
 
 @pytest.fixture
-def server(monkeypatch: pytest.MonkeyPatch) -> Iterator[str]:
-    monkeypatch.setenv("NO_PROXY", "127.0.0.1")
+def server() -> Iterator[str]:
     made = ThreadingHTTPServer(("127.0.0.1", 0), _Handler)
     made.daemon_threads = True
     thread = Thread(target=made.serve_forever, args=(0.01,), daemon=True)
@@ -62,11 +67,19 @@ def server(monkeypatch: pytest.MonkeyPatch) -> Iterator[str]:
     thread.join()
 
 
+@pytest.fixture(scope="module")
+def doctor(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Doctor]:
+    """`doctor("--model", "m")` in a process that is forked from one without a game."""
+    forked = ForkedGame(tmp_path_factory.mktemp("doctor"), environment=environment(**KEYS))
+    yield partial(forked.call, "doctor", cwd=ROOT)
+    forked.close()
+
+
 @pytest.mark.long
 def test_a_described_profile_is_tried_without_a_game(server: str) -> None:
     called = evennia_ai(
         *("doctor", "--base-url", f"{server}/v1", "--model", "small", "--api-key-env", "MY_KEY"),
-        MY_KEY=KEY,
+        **KEYS,
     )
     lines = dict(reversed(line.split()[:2]) for line in called.out.splitlines())
     assert (called.status, called.err) == (1, "")
@@ -91,20 +104,26 @@ def test_a_described_profile_is_tried_without_a_game(server: str) -> None:
         ("koboldcpp", {"window": "FAIL --contextsize"}),
         ("vllm", {"window": "FAIL --max-model-len", "tools": "FAIL --enable-auto-tool-choice"}),
         ("openrouter", {}),
-        ("openai", {"window": "note the server does not say"}),
+        (
+            "openai",
+            {
+                "window": "note the server does not say",
+                "request": 'note Set reply_limit to "max_completion_tokens"',
+            },
+        ),
         ("anthropic", {"window": "note the server does not say"}),
     ],
 )
-def test_servers_as_people_run_them_are_found_as_they_are(kind: str, lines: dict[str, str]) -> None:
+def test_servers_as_people_run_them_are_found_as_they_are(
+    doctor: Doctor, kind: str, lines: dict[str, str]
+) -> None:
     about = ("address", "key", "model", "reply", "streaming", "speed", "window", "tools", "schema")
     expected = {**dict.fromkeys(about, "ok"), **lines}
     with serve(kind) as played:
-        called = evennia_ai(
-            *("doctor", "--base-url", played.base_url, "--model", played.model),
+        called = doctor(
+            *("--base-url", played.base_url, "--model", played.model),
             *("--client", "anthropic" if kind == "anthropic" else "openai"),
-            *("--api-key-env", "MY_KEY"),
-            MY_KEY=SERVED_KEY,
-            NO_PROXY="127.0.0.1",
+            *("--api-key-env", "SERVED_KEY"),
         )
     found = {line.split()[1]: line for line in called.out.splitlines()}
     assert (found.keys(), called.err) == (expected.keys(), "")
@@ -116,11 +135,11 @@ def test_servers_as_people_run_them_are_found_as_they_are(kind: str, lines: dict
 
 
 def test_a_file_describes_a_profile_and_the_findings_are_json_on_request(
-    server: str, tmp_path: Path
+    doctor: Doctor, server: str, tmp_path: Path
 ) -> None:
     file = tmp_path / "profile.json"
     file.write_text(json.dumps({"base_url": server, "model": "small", "api_key_env": "NO_KEY"}))
-    called = evennia_ai("doctor", "--profile", str(file), "--json")
+    called = doctor("--profile", str(file), "--json")
     (address,) = json.loads(called.out)
     assert called.status == 1
     assert address["about"] == "address"
@@ -130,16 +149,16 @@ def test_a_file_describes_a_profile_and_the_findings_are_json_on_request(
 @pytest.mark.parametrize(
     ("words", "told"),
     [
-        (("doctor", "--game", "tests"), "no game is here"),
-        (("doctor", "quick", "--model", "m"), "not both"),
-        (("doctor", "--model", "m"), "--base-url"),
-        (("doctor", "--base-url", "http://x/v1"), "has no model"),
-        (("doctor", "--profile", "README.md"), "is no JSON object"),
-        (("doctor", "--profile", "absent.json"), "cannot be read"),
+        (("--game", "tests"), "no game is here"),
+        (("quick", "--model", "m"), "not both"),
+        (("--model", "m"), "--base-url"),
+        (("--base-url", "http://x/v1"), "has no model"),
+        (("--profile", "README.md"), "is no JSON object"),
+        (("--profile", "absent.json"), "cannot be read"),
     ],
 )
-def test_bad_input_is_one_line(words: tuple[str, ...], told: str) -> None:
-    called = evennia_ai(*words)
+def test_bad_input_is_one_line(doctor: Doctor, words: tuple[str, ...], told: str) -> None:
+    called = doctor(*words)
     assert (called.status, called.out) == (2, "")
     assert len(called.err.splitlines()) == 1
     assert told in called.err

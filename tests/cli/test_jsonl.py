@@ -31,15 +31,15 @@ def test_each_line_is_answered_in_its_order(call) -> None:
 @pytest.mark.parametrize(
     ("line", "kind", "message"),
     [
-        (b"nonsense", "scenario", "line 2: no valid JSON"),
-        (b"", "scenario", "line 2: no valid JSON"),
+        (b"nonsense", "scenario", "line 2: is not valid JSON"),
+        (b"", "scenario", "line 2: is not valid JSON"),
         (b"null", "scenario", "it must be a mapping"),
         (b"[1, 2]", "scenario", "it must be a mapping"),
-        (b"\xff\xfe", "scenario", "line 2: is no UTF-8 text"),
-        (b'{"settings": {"seed": NaN}}', "scenario", "NaN is no number of JSON"),
+        (b"\xff\xfe", "scenario", "line 2: is not UTF-8 text"),
+        (b'{"settings": {"seed": NaN}}', "scenario", "NaN is not a JSON number"),
         (b'{"settings": {"seed": 1e999}}', "scenario", "a number is not finite"),
-        (b'{"settings": {"seed": ' + b"9" * 5000 + b"}}", "scenario", "no valid JSON"),
-        (b'{"history": [], "history": []}', "scenario", "member 'history' is there twice"),
+        (b'{"settings": {"seed": ' + b"9" * 5000 + b"}}", "scenario", "is not valid JSON"),
+        (b'{"history": [], "history": []}', "scenario", "member 'history' occurs twice"),
         (b"[" * 100_000, "scenario", "nested more than 64 deep"),
         (b'{"card":' * 50_000 + b"1" + b"}" * 50_000, "scenario", "nested more than 64 deep"),
         (b'{"event": {"content": "\\ud800"}}', "scenario", "half a character"),
@@ -75,7 +75,7 @@ def test_a_line_that_is_too_long_is_not_read_into_memory(call, monkeypatch) -> N
     stdin = b"\n".join([GOOD.encode(), b"x" * 5001, b"y" * 1000, GOOD.encode()])
     first, long, short, last = answers(call("compose", "--jsonl", stdin=stdin))
     assert "line 2: is longer than 1000 bytes" in long["error"]["message"]
-    assert "line 3: no valid JSON" in short["error"]["message"]
+    assert "line 3: is not valid JSON" in short["error"]["message"]
     assert first == last
     assert documents.MAX_BYTES > 1000
 

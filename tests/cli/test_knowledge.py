@@ -131,7 +131,7 @@ def test_an_export_that_breaks_off_leaves_no_folder(call, moor, tmp_path, monkey
 @pytest.mark.parametrize(
     ("words", "told"),
     [
-        (["import", "nowhere"], "is no folder"),
+        (["import", "nowhere"], "is not a folder"),
         (["import", "moor", "--base", "The Moor"], "a slug"),
         (["search", "nobody", "fog"], "there is no knowledge base 'nobody'"),
         (["export", "nobody", "out"], "there is no knowledge base 'nobody'"),

@@ -34,7 +34,7 @@ from evennia_ai.services.settings.database import database
 if os.environ.get("PLAYED_ON"):
     DATABASES = database(os.environ["PLAYED_ON"])
 """
-_KILLS = (3, 700, 1_400, *range(40, 2_000, 30))
+_KILLS = (3, 300, 1_400, *range(40, 2_000, 45))
 """At which of its statements each life dies: some while tables are made, the rest on the way.
 
 To find where it was, each asks once for each table; so a later one dies later.

@@ -60,7 +60,7 @@ def test_the_lint_tells_what_is_doubtful_and_fails_for_errors_alone(call, write)
     called = call("preset", "lint", a_written(write))
     assert called.status == 0
     assert called.out == (
-        "Dusk.json: prompt 'main': {{summary}} is not a macro here and is sent as it is written\n"
+        "Dusk.json: prompt 'main': {{summary}} is an unknown macro and is sent as written\n"
     )
 
 
@@ -143,7 +143,7 @@ def test_an_import_is_an_object_with_the_grants_named(call, write) -> None:
     assert report["grants"] == ["fields"]
     assert report["stored"] is None
     places = {part["identifier"]: part["place"] for part in report["parts"]}
-    assert places["id-1"] == "ID 12, as a user's"
+    assert places["id-1"] == "ID 12, role user"
 
 
 @pytest.mark.parametrize("command", ["show", "lint", "import"])

@@ -9,7 +9,7 @@ from evennia_ai import models
 from evennia_ai.engine.actors import trusted
 from evennia_ai.engine.errors import ModelUnavailable
 from evennia_ai.engine.history.records import NewRecord, RecordKind
-from evennia_ai.engine.history.turn.replay import replay
+from evennia_ai.engine.history.turn.replay import replay_turn
 from evennia_ai.engine.history.turn.sending import storable_messages
 from evennia_ai.engine.memory.memories import OF_NPC, Memory
 from evennia_ai.engine.prompt.messages import ToolCall, messages_sha256
@@ -149,7 +149,7 @@ def test_every_turn_of_a_branch_can_be_replayed_and_composed_again(stage, talked
     for number in (1, 2):
         turn = turns.turn(ref, number)
         records = record_rows.records(turn.manifest.sent_ids)
-        assert replay(turn.manifest, records).is_same
+        assert replay_turn(turn.manifest, records).is_same
         made = composed_again(turn, PastReader())
         assert messages_sha256(storable_messages(made.messages)) == turn.manifest.sha256
 

@@ -96,7 +96,7 @@ def test_the_content_says_what_a_file_is(stage, card_folder, name, content, carr
 def test_import_tells_what_the_card_injects_by_depth(stage, card_folder):
     told = stage.builds("card/import oren")
     assert "by depth: 1" in told
-    assert "top of the history, by a huge depth" in told
+    assert "top of the history (its depth is huge)" in told
 
 
 def test_an_import_says_at_once_which_file_it_reads(stage, card_folder):
@@ -213,8 +213,8 @@ def test_one_card_is_shown_in_whatever_case_its_name_is_written(stage, card_fold
     assert "approved by Mara" in told
     assert "may: fields, given by Mara" in told
     assert "played by           nobody" in told
-    assert "ID 1020, system" in told
-    assert "depth 4 in the history, as a user's" in told
+    assert "ID 1020, role system" in told
+    assert "depth 4 in the history, role user" in told
 
 
 def test_one_card_is_shown_with_the_imports_that_wait(stage, card_folder):
@@ -293,7 +293,7 @@ def test_a_file_whose_name_holds_a_line_break_forges_no_line(stage, card_folder)
 def test_a_card_with_a_book_that_cannot_be_read_says_so_at_import(stage, card_folder):
     (card_folder / "broken.json").write_bytes(as_json(oren(character_book={"entries": 3})))
     told = stage.builds("card/import broken")
-    assert "character_book has no list of entries: it is taken as empty" in " ".join(told.split())
+    assert "character_book has no list of entries: it is read as empty" in " ".join(told.split())
 
 
 BROKEN_BOOKS = {

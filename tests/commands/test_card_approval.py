@@ -131,13 +131,13 @@ def test_an_import_cannot_be_approved_twice(stage, waiting, ben):
 def test_the_report_of_an_import_is_shown_again(stage, waiting, ben):
     told = ben("card/report OREN")
     assert "Import 1 of card oren, by Mara" in told
-    assert "top of the history, as a user's" in told
+    assert "top of the history, role user" in told
     assert "card/approve oren/1" in told
 
 
 def test_the_report_of_a_revision_is_that_of_its_grants_then(stage, waiting):
     stage.builds("card/approve oren = fields", "card/revoke oren = fields")
-    assert "ID 1020, system" in stage.builds("card/report oren/2").split("Neutralised")[0]
+    assert "ID 1020, role system" in stage.builds("card/report oren/2").split("Neutralised")[0]
     assert "card/approve" not in stage.builds("card/report oren/1")
 
 

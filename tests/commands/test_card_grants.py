@@ -72,7 +72,7 @@ def test_without_a_value_every_grant_is_told_with_who_gave_it_and_its_use(stage,
         assert f" {grant} its " in told
     assert "* fields its description, personality, scenario and examples" in told
     assert "(given by Mara," in told
-    assert "as they do without it the card has no use for it" in told
+    assert "as without the grant the card has no use for it" in told
     assert "here: 1 lore entry speaks as system or assistant" in told
 
 
@@ -91,7 +91,7 @@ def test_the_table_of_a_hostile_card_fits_the_screen(stage, card):
 def test_an_unknown_grant_is_told_with_those_there_are_and_changes_nothing(stage, card):
     told = stage.builds("card/grant oren = roles, everything")
     assert "'everything' is no grant" in told
-    assert "lore_budget    its lore has the budget it asks for" in told
+    assert "lore_budget    its lore has the budget that it asks" in told
     assert grants() == {"fields"}
 
 

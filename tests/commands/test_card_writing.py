@@ -136,6 +136,18 @@ def test_the_same_text_again_is_no_revision(stage, mira):
     assert store.get_card("Mira").revision == 2
 
 
+@pytest.mark.req("S0-28")
+def test_a_text_that_names_what_is_said_is_told_where_it_is_written(stage, mira):
+    moved = "which changes with every message: in the layout cache it stands behind the history"
+    made = flat(stage.builds("card/create Zed = Zed heard {{lastMessage}}."))
+    assert f"char_description: names {{{{lastMessage}}}}, {moved}" in made
+
+    written = flat(stage.builds("card/set Mira/system_prompt = Obey {{speaker}}."))
+    assert f"card_system_prompt: names {{{{speaker}}}}, {moved}" in written
+    later = flat(stage.builds("card/set Mira/personality = Dry."))
+    assert "which changes" not in later
+
+
 def test_without_a_text_a_field_is_shown_and_without_a_field_all_are(stage, mira):
     assert stage.builds("card/set mira/description").splitlines() == [
         "description of card Mira:",

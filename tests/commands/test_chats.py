@@ -85,6 +85,16 @@ def test_the_npc_may_be_another_of_the_characters(stage, admin, file):
     assert spoken == ["Fish!"]
 
 
+def test_a_file_of_another_kind_is_refused_by_its_kind(stage, admin, card_folder):
+    theme = {"name": "Dark", "blur_strength": 10, "main_text_color": "rgba(1, 1, 1, 1)"}
+    (card_folder / "theme.jsonl").write_text(json.dumps(theme))
+
+    told = flat(stage.builds("ai/import oren = theme.jsonl"))
+
+    assert "theme.jsonl: this is a SillyTavern theme:" in told
+    assert "Nothing was taken over." in told
+
+
 def test_it_goes_out_with_every_value_it_came_in_with(stage, admin, file, card_folder):
     stage.builds(f"ai/import oren = {file.name}", "yes")
     told = flat(stage.builds("ai/export oren = again"))
@@ -146,4 +156,4 @@ def test_hostile_names_and_lines_are_shown_as_what_they_are(stage, admin, card_f
 def test_a_file_that_is_wrong_is_named_by_its_line(stage, admin, card_folder):
     (card_folder / "bad.jsonl").write_bytes(a_file(HEADER) + b"\n{")
     told = flat(stage.builds("ai/import oren = bad.jsonl", "yes"))
-    assert "bad.jsonl: line 2: no valid JSON" in told
+    assert "bad.jsonl: line 2: is not valid JSON" in told

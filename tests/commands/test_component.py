@@ -186,6 +186,7 @@ def test_create_tells_a_name_that_nothing_is_called(stage):
     told = stage.builds("component/create tide = 1301: The tide is {{tide}}, {{char}}.")
     assert "Nothing is called {{tide}}, so it is sent as it stands" in told
     assert "Nothing is called" not in stage.builds("component/create sea = 1303: Hail, {{user}}.")
+    assert "Nothing is called" not in stage.builds("component/create isle = 1304: {{outlet::news}}")
 
 
 def test_create_without_an_id_takes_a_free_one_and_tells_it(stage, mood):

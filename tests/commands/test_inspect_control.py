@@ -68,10 +68,10 @@ def number_of(stage, body: str) -> str:
 BOTH = ["Oren, question 1?", "Answer 1.", "Oren, question 2?", "Answer 2."]
 
 
-@pytest.mark.parametrize(("line", "problem"), BAD_INPUT.items())
-def test_bad_input_gets_one_clear_line(stage, talk, line, problem):
-    assert problem in one_line(stage.builds(line))
-    assert counts(stage) == BOTH
+def test_bad_input_gets_one_clear_line(stage, talk):
+    for typed, problem in BAD_INPUT.items():
+        assert problem in one_line(stage.builds(typed)), typed
+        assert counts(stage) == BOTH, typed
 
 
 @pytest.mark.parametrize(
@@ -111,7 +111,7 @@ class TestReset:
         assert counts(stage) == ["Oren, and now?", "Answer 3."]
         sent = "".join(message.content for message in talk.requests[-1].messages)
         assert "question 1" not in sent
-        assert "builder began" in stage.builds("ai/cache oren").replace("\n", " ")
+        assert "builder restarted" in " ".join(stage.builds("ai/cache oren").split())
 
     def test_what_was_is_still_in_the_history(self, stage, talk):
         stage.builds("ai/reset oren")

@@ -167,7 +167,7 @@ def test_cache_tells_what_each_prompt_shares_with_the_one_before(stage, talked):
     for row, manifest in zip(rows[1:3], stored[1:3], strict=True):
         assert int(row[3]) == manifest.shared_tokens
         assert row[4:6] == [str(100 * manifest.shared_tokens // manifest.tokens), "%"]
-    assert "dynamic, the facts of that turn" in " ".join(told.split())
+    assert "dynamic, the facts of the previous turn" in " ".join(told.split())
     last = stored[3]
     assert f"turn 4 after message {number_in(last, last.breakpoints[0])};" in " ".join(told.split())
 

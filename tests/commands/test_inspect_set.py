@@ -191,6 +191,33 @@ def test_the_profiles_are_listed_with_breaker_and_roles(harbour):
     }
 
 
+def test_what_a_server_taught_is_listed_with_the_setting_that_lasts(harbour):
+    assert "learned" not in harbour.builds("ai/profile")
+    cheap, dear = (running.runtime().models.accesses()[at].learned for at in (1, 2))
+    cheap.learn_refusal("user")
+    cheap.learn_refusal("max_tokens", instead="max_completion_tokens")
+    cheap.learn_window(window_tokens=4096, counted_tokens=None, sent_tokens=5000, reply_tokens=400)
+    dear.learn_window(window_tokens=None, counted_tokens=None, sent_tokens=4000, reply_tokens=400)
+    dear.learn_roles("no_system")
+    dear.learn_roles("in_turn")
+    dear.tells_past_calls = True
+
+    typed = harbour.builds("ai/profile")
+    assert max(map(len, typed.splitlines())) <= 78
+    told = " ".join(typed.split())
+    for line in (
+        "learned: cheap reads 4096 tokens: a prompt gets at most 3696 (set context_tokens to 4096)",
+        "learned: cheap gets no user, gets max_completion_tokens for max_tokens (set reply_limit",
+        "\"max_completion_tokens\" and extra to {'user': None})",
+        "learned: dear refused more: a prompt gets at most 3000 (set context_tokens)",
+        "learned: dear gets one system message, then user and assistant, gets no role system,",
+        "gets tool calls of earlier turns as text (set strict_roles to True and system_role",
+        'to False and past_calls to "told")',
+    ):
+        assert line in told
+    assert "forgotten when the game's server restarts" in told
+
+
 def test_a_profile_that_cannot_be_asked_says_why(stage, monkeypatch):
     monkeypatch.setenv("CHEAP_KEY", f"{KEY} with blanks")
     with override_settings(EVENNIA_AI_PROFILES=PROFILES, EVENNIA_AI_MODEL_ROLES=ROLES):

@@ -59,7 +59,7 @@ BAD_INPUT = {
     "lore/position harbour/the ferry = at_mention before after": "[newest | oldest]",
     "lore/set harbour/the ferry = place after": "write at_mention",
     "lore/set harbour/the ferry = moood 3": "not a field of an entry",
-    "lore/set harbour/the ferry = stickyness 3": "near it are sticky",
+    "lore/set harbour/the ferry = stickyness 3": "similar names are sticky",
     "lore/set harbour/the ferry = keys a, b": "a switch of its own: lore/keys",
     "lore/set harbour/the ferry = chance 101": "from 0 to 100",
     "lore/set harbour/the ferry = chance many": "not a number",
@@ -259,7 +259,7 @@ def test_an_entry_at_the_top_of_the_history_is_told_so(stage, harbour):
 def test_a_pattern_that_cannot_be_read_is_refused_and_says_where(stage, harbour, typed):
     before = everything()
     assert one_line(stage.builds(typed)) == (
-        "The key /fer(ry/ is no regular expression: a ( that is never closed at character 7."
+        "The key /fer(ry/ is not a regular expression: a ( that is never closed at character 7."
         " Nothing was changed."
     )
     assert everything() == before
@@ -269,7 +269,7 @@ def test_keys_become_patterns_only_where_all_can_be_read(stage, harbour):
     stage.builds("lore/keys harbour/the ferry = ferry, (boat")
     before = everything()
     told = one_line(stage.builds("lore/set harbour/the ferry = patterns all"))
-    assert "The key (boat is no regular expression" in told
+    assert "The key (boat is not a regular expression" in told
     assert everything() == before
     assert "now: by_form" in stage.builds("lore/set harbour/the ferry = patterns by_form")
 

@@ -67,7 +67,7 @@ def test_import_tells_what_does_nothing_here(stage, folder):
     entries["1"] |= {"automationId": "run"}
     (folder / "odd.json").write_text(json.dumps({"entries": entries}), encoding="utf-8")
     told = " ".join(stage.builds("lore/import odd").split())
-    assert "note: {{summary}}: sent as it is written (2 entries)" in told
+    assert "note: {{summary}} is an unknown macro and is sent as written (2 entries)" in told
     assert "note: automationId of 1 entry has no effect" in told
 
 
@@ -125,7 +125,7 @@ def test_import_reads_no_file_outside_its_folder(stage, folder):
 
 def test_a_member_that_is_there_twice_is_told(stage, folder):
     (folder / "twice.json").write_text('{"name": "a", "name": "b", "entries": []}')
-    assert "note: member 'name' is there twice" in stage.builds("lore/import twice")
+    assert "note: member 'name' occurs twice" in stage.builds("lore/import twice")
 
 
 def test_export_writes_the_book_to_the_letter_and_never_over_a_file(stage, folder):

@@ -31,7 +31,7 @@ BAD_INPUT = {
     "lore/lock card:Mira/herbs = view:all()": "has no locks",
     "lore/revisions card:Mira": "card/revisions Mira, card/revert Mira",
     "lore/revert card:Mira = 1": "card/revisions Mira, card/revert Mira",
-    "lore/keys card:Mira/herbs = /(/": "no regular expression",
+    "lore/keys card:Mira/herbs = /(/": "not a regular expression",
     "lore/set card:Mira/herbs = chance often": "not a number",
     "lore/mode card:Mira = sticky": "no mode",
 }
@@ -157,7 +157,7 @@ def test_who_plays_the_card_has_it_in_mind(stage, mira):
         stage.player.at_say("Oren, what is a good cure?")
         stage.waited()
     told = " ".join(stage.builds("lore/why oren = card:Mira/herbs").split())
-    assert "stands in message" in told
+    assert "is in message" in told
 
 
 def test_an_export_holds_the_edited_book(stage, mira):

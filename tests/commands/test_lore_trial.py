@@ -61,7 +61,7 @@ def test_chances_groups_and_timers_are_told(stage, harbour):
     )
     told = flat(stage.builds("lore/test A gull, a ferry, a wreck."))
     assert "of a chance of 0 %" in told
-    assert "delay: sleeps until 9 turns" in told
+    assert "delay: inactive until 9 turns" in told
     assert "group 'birds'" in told.split("concerned and silent")[1]
     assert "won group 'birds' of 2" in told
 
@@ -114,8 +114,8 @@ def test_why_says_that_an_entry_stays_in_mind_and_when_it_has_left(stage, harbou
             stage.waited()
             told.append(flat(stage.builds("ai/why oren = the ferry")))
     assert "key 'ferry' in the event" in told[0]
-    assert "sticky: was woken before and stays for 2 more turns" in told[1]
-    assert "sticky: was woken before and stays for 1 more turn" in told[2]
+    assert "sticky: activated earlier and stays for 2 more turns" in told[1]
+    assert "sticky: activated earlier and stays for 1 more turn" in told[2]
     assert "left out: no key in the newest message" in told[3]
 
 

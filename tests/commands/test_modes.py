@@ -57,16 +57,16 @@ def test_the_last_prompt_shows_what_stays_before_the_event_it_was_said_with(stag
 
 
 def test_each_prompt_begins_with_the_whole_one_before(stage, played):
-    assert stage.builds("ai/cache oren").count("the whole prompt before is a prefix") == 2
+    assert stage.builds("ai/cache oren").count("the previous prompt is a prefix") == 2
 
 
 def test_what_stays_is_replayed_and_explained(stage, played):
     assert "the same bytes as were sent" in stage.builds("ai/replay oren = 3")
     told = " ".join(stage.builds("ai/why oren/3 = harbour#0").split())
-    assert "stands in message #2" in told
+    assert "is in message #2" in told
     assert "lorebook harbour, revision 2 by Mara" in told
     told = " ".join(stage.builds("ai/why oren/3 = note:note").split())
-    assert "stands in the history; due every 2 messages of role user, 1 were said since" in told
+    assert "already in the history; due every 2 messages of role user, 1 were said since" in told
 
 
 @pytest.mark.parametrize("typed", LOOKS)

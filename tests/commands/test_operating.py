@@ -16,7 +16,7 @@ from evennia.utils.create import create_object
 
 from evennia_ai.commands.ai.status import ago, thousands
 from evennia_ai.engine.actors import trusted
-from evennia_ai.engine.text.columns import columns
+from evennia_ai.engine.text.columns import count_columns
 from evennia_ai.npc import runtime as running
 from evennia_ai.npc.mind import news
 from evennia_ai.npc.model_calls.limits import CallKey, is_stopped, why_halted
@@ -164,7 +164,7 @@ def test_no_line_of_the_list_is_too_long_or_acts_on_the_screen(stage: Any) -> No
     stage.npc.key = "漢" * 30
     stage.room.key = "|rred\x1b[31m" + "w" * 60
     told = stage.builds("ai")
-    assert all(columns(line) <= 78 for line in told.splitlines())
+    assert all(count_columns(line) <= 78 for line in told.splitlines())
     assert "\x1b" not in told
 
 
@@ -317,7 +317,7 @@ def test_the_log_has_pages_and_each_thing_is_on_one_of_them(stage: Any) -> None:
 
 def test_no_line_of_the_log_is_too_long(stage: Any) -> None:
     changed(stage.npc, by=trusted("M" * 100), thinking="t" * 200)
-    assert all(columns(line) <= 78 for line in stage.builds("ai/log oren").splitlines())
+    assert all(count_columns(line) <= 78 for line in stage.builds("ai/log oren").splitlines())
 
 
 # Limits

@@ -5,7 +5,7 @@ from django.test import override_settings
 
 from evennia_ai import models
 from evennia_ai.engine.actors import trusted
-from evennia_ai.engine.history.turn.replay import replay
+from evennia_ai.engine.history.turn.replay import replay_turn
 from evennia_ai.engine.prompt.personas import Persona
 from evennia_ai.npc.views.recomposing import PastReader, composed_again
 from evennia_ai.store.authored.personas import persona_of, set_persona
@@ -84,7 +84,7 @@ def test_a_turn_with_it_is_replayed_and_composed_again(stage, written, place):
     stage.plays("persona = Somebody else.")
 
     records = record_rows.records(turn.manifest.sent_ids)
-    assert replay(turn.manifest, records).is_same
+    assert replay_turn(turn.manifest, records).is_same
     assert composed_again(turn, PastReader()).sha256 == turn.manifest.sha256
 
 

@@ -112,7 +112,7 @@ def _budget(given: Mapping[str, Any], max_context: int) -> int:
 
 
 def _books(case: Mapping[str, Any], defaults: Mapping[str, Any]) -> Iterator[dict[str, Any]]:
-    """Every book wherever it hangs; one that hangs in two places is there twice."""
+    """Every book wherever it hangs; one that hangs in two places occurs twice."""
     attached = case.get("attach") or {"global": list(case["books"])}
     for place, names in attached.items():
         for name in [names] if isinstance(names, str) else names or []:

@@ -12,6 +12,11 @@ PAGES = (
     *sorted((ROOT / "examples").rglob("*.md")),
 )
 NAMED = re.compile(r"(?:`|\]\()((?:[\w.-]+/)*[\w-]+\.(?:py|md|toml|yaml)|(?:[\w.-]+/)+)(?:`|\))")
+# A name of the code, and the file that a page says it is in.
+PLACED = re.compile(
+    r"`(\w+)`(?: and `(\w+)`)? in `((?:[\w.-]+/)*[\w-]+\.py)`"
+    r"|`((?:[\w.-]+/)*[\w-]+\.py): (\w+)`"
+)
 # Files of a game that Evennia makes and this repository has elsewhere.
 OF_A_GAME = {"web/urls.py"}
 
@@ -26,3 +31,28 @@ def test_a_page_names_only_files_that_are_there(page: Path) -> None:
 def test_files_are_named_at_all() -> None:
     named = {name for page in PAGES for name in NAMED.findall(page.read_text(encoding="utf-8"))}
     assert {"engine/compose.py", "docs/index.md", "tests/npc/test_view.py"} <= named
+
+
+def code_names(page: Path) -> list[tuple[str, str]]:
+    """Each name of the code that a page looks up in a file, with the file."""
+    found = []
+    for one, other, file, first_file, last in PLACED.findall(page.read_text(encoding="utf-8")):
+        found += [(name, file or first_file) for name in (one, other, last) if name]
+    return found
+
+
+@pytest.mark.parametrize("page", PAGES, ids=lambda page: str(page.relative_to(ROOT)))
+def test_a_name_that_a_page_looks_up_in_a_file_is_there(page: Path) -> None:
+    missing = []
+    for name, file in code_names(page):
+        places = [
+            folder / file for folder in (ROOT / "evennia_ai", ROOT) if (folder / file).exists()
+        ]
+        if not any(re.search(rf"\b{name}\b", place.read_text("utf-8")) for place in places):
+            missing.append(f"{name} in {file}")
+    assert missing == []
+
+
+def test_names_are_looked_up_at_all() -> None:
+    names = {name for page in PAGES for name, _ in code_names(page)}
+    assert {"interleave", "PromptContext", "PresetFlags", "RESTRICTED_POLICY"} <= names

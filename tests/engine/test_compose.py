@@ -70,7 +70,7 @@ def test_volatile_text_is_left_out_without_the_dynamic_message() -> None:
     assert texts(the_prompt([off, tide], layout="classic")) == ["Low tide."]
 
 
-def test_a_disabled_place_of_lore_leaves_its_entries_out() -> None:
+def test_entries_at_a_disabled_place_of_lore_are_left_out() -> None:
     book = a_book(an_entry("Lamps.", constant=True), an_entry("@@depth 0\nDeep.", constant=True))
     off = a_component("", id=1050, key="world_info_after", enabled=False)
     prompt = the_prompt([off], books=(book,))
@@ -122,7 +122,7 @@ def test_lore_state_is_kept_without_books() -> None:
     assert compose_with_lore(the_inputs()).lore.after is NO_STATE
 
 
-def test_composing_is_without_effects_however_often_it_is_done() -> None:
+def test_composing_twice_gives_the_same_prompt() -> None:
     inputs = the_inputs(
         history=[said("user", "a coin")],
         books=(coin_lore("{{random:a,b,c}}", sticky=2, probability=50),),
@@ -190,7 +190,7 @@ def test_active_entry_without_room_has_a_verdict_of_the_budget() -> None:
     assert [(stage, kept) for stage, kept, _ in told] == [("activate", True), ("budget", False)]
 
 
-def test_the_budget_gives_the_cause_that_activation_gave():
+def test_budget_verdict_has_the_cause_of_the_activation():
     rules = [a_component(f"Rule {n}.", id=n, key=f"rule{n}") for n in (10, 11, 12)]
     book = a_book(an_entry("@@depth 0\nLore.", keys=["coin"]))
     prompt = the_prompt(rules, history=[said("user", "A coin.")], books=(book,))
@@ -199,7 +199,7 @@ def test_the_budget_gives_the_cause_that_activation_gave():
 
 
 @pytest.mark.parametrize("limit", [2000, 110])
-def test_a_message_has_the_number_in_every_account_that_it_has_in_the_prompt(limit):
+def test_message_has_the_same_number_in_every_verdict(limit):
     entries = [an_entry(f"@@depth {n}\nLore {n}.", id=n, keys=[f"key{n}"]) for n in (1, 3, 5)]
     rules = a_component("Be brief.", id=0, key="system_prompt", is_static=True)
     history = [said("user", f"word word word, key{n} word word word") for n in range(8)]
@@ -226,7 +226,7 @@ def test_a_message_has_the_number_in_every_account_that_it_has_in_the_prompt(lim
     assert ("all 8" in cut, None in numbers.values()) == (limit == 2000, limit != 2000)
 
 
-def test_the_speaker_is_the_one_of_the_event_then_the_newest_user() -> None:
+def test_speaker_is_of_the_event_else_the_newest_user() -> None:
     who = a_component("{{speaker}}", injection_depth=9)
     history = [said("user", "hello", name="Ben"), said("assistant", "Aye.", name="Oren")]
     assert texts(the_prompt([who], history=history))[0] == "Ben"

@@ -23,12 +23,12 @@ HOSTILE = "no\n2026-01-01 [..] Ben is an admin\r\n\x1b[2J\x9b31m\u202e\ud800\0" 
     ],
     ids=lambda error: type(error).__name__,
 )
-def test_an_error_is_told_on_one_line_of_letters(error: Exception) -> None:
+def test_foreign_error_is_reported_on_one_printable_line(error: Exception) -> None:
     line = on_one_line(error)
     assert "no 2026-01-01 [..] Ben is an admin" in line
     assert line.isprintable()
     assert len(line) <= MAX_CHARACTERS
 
 
-def test_an_error_of_a_model_holds_nothing_else() -> None:
+def test_model_error_message_is_on_one_line() -> None:
     assert str(ModelUnavailable("stub", "a\nb")) == "model 'stub' is not available: a b"

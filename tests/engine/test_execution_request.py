@@ -17,7 +17,7 @@ from evennia_ai.engine.prompt.blocks import DynamicBlock
 from evennia_ai.engine.prompt.history import History
 from evennia_ai.engine.prompt.messages import ToolSpec
 from evennia_ai.engine.prompt.placement import Anchor
-from evennia_ai.engine.prompt.tokens import TokenCounter, estimate
+from evennia_ai.engine.prompt.tokens import TokenCounter, estimate_tokens
 from evennia_ai.formats.scenario.reading import read_scenario
 from evennia_ai.formats.scenario.running import composed_turns
 from tests.engine.memory.builders import a_memory
@@ -60,7 +60,7 @@ def refused(data, **options) -> str:
 
 
 @pytest.mark.req("S0-14", "S1-03")
-def test_every_field_beside_the_inputs_comes_back_as_it_was():
+def test_fields_besides_the_inputs_round_trip():
     request = with_kb()
     back = received(sent(request))
     assert back.kb_meta_prompt == request.kb_meta_prompt == KB
@@ -70,7 +70,7 @@ def test_every_field_beside_the_inputs_comes_back_as_it_was():
 
 
 @pytest.mark.req("S0-14", "S1-03")
-def test_the_text_about_bases_is_carried_in_the_metadata_alone():
+def test_text_about_bases_is_sent_only_in_the_metadata():
     data = sent(with_kb())
     assert data["metadata"]["kb_meta_prompt"] == KB
     assert KB not in json.dumps(data["inputs"])
@@ -86,7 +86,7 @@ def test_metadata_without_a_text_about_bases_has_an_empty_one():
 
 
 @pytest.mark.req("S1-05")
-def test_a_text_about_bases_from_elsewhere_stands_where_the_game_would_put_its_own():
+def test_sent_text_about_bases_is_placed_in_its_block():
     data = sent(with_kb())
     data["metadata"]["kb_meta_prompt"] = "Knowledge bases at hand: none of yours"
     prompt = received(data).composed().prompt
@@ -107,7 +107,7 @@ def test_request_is_refused_when_its_meta_prompt_differs_from_the_block():
         replace(with_kb(), kb_meta_prompt="Another.")
 
 
-def test_the_request_after_a_call_of_a_tool_ends_with_it():
+def test_request_after_a_tool_call_ends_with_its_result():
     request = a_request().after(a_tool_pair(1))
     back = received(sent(request))
     assert [message.role for message in back.inputs.tools] == ["assistant", "tool"]
@@ -127,7 +127,7 @@ def _told(made):
 
 
 @pytest.mark.req("S1-05")
-def test_every_golden_scenario_gives_the_same_prompt_from_what_was_sent():
+def test_every_golden_scenario_gives_the_same_prompt_after_sending():
     played, other = 0, []
     for name, case in CASES.items():
         for turn in turns_of(case):
@@ -151,7 +151,7 @@ def test_memories_and_bookkeeping_give_the_same_prompt():
     assert back.composed().prompt.sha256 == compose(request.inputs).sha256
 
 
-def test_a_history_keeps_what_was_left_behind_before_it():
+def test_history_keeps_its_counts_of_earlier_messages():
     left = History(a_history(4), earlier=30, earlier_users=12, earlier_replies=9, segment=2)
     anchors = {"note:0": Anchor(31, "abc")}
     request = a_request(history=left, cut=31, anchors=anchors)
@@ -202,7 +202,7 @@ LISTED = ("inputs", "components", "listed")
     [
         (("model",), "x", "model: Extra inputs are not permitted"),
         (("inputs", "rules", "budget", "tokens"), 5, ".budget.tokens: there is no such field"),
-        (("inputs", "event", "memo"), {}, "inputs.event.memo: it is no field"),
+        (("inputs", "event", "memo"), {}, "inputs.event.memo: a memo is not a field"),
         (("inputs", "event", "role"), "god", "inputs.event.role: must be 'system', 'user', "),
         (("inputs", "cut"), "9", "inputs.cut: must be a whole number"),
         (("inputs", "cut"), True, "inputs.cut: must be a whole number"),
@@ -220,7 +220,7 @@ LISTED = ("inputs", "components", "listed")
         (("tools",), [{"name": "look"}], "tools[0].description: is missing"),
     ],
 )
-def test_the_first_wrong_value_is_named_with_its_place(path, value, problem):
+def test_first_wrong_value_is_named_with_its_path(path, value, problem):
     data = sent(with_kb())
     at = data
     for step in path[:-1]:
@@ -242,13 +242,13 @@ def test_the_first_wrong_value_is_named_with_its_place(path, value, problem):
         ("[" * 10_000, "Invalid JSON: recursion limit exceeded"),
     ],
 )
-def test_text_that_is_no_request_is_refused(text, problem):
+def test_other_text_is_refused(text, problem):
     with pytest.raises(FormatError) as caught:
         ExecutionRequest.from_json(text)
     assert str(caught.value).startswith(f"the request: {problem}")
 
 
-def test_a_component_that_its_own_class_refuses_is_an_error_of_the_request():
+def test_component_refused_by_its_class_is_an_error_of_the_request():
     data = sent(with_kb())
     listed = data["inputs"]["components"]["listed"]
     listed[0]["scope"] = {"kind": "faction", "ref": "1"}
@@ -257,8 +257,8 @@ def test_a_component_that_its_own_class_refuses_is_an_error_of_the_request():
     assert told.endswith(WRITE_AGAIN)
 
 
-def test_a_counter_that_is_not_known_where_it_is_read_is_named():
-    counter = TokenCounter("exact", "2", estimate)
+def test_unknown_counter_is_named():
+    counter = TokenCounter("exact", "2", estimate_tokens)
     rules = replace(a_request().inputs.rules, counter=counter)
     request = a_request(rules=rules)
     assert "the token counter exact 2 is not known here (estimate 1)" in refused(sent(request))

@@ -277,7 +277,7 @@ BODIES: dict[str, tuple[bytes, bytes, int]] = {
 }
 OPCODES: dict[str, tuple[int, bytes]] = {
     "a binary frame": (2, b"\xff\xfe\x00" * 100),
-    "a text that is no UTF-8": (1, b'["text", ["\xc3\x28"], {}]'),
+    "a text that is not UTF-8": (1, b'["text", ["\xc3\x28"], {}]'),
     "a continuation of nothing": (0, b"x"),
     "an opcode that nobody knows": (11, b"x"),
     "a ping that is too long": (9, b"x" * 500),

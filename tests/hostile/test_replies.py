@@ -73,7 +73,7 @@ LIES: dict[str, Behaviour] = {
     "half letters": sends(b'{"choices": [{"message": {"content": "Aye \\ud800 \\udfff."}}]}'),
     "zero bytes": answers("Aye.\0\0\0"),
     "another encoding": sends(json.dumps(completion("Aye.")).encode("utf-16")),
-    "bytes that are no UTF-8": sends(b'{"choices": [{"message": {"content": "\xff\xfe"}}]}'),
+    "bytes that are not UTF-8": sends(b'{"choices": [{"message": {"content": "\xff\xfe"}}]}'),
     "a mark of byte order": sends(b"\xef\xbb\xbf" + json.dumps(completion("Aye.")).encode()),
     "a text of line ends": answers("\n" * 100_000),
     "a text of half a megabyte": answers("Aye. " * 100_000),

@@ -32,7 +32,7 @@ from evennia_ai.store.history.windows import windows  # noqa: E402
 from tests.npc.conftest import Stage  # noqa: E402
 from tests.npc.upkeep.compacting_games import SMALL, rules  # noqa: E402
 
-TURNS = 60
+TURNS = 40
 """Of one block; some histories are summarised in each."""
 
 

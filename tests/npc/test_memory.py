@@ -20,8 +20,8 @@ from evennia_ai.npc.recording.writer import _Job
 from evennia_ai.npc.runtime import outcome_of
 
 ROOT = Path(__file__).parents[2]
-MOST_BLOCKS = 6_000
-"""So many blocks may 120 turns add. The messages of 120 turns that two NPCs hear are 12,000."""
+MOST_BLOCKS = 4_000
+"""So many blocks may 80 turns add. The messages of 80 turns that two NPCs hear are 8,000."""
 
 
 @pytest.fixture(scope="module")

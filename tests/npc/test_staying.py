@@ -8,7 +8,7 @@ import pytest
 from evennia_ai.engine.actors import trusted
 from evennia_ai.engine.history.compaction.planning import CompactionSettings
 from evennia_ai.engine.history.records import NewRecord, RecordKind
-from evennia_ai.engine.history.turn.replay import replay
+from evennia_ai.engine.history.turn.replay import replay_turn
 from evennia_ai.engine.prompt.components import GAME
 from evennia_ai.npc.views.recomposing import PastReader, composed_again
 from evennia_ai.store.authored.lorebooks import LOREBOOKS, save_book
@@ -60,7 +60,7 @@ def assert_kept(stage):
     reader = PastReader()
     for turn in turns_of(stage):
         records = record_rows.records(turn.manifest.sent_ids)
-        assert replay(turn.manifest, records).is_same
+        assert replay_turn(turn.manifest, records).is_same
         assert composed_again(turn, reader).sha256 == turn.manifest.sha256
 
 

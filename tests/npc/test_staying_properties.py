@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 
 from evennia_ai.engine.actors import trusted
 from evennia_ai.engine.history.records import NewRecord, RecordKind
-from evennia_ai.engine.history.turn.replay import replay
+from evennia_ai.engine.history.turn.replay import replay_turn
 from evennia_ai.engine.lorebook.book import BOOK_MODES
 from evennia_ai.engine.prompt.components import GAME
 from evennia_ai.engine.prompt.notes import NOTE_MODES
@@ -126,7 +126,7 @@ def test_every_prompt_is_kept_whatever_stays_in_it(stage, steps):
             past = list(turns_in_order(stage.npc.ai.ref))
             for turn in past:
                 records = record_rows.records(turn.manifest.sent_ids)
-                assert replay(turn.manifest, records).is_same
+                assert replay_turn(turn.manifest, records).is_same
                 assert composed_again(turn, reader).sha256 == turn.manifest.sha256
                 assert turn.manifest.break_reason != "undeclared"
             raise _UndoneError

@@ -8,7 +8,7 @@ import pytest
 from evennia_ai.engine.actors import trusted
 from evennia_ai.engine.compose import compose
 from evennia_ai.engine.prompt.components import PromptComponent, Scope, of_npc
-from evennia_ai.engine.prompt.tokens import TokenCounter, estimate
+from evennia_ai.engine.prompt.tokens import TokenCounter, estimate_tokens
 from evennia_ai.store.authored.cards import CARDS, save_card
 from evennia_ai.store.authored.components import create, update
 from evennia_ai.store.authored.lorebooks import LOREBOOKS, save_book
@@ -219,7 +219,7 @@ def test_a_warm_turn_counts_only_what_is_new(warm):
 
     def count(text):
         counted.append(text)
-        return estimate(text)
+        return estimate_tokens(text)
 
     mind = warm.npc.ai
     counter = TokenCounter("counting", "1", count)

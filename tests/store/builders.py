@@ -1,7 +1,7 @@
 """What the tests of the store say, hear and send; each shows only what matters."""
 
 from evennia_ai import models
-from evennia_ai.engine.history.projection import project
+from evennia_ai.engine.history.projection import project_records
 from evennia_ai.engine.history.records import NewRecord, RecordKind
 from evennia_ai.engine.history.turn.sending import make_draft
 from evennia_ai.store import model_calls
@@ -64,7 +64,7 @@ def history_in(where, segment):
     """The whole history as a prompt at the end of this segment could show it."""
     records = list(records_in(where, segment))
     places = [place for record in records[:1] for place in record.meta.get("tail", ())]
-    return project(records, tail=records_at(where.id, places), segment=segment)
+    return project_records(records, tail=records_at(where.id, places), segment=segment)
 
 
 def newest_calls(npc_ref, *, limit):

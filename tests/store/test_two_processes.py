@@ -1,17 +1,18 @@
 """Several processes on one database file, with real commits."""
 
 import json
+import os
 import shutil
 import sqlite3
-import subprocess
-import sys
-from collections.abc import Iterator
-from contextlib import closing, contextmanager
+import tempfile
+from collections.abc import Callable, Iterator
+from contextlib import AbstractContextManager, closing, contextmanager
+from functools import partial
 from pathlib import Path
 
 import pytest
 
-ROOT = Path(__file__).resolve().parents[2]
+from tests.forking import Forker
 
 pytestmark = pytest.mark.long
 
@@ -19,35 +20,53 @@ pytestmark = pytest.mark.long
 class Worker:
     """A process that is ready and waits to be told to go."""
 
-    def __init__(self, database: Path, doing: str, name: str) -> None:
-        self.process = subprocess.Popen(
-            [sys.executable, "-m", "tests.store.two_processes", str(database), doing, name],
-            cwd=ROOT,
-            stdin=subprocess.PIPE,
-            stdout=subprocess.PIPE,
-            text=True,
-        )
+    def __init__(self, forker: Forker, database: Path, doing: str, name: str) -> None:
+        folder = Path(tempfile.mkdtemp(dir=database.parent))
+        out, self._go = folder / "out", folder / "go"
+        for pipe in (out, self._go):
+            os.mkfifo(pipe)
+        given = {"database": str(database), "doing": doing, "name": name, "go": str(self._go)}
+        self._process = forker.begin(given, out=out, err=folder / "err")
+        self._said = out.open(encoding="utf-8")
 
     def answer(self) -> dict:
-        return json.loads(self.process.stdout.readline())
+        line = self._said.readline()
+        assert line, self._process.err.read_text(encoding="utf-8")
+        return json.loads(line)
 
     def go(self) -> None:
-        self.process.stdin.write("\n")
-        self.process.stdin.flush()
+        self._go.write_text("\n", encoding="utf-8")
 
     def end(self) -> int:
         """Wait for its end; its exit status."""
-        self.process.stdin.close()
-        self.process.stdout.close()
-        return self.process.wait(timeout=300)
+        self._said.close()
+        return self._process.wait(seconds=300)
 
 
 @pytest.fixture(scope="module")
-def tables(tmp_path_factory: pytest.TempPathFactory) -> Path:
+def forker(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Forker]:
+    """The program that processes are forked from, which has started Django."""
+    made = Forker(
+        "tests.store.two_processes",
+        environment=os.environ,
+        said=tmp_path_factory.mktemp("forker") / "said",
+    )
+    yield made
+    made.close()
+
+
+@pytest.fixture(scope="module")
+def tables(forker: Forker, tmp_path_factory: pytest.TempPathFactory) -> Path:
     """A database file with our tables and nothing in them."""
     path = tmp_path_factory.mktemp("tables") / "game.db3"
-    with workers(path, ("migrate", "")):
+    with working(forker, path, ("migrate", "")):
         return path
+
+
+@pytest.fixture
+def workers(forker: Forker) -> Callable[..., AbstractContextManager[list[Worker]]]:
+    """`workers(database, ("edit", "Mira"))`: a block in which these are ready, each forked."""
+    return partial(working, forker)
 
 
 @pytest.fixture
@@ -57,8 +76,8 @@ def database(tables: Path, tmp_path: Path) -> Path:
 
 
 @contextmanager
-def workers(database: Path, *jobs: tuple[str, str]) -> Iterator[list[Worker]]:
-    running = [Worker(database, *job) for job in jobs]
+def working(forker: Forker, database: Path, *jobs: tuple[str, str]) -> Iterator[list[Worker]]:
+    running = [Worker(forker, database, *job) for job in jobs]
     try:
         assert [worker.answer() for worker in running] == [{"ready": True}] * len(running)
         yield running
@@ -72,7 +91,7 @@ def rows(database: Path, sql: str) -> list[tuple]:
         return connection.execute(sql).fetchall()
 
 
-def test_of_two_processes_that_edit_one_component_one_is_told(database):
+def test_of_two_processes_that_edit_one_component_one_is_told(database, workers):
     with workers(database, ("edit", "Mira"), ("edit", "Tam")) as pair:
         for worker in pair:
             worker.go()
@@ -85,7 +104,7 @@ def test_of_two_processes_that_edit_one_component_one_is_told(database):
     ]
 
 
-def test_of_two_processes_that_edit_one_lorebook_one_is_told(database):
+def test_of_two_processes_that_edit_one_lorebook_one_is_told(database, workers):
     with workers(database, ("make_book", "Mira")):
         pass
     with workers(database, ("edit_book", "Mira"), ("edit_book", "Tam")) as pair:
@@ -102,7 +121,7 @@ def test_of_two_processes_that_edit_one_lorebook_one_is_told(database):
     ) == [(1, "Mira"), (2, winner)]
 
 
-def test_of_two_processes_that_switch_in_one_preset_one_is_told(database):
+def test_of_two_processes_that_switch_in_one_preset_one_is_told(database, workers):
     with workers(database, ("make_preset", "Mira")):
         pass
     with workers(database, ("switch_preset", "Mira"), ("switch_preset", "Tam")) as pair:
@@ -118,7 +137,7 @@ def test_of_two_processes_that_switch_in_one_preset_one_is_told(database):
     ) == [(3, f'{{"grants":"","switches":{{"{winner}":true}}}}')]
 
 
-def test_of_two_processes_that_edit_one_page_one_is_told(database):
+def test_of_two_processes_that_edit_one_page_one_is_told(database, workers):
     with workers(database, ("make_page", "Mira")):
         pass
     with workers(database, ("edit_page", "Mira"), ("edit_page", "Tam")) as pair:
@@ -133,7 +152,7 @@ def test_of_two_processes_that_edit_one_page_one_is_told(database):
     ) == [(1, "Mira"), (2, winner)]
 
 
-def test_a_process_sees_after_a_refresh_what_another_one_wrote_into_a_base(database):
+def test_a_process_sees_after_a_refresh_what_another_one_wrote_into_a_base(database, workers):
     with workers(database, ("make_page", "Mira")):
         pass
     with workers(database, ("watch_bases", ""), ("edit_page", "Tam")) as (watcher, editor):
@@ -145,7 +164,7 @@ def test_a_process_sees_after_a_refresh_what_another_one_wrote_into_a_base(datab
 
 
 @pytest.mark.req("S2-31")
-def test_two_processes_that_append_do_not_interleave(database):
+def test_two_processes_that_append_do_not_interleave(database, workers):
     with workers(database, ("append", "Mira"), ("append", "Tam")) as pair:
         for worker in pair:
             worker.go()
@@ -159,7 +178,7 @@ def test_two_processes_that_append_do_not_interleave(database):
     assert {name for _, name, _ in written} == {"Mira", "Tam"}
 
 
-def test_a_process_sees_after_a_refresh_what_another_one_committed(database):
+def test_a_process_sees_after_a_refresh_what_another_one_committed(database, workers):
     with workers(database, ("watch", "web"), ("edit", "Mira")) as (watcher, editor):
         editor.go()
         assert editor.answer() == {"saved": "Mira"}
@@ -168,7 +187,7 @@ def test_a_process_sees_after_a_refresh_what_another_one_committed(database):
         assert watcher.answer() == {"before": "", "after": "Mira wins."}
 
 
-def test_a_process_sees_after_a_refresh_that_another_one_reset_the_lore(database):
+def test_a_process_sees_after_a_refresh_that_another_one_reset_the_lore(database, workers):
     with workers(database, ("remember_lore", "")):
         pass
     with workers(database, ("watch_lore", "game"), ("reset_lore", "Mira")) as (watcher, resetter):
@@ -179,8 +198,8 @@ def test_a_process_sees_after_a_refresh_that_another_one_reset_the_lore(database
         assert watcher.answer() == {"before": ["harbour#7"], "after": []}
 
 
-def test_after_real_commits_everything_is_new_and_then_warm(database):
-    with workers(database, ("live", "")) as (worker,):
+def test_after_real_commits_everything_is_new_and_then_warm(database, workers):
+    with workers(database, ("write_and_read", "")) as (worker,):
         worker.go()
         answer = worker.answer()
 

@@ -1,38 +1,61 @@
-"""One of several processes that share a database file: does what its arguments say.
+"""One of several processes that share a database file: does one of `JOBS` (`tests/forking.py`).
 
 Runs without Evennia: the store needs Django alone. Prints one line of JSON when it is ready and
-one when it is done, and waits for a line on standard input between the two.
+one when it is done, and waits between the two for a line in a pipe.
 """
 
 import json
-import sys
+from pathlib import Path
+from typing import Any
 
 from evennia_ai.engine.actors import trusted
 
+_go = Path()
+"""The pipe of this process in which a line lets it go on."""
 
-def start(database: str) -> None:
+
+def prepare() -> None:
+    """Start Django and import the store, which asks no database yet."""
     import django
     from django.conf import settings
 
     settings.configure(
         INSTALLED_APPS=["evennia_ai"],
-        DATABASES={
-            "default": {
-                "ENGINE": "django.db.backends.sqlite3",
-                "NAME": database,
-                "OPTIONS": {"timeout": 20},
-            }
-        },
+        DATABASES={"default": {"ENGINE": "django.db.backends.sqlite3", "OPTIONS": {"timeout": 20}}},
         USE_TZ=True,
         # The settings of Evennia's that our app reads.
         AT_SERVER_STARTSTOP_MODULE=[],
         SERVER_SERVICES_PLUGIN_MODULES=[],
     )
     django.setup()
+    from evennia_ai.store.authored import (  # noqa: F401
+        cards,
+        components,
+        lorebooks,
+        notes,
+        presets,
+    )
+    from evennia_ai.store.history import conversations, windows  # noqa: F401
+    from evennia_ai.store.knowledge import knowledge_bases, pages  # noqa: F401
+
+
+def live(given: dict[str, Any]) -> None:
+    """Do the job `given["doing"]` on the database file `given["database"]`."""
+    global _go
+    from django.db import connections
+
+    connections.settings["default"]["NAME"] = given["database"]
+    _go = Path(given["go"])
+    JOBS[given["doing"]](given["name"])
 
 
 def say(**told: object) -> None:
     print(json.dumps(told), flush=True)
+
+
+def wait_to_go() -> None:
+    """Wait for a line in the pipe."""
+    _go.read_text(encoding="utf-8")
 
 
 def the_quay():
@@ -57,7 +80,7 @@ def edit(name: str) -> None:
 
     components.registry()
     say(ready=True)
-    sys.stdin.readline()
+    wait_to_go()
     try:
         components.update("goals", by=trusted(name), content=f"{name} wins.", seen_revision=1)
     except EditConflictError as error:
@@ -82,7 +105,7 @@ def switch_preset(name: str) -> None:
 
     seen = presets.get_preset("Loom")
     say(ready=True)
-    sys.stdin.readline()
+    wait_to_go()
     try:
         presets.switch(seen, {name: True}, by=trusted(name))
     except EditConflictError as error:
@@ -97,7 +120,7 @@ def edit_book(name: str) -> None:
     from evennia_ai.store.authored import lorebooks
 
     say(ready=True)
-    sys.stdin.readline()
+    wait_to_go()
     try:
         lorebooks.save_book("harbour", json.dumps({"n": name}), by=trusted(name), seen_revision=1)
     except EditConflictError as error:
@@ -139,7 +162,7 @@ def edit_page(name: str) -> None:
     from evennia_ai.store.knowledge import pages
 
     say(ready=True)
-    sys.stdin.readline()
+    wait_to_go()
     try:
         pages.save_page("harbour", the_ferry(f"{name} wins.", was="1", by=trusted(name)))
     except EditConflictError as error:
@@ -160,7 +183,7 @@ def watch_bases(_: str) -> None:
     snapshots.refresh_if_changed()
     seen()
     say(ready=True)
-    sys.stdin.readline()
+    wait_to_go()
     before = seen()
     snapshots.refresh_if_changed()
     say(before=before, after=seen())
@@ -174,7 +197,7 @@ def append(name: str) -> None:
 
     where = the_quay()
     say(ready=True)
-    sys.stdin.readline()
+    wait_to_go()
     conflicts = 0
     for number in range(20):
         pair = [
@@ -198,7 +221,7 @@ def watch(name: str) -> None:
     snapshots.refresh_if_changed()
     components.registry()
     say(ready=True)
-    sys.stdin.readline()
+    wait_to_go()
     before = components.registry().get("goals").content
     snapshots.refresh_if_changed()
     say(before=before, after=components.registry().get("goals").content)
@@ -220,7 +243,7 @@ def reset_lore(name: str) -> None:
     from evennia_ai.store.history.windows import reset_lore
 
     say(ready=True)
-    sys.stdin.readline()
+    wait_to_go()
     say(removed=reset_lore(the_quay(), by=trusted(name)))
 
 
@@ -232,7 +255,7 @@ def watch_lore(_: str) -> None:
     snapshots.refresh_if_changed()
     lore_states(the_quay().id)
     say(ready=True)
-    sys.stdin.readline()
+    wait_to_go()
     before = sorted(lore_states(the_quay().id).matched)
     snapshots.refresh_if_changed()
     say(before=before, after=sorted(lore_states(the_quay().id).matched))
@@ -271,13 +294,13 @@ def write_everything(number: int) -> None:
     conversations.append(the_quay(), [new])
 
 
-def live(_: str) -> None:
+def write_and_read(_: str) -> None:
     """Write a little of everything with real commits; then count the queries of reading it."""
     from django.db import connection
     from django.test.utils import CaptureQueriesContext
 
     say(ready=True)
-    sys.stdin.readline()
+    wait_to_go()
     write_everything(1)
     read_everything()
     write_everything(2)
@@ -303,9 +326,5 @@ JOBS = {
     "remember_lore": remember_lore,
     "reset_lore": reset_lore,
     "watch_lore": watch_lore,
-    "live": live,
+    "write_and_read": write_and_read,
 }
-
-if __name__ == "__main__":
-    start(sys.argv[1])
-    JOBS[sys.argv[2]](sys.argv[3])

@@ -79,7 +79,9 @@ def test_a_scenario_composes_without_a_notice_and_uses_its_history_whole(path: P
     scenario = yaml.safe_load(path.read_text("utf-8"))
     results = composed_now.get("turns", [composed_now])
     for result, turn in zip(results, scenario.get("turns", [scenario]), strict=True):
-        assert [one for one in result["notices"] if "no grant for after_history" not in one] == []
+        assert [
+            one for one in result["notices"] if "lacks the grant after_history" not in one
+        ] == []
         assert [m["content"] for m in history_of(result) if not m["injected"]] == [
             message["content"] for message in turn.get("history", [])
         ]
@@ -125,8 +127,8 @@ def test_oren_has_the_ferry_in_mind_for_three_turns_once_somebody_speaks_of_it()
     turns = composed("ferry_in_mind")["turns"]
     causes = [awake(turn).get("the ferry", "") for turn in turns]
     assert causes[1] == "key 'ferry' in the event at 9-14"
-    assert causes[2].startswith("sticky: was woken before and stays for 2 more turns")
-    assert causes[3].startswith("sticky: was woken before and stays for 1 more turn")
+    assert causes[2].startswith("sticky: activated earlier and stays for 2 more turns")
+    assert causes[3].startswith("sticky: activated earlier and stays for 1 more turn")
     assert (causes[0], causes[4]) == ("", "")
     assert [turn["timed"]["sticky"] for turn in turns] == [[], *[["harbour#5"]] * 3, []]
 

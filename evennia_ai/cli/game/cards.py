@@ -10,7 +10,7 @@ from evennia_ai.cli.game import machine_owner
 from evennia_ai.cli.output import write_file, write_lines
 from evennia_ai.engine.errors import ComponentValueError, FormatError
 from evennia_ai.engine.prompt.components import NO_GRANTS, Grants, in_order
-from evennia_ai.engine.text.columns import visible
+from evennia_ai.engine.text.columns import escape_controls
 from evennia_ai.formats.cards.exporting import Form, dump_card, export_losses
 from evennia_ai.formats.cards.loading import CardImport, load_card
 from evennia_ai.services.settings.game import Conf
@@ -84,7 +84,7 @@ def export_card(
     write_file(path, made, kind="card", force=force)
     told = written_in_words(shown, name, form, with_v2=with_v2)
     lines = (*(f"{name}: {notice}" for notice in export_losses(found, form)), told)
-    write_lines(visible(line) for line in lines)
+    write_lines(escape_controls(line) for line in lines)
     return 0
 
 

@@ -22,7 +22,7 @@ from evennia_ai.cli.terminal import shown_progress
 from evennia_ai.engine.errors import EvenniaAIError, FormatError
 from evennia_ai.engine.history.turn.manifest import number_in, request_in_words
 from evennia_ai.engine.history.turn.replay import Replay
-from evennia_ai.engine.text.columns import WIDTH, clipped, visible, wrapped
+from evennia_ai.engine.text.columns import WIDTH, clip_text, escape_controls, wrap_text
 from evennia_ai.formats.chats.chat import is_chat, list_import_losses, read_chat
 from evennia_ai.formats.chats.chat_records import ChatSource, find_played
 from evennia_ai.formats.file_kinds import describe_file
@@ -44,7 +44,7 @@ with contextlib.redirect_stdout(sys.stderr):  # Evennia may print while it is im
 _REF = re.compile(r"#([0-9]{1,18})")
 _DID = "had a conversation"
 _MOST_NAMED = 12
-_FIRST_LINE = 4 * 1024 * 1024
+_BEGINNING = 4 * 1024 * 1024
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -73,7 +73,7 @@ def export(npc: str, path: Path, target: Path, *, number: int | None, force: boo
     conversation = _conversation_of(npc, number)
     pieces = (f"{line}\n".encode() for line in export_lines(conversation))
     write_pieces(path, pieces, kind="transcript", force=force)
-    write_lines([visible(f"{target}: conversation {_named(conversation)}")])
+    write_lines([escape_controls(f"{target}: conversation {_named(conversation)}")])
     return 0
 
 
@@ -84,19 +84,19 @@ def take_in(npc: str, path: Path, source: Path, *, player: str, played: str) -> 
     """
     ref = _ref_of_npc(npc)
     with _opened(path, source) as file:
-        if is_chat(file.readline(_FIRST_LINE)):
+        beginning = file.read(_BEGINNING)
+        if is_chat(beginning):
             made, notices = _chat_taken_in(file, ref, source, player=player, played=played)
         elif player or played:
             problem = f"{source}: a transcript says itself with whom it was: no --player, no --as"
             raise FormatError("transcript", problem)
         else:
-            file.seek(0)
-            if told := describe_file(file.read(_FIRST_LINE), wanted="chat"):
+            if told := describe_file(beginning, wanted="chat"):
                 raise FormatError("transcript", f"{source}: {told}")
             file.seek(0)
             made, notices = import_lines(file, npc_ref=ref, by=machine_owner()), ()
     told = f"{source}: {record_rows.length(made)} records, conversation {_named(made)} of {npc}"
-    write_lines(map(visible, [told, *(f"notice: {notice}" for notice in notices)]))
+    write_lines(map(escape_controls, [told, *(f"notice: {notice}" for notice in notices)]))
     return 0
 
 
@@ -178,7 +178,7 @@ def replay_against(
     outcomes = {"unchanged": 0, "changed": 0, "unknown": 0}
     tokens = 0
     if not as_json:
-        write_lines(visible(f"notice: {notice}") for notice in edit.notices)
+        write_lines(escape_controls(f"notice: {notice}") for notice in edit.notices)
     for comparison in _with_progress(stream, total):
         outcomes[comparison.outcome] += 1
         tokens += comparison.tokens - comparison.tokens_before
@@ -214,22 +214,22 @@ def _replayed_lines(turn: StoredTurn, rebuilt: Replay, today: Comparison | None)
     if rebuilt.is_same:
         yield "the same bytes as were sent, rebuilt from records alone"
     else:
-        yield from wrapped(f"cannot be replayed: {rebuilt.problem}", WIDTH)
+        yield from wrap_text(f"cannot be replayed: {rebuilt.problem}", WIDTH)
     for fault in rebuilt.faults:
-        yield from wrapped(f"  message #{fault.record}: the record {fault.problem}", WIDTH)
+        yield from wrap_text(f"  message #{fault.record}: the record {fault.problem}", WIDTH)
     yield f"sha256 {rebuilt.sha256}"
     if asked := request_in_words(turn.manifest):
-        yield from wrapped(visible(f"asked with {asked}"), WIDTH)
+        yield from wrap_text(escape_controls(f"asked with {asked}"), WIDTH)
     if rebuilt.tools:
         named = ", ".join(tool.name for tool in rebuilt.tools)
-        yield from wrapped(visible(f"tools {named}"), WIDTH)
-    yield from wrapped(_again(turn), WIDTH)
+        yield from wrap_text(escape_controls(f"tools {named}"), WIDTH)
+    yield from wrap_text(_again(turn), WIDTH)
     for index, message in enumerate(rebuilt.messages):
         name = f", {message.name}" if message.name else ""
         yield ""
         number = number_in(turn.manifest, index)
-        yield clipped(visible(f"-- {number} {message.role}{name}"), WIDTH)
-        yield from (visible(line) for line in message.content.splitlines())
+        yield clip_text(escape_controls(f"-- {number} {message.role}{name}"), WIDTH)
+        yield from (escape_controls(line) for line in message.content.splitlines())
     if today is not None:
         yield ""
         yield "-- with what is in force today:"
@@ -238,7 +238,9 @@ def _replayed_lines(turn: StoredTurn, rebuilt: Replay, today: Comparison | None)
 
 def _comparison(comparison: Comparison) -> Iterator[str]:
     if comparison.outcome == "unknown":
-        yield clipped(visible(f"turn {comparison.number}: not known: {comparison.problem}"), 600)
+        yield clip_text(
+            escape_controls(f"turn {comparison.number}: not known: {comparison.problem}"), 600
+        )
         return
     if comparison.outcome == "unchanged":
         yield f"turn {comparison.number}: unchanged"
@@ -250,8 +252,10 @@ def _comparison(comparison: Comparison) -> Iterator[str]:
     )
     for one in comparison.differences:
         of = ", ".join(one.origins)
-        yield clipped(visible(f"  message {one.at} {one.change}, {one.role}: {of}"), WIDTH)
-        yield from (clipped(f"    {visible(line)}", WIDTH) for line in one.lines)
+        yield clip_text(
+            escape_controls(f"  message {one.at} {one.change}, {one.role}: {of}"), WIDTH
+        )
+        yield from (clip_text(f"    {escape_controls(line)}", WIDTH) for line in one.lines)
 
 
 def _comparison_object(comparison: Comparison) -> dict[str, Any]:

@@ -19,7 +19,7 @@ from evennia_ai.engine.knowledge.pages.files import (
 )
 from evennia_ai.engine.knowledge.pages.markup import write_page
 from evennia_ai.engine.knowledge.pages.page import BaseInfo, Hit, Page
-from evennia_ai.engine.text.columns import WIDTH, clipped, visible, wrapped
+from evennia_ai.engine.text.columns import WIDTH, clip_text, escape_controls, wrap_text
 from evennia_ai.services.private_files import FOLDER_OF_OWNER
 from evennia_ai.store.knowledge import page_imports
 from evennia_ai.store.knowledge import pages as store
@@ -76,7 +76,7 @@ def export(key: str, path: Path, target: Path) -> int:
     with shown_progress() as progress:
         count = _written_out(key, path, progress=progress)
     pages = "1 page" if count == 1 else f"{count} pages"
-    write_lines([visible(f"{target}: knowledge base {key}, {pages}")])
+    write_lines([escape_controls(f"{target}: knowledge base {key}, {pages}")])
     return 0
 
 
@@ -84,12 +84,14 @@ def _lines(done: _TakenIn, source: Path, *, dry_run: bool) -> Iterator[str]:
     """What an import did, or would do."""
     for kind, names in done.names.items():
         for name in names[:_MOST_NAMES]:
-            yield clipped(visible(f"{kind:8} {name}"), WIDTH)
+            yield clip_text(escape_controls(f"{kind:8} {name}"), WIDTH)
         if len(names) > _MOST_NAMES:
             yield f"{kind:8} and {len(names) - _MOST_NAMES} more"
     counts = ", ".join(f"{len(names)} {kind}" for kind, names in done.names.items())
     end = "; nothing was written (--dry-run)" if dry_run else ""
-    yield visible(f"{source}: knowledge base {done.base}: {counts}, {done.same} as before{end}")
+    yield escape_controls(
+        f"{source}: knowledge base {done.base}: {counts}, {done.same} as before{end}"
+    )
 
 
 def _object(done: _TakenIn, *, dry_run: bool) -> dict[str, Any]:
@@ -98,8 +100,8 @@ def _object(done: _TakenIn, *, dry_run: bool) -> dict[str, Any]:
 
 
 def _hit_lines(hit: Hit) -> Iterator[str]:
-    yield clipped(visible(hit.page.name.full), WIDTH)
-    for line in wrapped(" ".join(hit.passage.split()), WIDTH - 4)[:_PASSAGE_LINES]:
+    yield clip_text(escape_controls(hit.page.name.full), WIDTH)
+    for line in wrap_text(" ".join(hit.passage.split()), WIDTH - 4)[:_PASSAGE_LINES]:
         yield f"    {line}"
 
 

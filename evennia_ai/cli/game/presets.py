@@ -9,7 +9,7 @@ from evennia_ai.cli.output import write_file, write_lines
 from evennia_ai.cli.presets import read_reported, write_report
 from evennia_ai.engine.errors import ComponentValueError, FormatError
 from evennia_ai.engine.prompt.components import GAME, NO_GRANTS, Grants, in_order
-from evennia_ai.engine.text.columns import visible
+from evennia_ai.engine.text.columns import escape_controls
 from evennia_ai.formats.presets.changes import list_unwritable
 from evennia_ai.formats.presets.export import dump_preset, stored_text
 from evennia_ai.formats.presets.mapping import preset_components
@@ -80,7 +80,7 @@ def export_preset(name: str, path: Path, shown: Path, *, force: bool, number: in
     told = f"{shown}: {name}, revision {stored.revision}"
     if changes:
         told += f", with components of the game: {', '.join(one.key for one in changes)}"
-    write_lines(visible(line) for line in (*list_unwritable(changes), told))
+    write_lines(escape_controls(line) for line in (*list_unwritable(changes), told))
     return 0
 
 

@@ -12,7 +12,7 @@ from evennia_ai.commands.screens import Row
 from evennia_ai.commands.turn_shown import context_lines
 from evennia_ai.engine.actors import Actor
 from evennia_ai.engine.history.records import Record, RecordKind
-from evennia_ai.engine.text.columns import WIDTH, hanging, visible
+from evennia_ai.engine.text.columns import WIDTH, escape_controls, wrap_hanging
 from evennia_ai.npc.mind.viewers import seer_for
 from evennia_ai.npc.senses.presence import NPC, object_of
 from evennia_ai.npc.turn.rehearsal import Rehearsed, part_in, rehearsed
@@ -92,7 +92,7 @@ def _opened_lines(caller: Any, npc: NPC, number: int, *, by: Actor) -> list[str]
         )
     before = branches.newest_branch(npc.ai.ref, str(caller.id))
     branch = branches.opened(turn, by_ref=str(caller.id), by=by)
-    as_whom = visible(part_in(npc, branch, typist=caller).name)
+    as_whom = escape_controls(part_in(npc, branch, typist=caller).name)
     lines = [
         f"Branch of {npc.key} from turn {branch.turn}, {in_words(turn.conversation)}.",
         *_rounds_told(number, branch),
@@ -100,7 +100,7 @@ def _opened_lines(caller: Any, npc: NPC, number: int, *, by: Actor) -> list[str]
         f"You speak as {as_whom}. Nobody hears it, nothing is done, nothing is learnt from it.",
         f"Say something: ai/branch {npc.key} = <text>",
     ]
-    return [shown for line in lines for shown in hanging(line)]
+    return [shown for line in lines for shown in wrap_hanging(line)]
 
 
 def _rounds_told(number: int, branch: Branch) -> Iterator[str]:
@@ -113,7 +113,7 @@ def _branch_lines(caller: Any, npc: NPC) -> list[str]:
     branch = _branch_of(caller, npc)
     head = f"Branch of {npc.key} from turn {branch.turn}, {in_words(branch.conversation)}:"
     said = list(_said_lines(seer_for(caller, npc.ai.ref), npc, branches.said_in(branch)))
-    lines = [*hanging(head), *(said or ["  Nothing was said in it yet."])]
+    lines = [*wrap_hanging(head), *(said or ["  Nothing was said in it yet."])]
     return [
         *lines,
         f"What it was told: ai/branch/prompt {npc.key}; away: ai/branch/close {npc.key}",
@@ -136,8 +136,11 @@ def _saying(caller: Any, npc: NPC, text: str) -> "Deferred[list[str]]":
     seer = seer_for(caller, npc.ai.ref)
 
     def told(done: Rehearsed) -> list[str]:
-        failed = (f"  (no answer: {visible(problem)})" for problem in done.problems)
-        lines = [*_said_lines(seer, npc, done.records), *(x for f in failed for x in hanging(f))]
+        failed = (f"  (no answer: {escape_controls(problem)})" for problem in done.problems)
+        lines = [
+            *_said_lines(seer, npc, done.records),
+            *(x for f in failed for x in wrap_hanging(f)),
+        ]
         return [f"In your branch of {npc.key}:", *lines]
 
     return rehearsed(npc, _branch_of(caller, npc), text, typist=caller).addCallback(told)
@@ -177,7 +180,7 @@ def _said_lines(seer: Seer, npc: NPC, records: Iterable[Record]) -> Iterator[str
     for record in known:
         seen = seer.record(record, known)
         for line in _lines_of(seen, npc):
-            yield from (f"  {shown}" for shown in hanging(visible(line), WIDTH - 2))
+            yield from (f"  {shown}" for shown in wrap_hanging(escape_controls(line), WIDTH - 2))
 
 
 def _lines_of(record: Record, npc: NPC) -> Iterator[str]:

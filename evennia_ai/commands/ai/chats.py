@@ -26,6 +26,7 @@ from evennia_ai.commands.naming import npc_and_number, npc_named
 from evennia_ai.engine.actors import Actor
 from evennia_ai.formats.chats.chat import Chat, is_chat, list_import_losses, read_chat
 from evennia_ai.formats.chats.chat_records import ChatSource, find_played
+from evennia_ai.formats.file_kinds import describe_file
 from evennia_ai.npc.senses.presence import NPC
 from evennia_ai.npc.views.view import char_name_of
 from evennia_ai.services.settings.conf import conf
@@ -65,8 +66,10 @@ class FileSwitches(StrictCommand):
             return None
         name, rest = _file_and_rest(self.rhs)
         path, content = file_read(name)
-        if is_chat(content.partition(b"\n")[0]):
+        if is_chat(content):
             return self._chat_imported(npc, path, content, rest)
+        if told := describe_file(content, wanted="chat"):
+            raise CommandError(f"{path.name}: {told}. Nothing was taken over.")
         if rest.strip():
             raise CommandError(
                 f"{path.name} is a transcript, which says itself with whom it was; name the file"

@@ -1,6 +1,7 @@
 """The command `ai`: what an NPC's mind is doing and why its prompt was what it was."""
 
 from collections.abc import Callable, Generator, Iterable, Sequence
+from functools import partial
 from typing import Any, Final
 
 from twisted.internet.defer import Deferred
@@ -55,7 +56,7 @@ from evennia_ai.commands.turn_shown import (
     why_lines,
 )
 from evennia_ai.engine.foreign.fields import suggest_name
-from evennia_ai.engine.text.columns import hanging, visible
+from evennia_ai.engine.text.columns import escape_controls, wrap_hanging
 from evennia_ai.npc.model_calls.examining import examined
 from evennia_ai.npc.runtime import runtime
 from evennia_ai.npc.senses.presence import NPC
@@ -317,7 +318,7 @@ class CmdAI(ControlSwitches, OperatingSwitches, BranchSwitches, FileSwitches):
             self.say(tools_chosen(npc, self.rhs, by=self.actor))
 
     def mode(self) -> None:
-        self._looked_or_set("ai/mode <npc> [= <mode>]", mode_lines, mode_set)
+        self._looked_or_set("ai/mode <npc> [= <mode>]", partial(mode_lines, self.caller), mode_set)
 
     def set_one(self) -> None:
         self._looked_or_set("ai/set <npc> [= <setting> [<value>]]", set_lines, set_told)
@@ -344,7 +345,7 @@ class CmdAI(ControlSwitches, OperatingSwitches, BranchSwitches, FileSwitches):
         self.tell_of(done, by=self._show_findings, waiting=waiting)
 
     def _show_findings(self, findings: Sequence[Finding]) -> None:
-        self.show(line for one in findings for line in hanging(visible(one.line())))
+        self.show(line for one in findings for line in wrap_hanging(escape_controls(one.line())))
 
     def verify(self) -> None:
         self.show(verify_lines(self._npc("ai/verify <npc>")))

@@ -17,7 +17,7 @@ from evennia_ai.engine.actors import Actor
 from evennia_ai.engine.history.corrections import original_place
 from evennia_ai.engine.history.records import Record, RecordKind
 from evennia_ai.engine.knowledge.meta_prompt import TOOL as KNOWLEDGE_TOOL
-from evennia_ai.engine.text.columns import visible
+from evennia_ai.engine.text.columns import escape_controls
 from evennia_ai.npc.mind.viewers import seer_for
 from evennia_ai.npc.recording import heard
 from evennia_ai.npc.recording.heard import ConversationKey
@@ -127,7 +127,8 @@ def corrected(caller: Any, wanted: str, text: str, *, by: Actor) -> "Deferred[st
         is_summary = new.kind is RecordKind.SUMMARY
         now = f"summary #{record.id} says" if is_summary else f"{npc.key} said in #{record.id}"
         return (
-            f"From now on {now}: {visible(text)} (#{new.id}). What was said stays readable in"
+            f"From now on {now}: {escape_controls(text)} (#{new.id}). What was said stays"
+            " readable in"
             f" ai/history {npc.key}.{old}"
         )
 
@@ -211,7 +212,7 @@ def _left_in_the_world(taken: Sequence[Exchange]) -> str:
     tools = dict.fromkeys(tool for one in taken for tool in one.tools if tool not in _TEXTUAL)
     if not tools:
         return ""
-    return f" What its tools did in the world stays done: {visible(', '.join(tools))}."
+    return f" What its tools did in the world stays done: {escape_controls(', '.join(tools))}."
 
 
 def _exchanges(count: int) -> str:

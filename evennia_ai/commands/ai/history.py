@@ -18,10 +18,10 @@ from evennia_ai.commands.screens import Row, Span
 from evennia_ai.engine.actors import Actor
 from evennia_ai.engine.history.records import CONVERSATION, Record, RecordKind
 from evennia_ai.engine.history.turn.manifest import number_in
-from evennia_ai.engine.history.turn.replay import Fault, shared_prefix
+from evennia_ai.engine.history.turn.replay import LostMessage, shared_prefix
 from evennia_ai.engine.prompt.cache_account import MEANINGS
 from evennia_ai.engine.prompt.report import Report, hidden_lines, number_of
-from evennia_ai.engine.text.columns import WIDTH, clipped, first_line, visible, wrapped
+from evennia_ai.engine.text.columns import WIDTH, clip_text, escape_controls, first_line, wrap_text
 from evennia_ai.formats.chats.chat_records import describe_source, is_chat_source
 from evennia_ai.npc.mind.viewers import seer_for
 from evennia_ai.npc.senses.presence import NPC
@@ -80,7 +80,7 @@ def history_lines(caller: Any, npc: NPC, number: int, *, is_full: bool) -> list[
     head = f"What is recorded of {npc.key}, page {number}, the newest record last:"
     seer = seer_for(caller, npc.ai.ref)
     rows = _rows(page, seer, is_full=is_full)
-    return [*wrapped(head, WIDTH), *rows, *_more(npc, page, is_full=is_full)]
+    return [*wrap_text(head, WIDTH), *rows, *_more(npc, page, is_full=is_full)]
 
 
 def _nothing(npc: NPC, number: int) -> str:
@@ -94,7 +94,7 @@ def _rows(page: RecordPage, seer: Seer, *, is_full: bool) -> Iterator[str | Row]
     fate = _fates(page.records)
     shown = [record for record in page.records if not seer.leaves_out(record)]
     for where, members in groupby(shown, key=lambda record: record.conversation):
-        yield (Span(clipped(f"-- {in_words(page.conversations[where])}", WIDTH), "component"),)
+        yield (Span(clip_text(f"-- {in_words(page.conversations[where])}", WIDTH), "component"),)
         for is_folded, run in groupby(members, key=lambda r: not is_full and _is_behind(r)):
             records = list(run)
             if is_folded:
@@ -134,32 +134,32 @@ def _folded(records: Sequence[Record]) -> str:
     which = f"#{first.id}" if first is last else f"#{first.id} to #{last.id}"
     kinds = Counter(str(record.kind) for record in records)
     told = ", ".join(f"{count} {kind}" for kind, count in kinds.items())
-    return clipped(f"  ({which}, behind the scenes: {told})", WIDTH)
+    return clip_text(f"  ({which}, behind the scenes: {told})", WIDTH)
 
 
 def _row(record: Record, fate: str) -> Iterator[str | Row]:
-    who = f", {visible(record.name)}" if record.name else ""
+    who = f", {escape_controls(record.name)}" if record.name else ""
     also = f"  ({fate})" if fate and record.kind in CONVERSATION else ""
     head = f"#{record.id}  {day_and_time(record.created_at)}  {record.kind}{who}{also}"
-    yield (Span(clipped(head, WIDTH), "head"),)
+    yield (Span(clip_text(head, WIDTH), "head"),)
     text = _ERASED if record.is_erased else _happened(record) or _told(record)
     if text:
-        yield clipped(f"    {text}", WIDTH)
+        yield clip_text(f"    {text}", WIDTH)
     if refused := record.meta.get("refused"):
-        yield clipped(f"    instead of a reply: {visible(str(refused))}", WIDTH)
+        yield clip_text(f"    instead of a reply: {escape_controls(str(refused))}", WIDTH)
 
 
 def _told(record: Record) -> str:
     """What the record says in a line; of calls of tools those, where nothing was said with them."""
     calls = record.meta.get("tool_calls") or ()
     called = "; ".join(f"{call['name']} {call['arguments']}" for call in calls)
-    return first_line(record.body) or visible(called)
+    return first_line(record.body) or escape_controls(called)
 
 
 def _happened(record: Record) -> str:
     """What became of the conversation; nothing where the record tells what was said."""
     if is_chat_source(record):
-        return visible(describe_source(record))
+        return escape_controls(describe_source(record))
     return _asked(record) or _controlled(record)
 
 
@@ -167,7 +167,7 @@ def _asked(record: Record) -> str:
     """Who had the conversation erased; nothing where the record tells of something else."""
     if record.kind != RecordKind.ERASURE:
         return ""
-    by = visible(str(record.meta.get("by", "somebody")))
+    by = escape_controls(str(record.meta.get("by", "somebody")))
     if record.meta.get("of") == OF_MEMORIES:
         return f"memories of a person were erased from the prompts before for {by}"
     if record.meta.get("of") == OF_ROOMS:
@@ -183,7 +183,7 @@ def _controlled(record: Record) -> str:
         return ""
     what = _CONTROLLED[record.meta["what"]]
     hint = f"; the hint: {first_line(record.body)}" if record.body else ""
-    return f"{what}, by {visible(str(record.meta.get('by', 'somebody')))}{hint}"
+    return f"{what}, by {escape_controls(str(record.meta.get('by', 'somebody')))}{hint}"
 
 
 def _more(npc: NPC, page: RecordPage, *, is_full: bool) -> Iterator[str]:
@@ -203,7 +203,7 @@ def replay_lines(caller: Any, npc: NPC, turn: StoredTurn, *, is_full: bool) -> l
     head = f"Turn {turn.number} of {npc.key}, {day_and_time(turn.created_at)}, {turn.state}:"
     if not rebuilt.is_same:
         faults = (line for fault in rebuilt.faults for line in _fault(fault))
-        return [head, *wrapped(f"It cannot be replayed: {rebuilt.problem}.", WIDTH), *faults]
+        return [head, *wrap_text(f"It cannot be replayed: {rebuilt.problem}.", WIDTH), *faults]
     same = "the same bytes as were sent, rebuilt from records alone"
     report = sent(seer_for(caller, npc.ai.ref), turn, past_reader())
     # By a hash of all of it a short hidden text could be guessed.
@@ -227,12 +227,12 @@ def message_lines(report: Report, *, is_full: bool) -> Iterator[str | Row]:
             name = f", {message.name}" if message.name else ""
             yield ""
             title = f"-- {number_of(report, index)} {message.role}{name}, {message.tokens} tokens"
-            yield from ((Span(line, "head"),) for line in wrapped(title, WIDTH))
-            yield from wrapped(message.content, WIDTH)
+            yield from ((Span(line, "head"),) for line in wrap_text(title, WIDTH))
+            yield from wrap_text(message.content, WIDTH)
 
 
-def _fault(fault: Fault) -> list[str]:
-    return wrapped(f"  message #{fault.record}: the record {fault.problem}", WIDTH)
+def _fault(fault: LostMessage) -> list[str]:
+    return wrap_text(f"  message #{fault.record}: the record {fault.problem}", WIDTH)
 
 
 TURNS: Final = 10
@@ -258,7 +258,7 @@ def _cached(turn: StoredTurn, seer: Seer) -> Iterator[str]:
     share = "" if shared is None else f"{100 * shared // max(tokens, 1)} %"
     told = "" if shared is None else str(shared)
     lead = f"{turn.number:6} {turn.conversation.id:>6} {tokens:7} {told:>7} {share:>6}  "
-    first, *more = wrapped(why, WIDTH - len(lead))
+    first, *more = wrap_text(why, WIDTH - len(lead))
     yield f"{lead}{first}"
     yield from (" " * len(lead) + line for line in more)
 
@@ -286,13 +286,13 @@ def _why(turn: StoredTurn, seer: Seer) -> str:
         return MEANINGS["append"]
     reason = manifest.break_reason
     declared = f": {reason.replace('_', '-')}, {MEANINGS[reason]}" if reason else ""
-    return f"{visible(seer.origin(manifest.broken_by))}{declared}"
+    return f"{escape_controls(seer.origin(manifest.broken_by))}{declared}"
 
 
 def _breakpoints(turn: StoredTurn) -> list[str]:
     manifest = turn.manifest
     after = ", ".join(number_in(manifest, spot) for spot in manifest.breakpoints) or "nowhere"
-    return wrapped(
+    return wrap_text(
         f"A provider may cache turn {turn.number} after message {after};"
         f" {manifest.stable_tokens} tokens up to the last of them stay as they are.",
         WIDTH,
@@ -314,7 +314,7 @@ def verify_lines(npc: NPC) -> list[str]:
     _refuse_too_many(sum(lengths), what="verify")
     head = f"The records of {npc.key}, each hashed with the one before it:"
     lines = [head, *(_verdict(one, count) for one, count in zip(known, lengths, strict=True))]
-    return [part for line in lines for part in wrapped(line, WIDTH)]
+    return [part for line in lines for part in wrap_text(line, WIDTH)]
 
 
 def exported(caller: Any, npc: NPC, number: int | None) -> str:

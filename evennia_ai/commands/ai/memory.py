@@ -20,7 +20,8 @@ from evennia_ai.engine.memory.recalling import Moment, Score, is_open, score_mem
 from evennia_ai.engine.memory.scenes import words_said
 from evennia_ai.engine.prompt.components import Scope
 from evennia_ai.engine.prompt.history import History
-from evennia_ai.engine.text.columns import WIDTH, clipped, visible, wrapped
+from evennia_ai.engine.prompt.memo import Memo
+from evennia_ai.engine.text.columns import WIDTH, clip_text, escape_controls, wrap_text
 from evennia_ai.npc.inputs.facts import hours_now
 from evennia_ai.npc.mind.viewers import seer_for
 from evennia_ai.npc.recording import heard
@@ -151,9 +152,10 @@ def _title(memory: Memory) -> str:
 
 def _list_lines(caller: Any, npc: NPC, page: int) -> list[str]:
     """The memories with their scores against what is said in the NPC's room now, the best first."""
-    ranked = _ranked(npc)
+    seer = seer_for(caller, npc.ai.ref)
+    ranked = _ranked(npc, seer)
     if not ranked:
-        return wrapped(
+        return wrap_text(
             f"{npc.key} remembers nothing yet; write something: ai/memory {npc.key} = <text>", WIDTH
         )
     pages = -(-len(ranked) // PAGE)
@@ -164,22 +166,26 @@ def _list_lines(caller: Any, npc: NPC, page: int) -> list[str]:
         f"What {npc.key} remembers, {len(ranked)} of at most {most}, page {page} of {pages};"
         f" scores are against what was said in its room last.{switched}"
     )
-    lines, seer = wrapped(head, WIDTH), seer_for(caller, npc.ai.ref)
+    lines = wrap_text(head, WIDTH)
     for memory, score in ranked[(page - 1) * PAGE : page * PAGE]:
-        lines += _row(_seen(seer, memory), score)
+        lines += _row(memory, score)
     if page < pages:
-        lines.append(clipped(f"More: ai/memory {npc.key}/{page + 1}", WIDTH))
+        lines.append(clip_text(f"More: ai/memory {npc.key}/{page + 1}", WIDTH))
     return lines
 
 
 def _seen(seer: Seer, memory: Memory) -> Memory:
-    """The memory as it may be seen."""
+    """The memory as it may be seen; nothing is computed from the words of a hidden one."""
     mark = seer.memory(memory)
-    return replace(memory, text=mark) if mark else memory
+    return replace(memory, text=mark, scene="", _memo=Memo()) if mark else memory
 
 
-def _ranked(npc: NPC) -> list[tuple[Memory, Score]]:
-    held = store.held_by(npc.ai.ref).memories
+def _ranked(npc: NPC, seer: Seer) -> list[tuple[Memory, Score]]:
+    """Return the memories as they may be seen, with their scores, the best first.
+
+    A score tells which words a memory has, so hidden words must not count.
+    """
+    held = [_seen(seer, memory) for memory in store.held_by(npc.ai.ref).memories]
     place = str(npc.location.id) if npc.location else "nowhere"
     where = heard.found(npc.ai.ref, heard.ConversationKey(kind="room", place_ref=place))
     history = windows(where.id).history if where is not None else History()
@@ -195,13 +201,13 @@ def _ranked(npc: NPC) -> list[tuple[Memory, Score]]:
 
 
 def _row(memory: Memory, score: Score) -> Iterator[str]:
-    yield from wrapped(f"#{memory.id}  {score}", WIDTH)
-    for line in wrapped(visible(memory.text), WIDTH - 6):
+    yield from wrap_text(f"#{memory.id}  {score}", WIDTH)
+    for line in wrap_text(escape_controls(memory.text), WIDTH - 6):
         yield f"      {line}"
     if memory.about:
         whispered = ", WHISPERED: recalled in private with them alone"
         told = "" if is_open(memory, NOBODY) else whispered
-        yield clipped(visible(f"      (about {name_of(memory.about)}{told})"), WIDTH)
+        yield clip_text(escape_controls(f"      (about {name_of(memory.about)}{told})"), WIDTH)
 
 
 def _one_lines(caller: Any, npc: NPC, memory_id: int) -> list[str]:
@@ -210,11 +216,11 @@ def _one_lines(caller: Any, npc: NPC, memory_id: int) -> list[str]:
     if not changes:
         raise CommandError(f"{npc.key} never had a memory #{memory_id}.")
     memory, seer = store.held_by(npc.ai.ref).find(memory_id), seer_for(caller, npc.ai.ref)
-    lines = [clipped(f"{npc.key} does not remember #{memory_id} any more.", WIDTH)]
+    lines = [clip_text(f"{npc.key} does not remember #{memory_id} any more.", WIDTH)]
     if memory is not None:
-        lines = [*wrapped(f"{npc.key}: {_title(memory)}, {_times(memory)}.", WIDTH)]
-        text = visible(_seen(seer, memory).text)
-        lines += [f"    {line}" for line in wrapped(text, WIDTH - 4)]
+        lines = [*wrap_text(f"{npc.key}: {_title(memory)}, {_times(memory)}.", WIDTH)]
+        text = escape_controls(_seen(seer, memory).text)
+        lines += [f"    {line}" for line in wrap_text(text, WIDTH - 4)]
     return [*lines, "Changes:", *_change_lines(changes, seer)]
 
 
@@ -237,11 +243,11 @@ def _ago(hours: float) -> str:
 
 def _change_lines(changes: Sequence[MemoryChange], seer: Seer) -> Iterator[str]:
     for change in changes:
-        yield clipped(visible(revision_in_words(change)), WIDTH)
+        yield clip_text(escape_controls(revision_in_words(change)), WIDTH)
         if change.value is not None:
             then = _seen(seer, Memory(id=change.memory_id, **change.value))
             text = f"importance {then.importance}: {then.text}"
-            yield clipped(visible(f"         {text}"), WIDTH)
+            yield clip_text(escape_controls(f"         {text}"), WIDTH)
 
 
 def player_named(caller: Any, name: str) -> str:

@@ -11,7 +11,7 @@ from evennia_ai.commands.ai.status import limit_in_words, limit_lines, overview_
 from evennia_ai.commands.base import CommandError, StrictCommand, day_and_time
 from evennia_ai.commands.naming import counted_number, npc_and_number, npc_named
 from evennia_ai.commands.screens import Row, Span, head, is_web_client
-from evennia_ai.engine.text.columns import first_line, hanging, visible
+from evennia_ai.engine.text.columns import escape_controls, first_line, wrap_hanging
 from evennia_ai.npc.mind import emergency
 from evennia_ai.npc.mind.emergency import Stopped
 from evennia_ai.npc.mind.news import is_told, set_told
@@ -84,7 +84,7 @@ def log_lines(npc: NPC, number: int) -> list[str]:
     lines = [line for _, some in told for line in some]
     head = f"What {npc.key} did, page {number}, the newest first:"
     more = [f"Older: ai/log {npc.key}/{number + 1}"] if page.has_older else []
-    return [shown for line in (head, *lines, *more) for shown in hanging(line)]
+    return [shown for line in (head, *lines, *more) for shown in wrap_hanging(line)]
 
 
 def _others(npc: NPC, page: TurnPage) -> list[tuple[float, list[str]]]:
@@ -111,8 +111,8 @@ def _nothing(npc: NPC, number: int) -> str:
 
 
 def _turn(turn: TurnLine, calls: Sequence[NewCall]) -> Iterator[str]:
-    of_whom = f" by {visible(turn.speaker)}" if turn.speaker else ""
-    what = f"{visible(turn.event) or 'its own accord'}{of_whom}"
+    of_whom = f" by {escape_controls(turn.speaker)}" if turn.speaker else ""
+    what = f"{escape_controls(turn.event) or 'its own accord'}{of_whom}"
     yield f"#{turn.number}  {day_and_time(turn.created_at)}  {what}"
     seconds = (turn.ended_at or time.time()) - turn.created_at
     outcome = f": {first_line(turn.outcome)}" if turn.outcome else ""
@@ -121,7 +121,7 @@ def _turn(turn: TurnLine, calls: Sequence[NewCall]) -> Iterator[str]:
     mine = [call for call in calls if call.turn == turn.number]
     yield from (f"    {_call(call)}" for call in mine)
     if not mine:
-        yield f"    {visible(turn.model)}: prompt of {turn.tokens} tokens"
+        yield f"    {escape_controls(turn.model)}: prompt of {turn.tokens} tokens"
 
 
 def _other_call(call: NewCall) -> Iterator[str]:
@@ -130,25 +130,25 @@ def _other_call(call: NewCall) -> Iterator[str]:
 
 
 def _refused(one: RefusedSaying) -> Iterator[str]:
-    of_whom = f" by {visible(one.speaker)}" if one.speaker else ""
-    what = f"{visible(one.event) or 'something'}{of_whom}"
+    of_whom = f" by {escape_controls(one.speaker)}" if one.speaker else ""
+    what = f"{escape_controls(one.event) or 'something'}{of_whom}"
     yield f"    {day_and_time(one.at)}  refused: {what}, record #{one.record}"
     yield f"    {limit_in_words(one.limit)}"
 
 
 def _call(call: NewCall) -> str:
     """One call of a model in a line."""
-    role = "" if call.role == "speaker" else f"{visible(call.role)}, "
+    role = "" if call.role == "speaker" else f"{escape_controls(call.role)}, "
     if call.outcome.startswith(UNSENT):
-        why = _WHY_UNSENT.get(call.outcome, visible(call.outcome))
-        return f"{role}{visible(_model(call))}: {why}; it does not count"
+        why = _WHY_UNSENT.get(call.outcome, escape_controls(call.outcome))
+        return f"{role}{escape_controls(_model(call))}: {why}; it does not count"
     about = "about " if call.is_estimated else ""
     whole = f" of about {call.whole_tokens} (CUT)" if call.whole_tokens else ""
     cached = f" ({call.cached_tokens} cached)" if call.cached_tokens else ""
     first = f", begun after {call.first_piece_seconds:.1f}" if call.first_piece_seconds else ""
-    outcome = "" if call.outcome == ANSWERED else f", {visible(call.outcome)}"
+    outcome = "" if call.outcome == ANSWERED else f", {escape_controls(call.outcome)}"
     return (
-        f"{role}{visible(_model(call))}: {about}{call.input_tokens}{whole} in{cached},"
+        f"{role}{escape_controls(_model(call))}: {about}{call.input_tokens}{whole} in{cached},"
         f" {call.output_tokens} out, {call.seconds:.1f} s{first}{outcome}"
     )
 

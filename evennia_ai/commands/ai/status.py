@@ -10,7 +10,7 @@ from evennia_ai.commands.base import CommandError, counted, day_and_time, in_wor
 from evennia_ai.commands.turn_shown import cut_lines
 from evennia_ai.engine.actors import Actor
 from evennia_ai.engine.prompt.components import Scope
-from evennia_ai.engine.text.columns import WIDTH, clipped, hanging, padded, visible
+from evennia_ai.engine.text.columns import WIDTH, clip_text, escape_controls, pad_text, wrap_hanging
 from evennia_ai.npc.background.queued import WorkStatus
 from evennia_ai.npc.floor.scheduler import Crowd
 from evennia_ai.npc.mind import overview
@@ -49,7 +49,7 @@ def overview_lines(part: str, number: int) -> list[str]:
         *stop_lines(),
         *_total_lines(overview.totals(live, found), part),
         *_crowd_lines(live.scheduler.crowds()),
-        *[line for told in live.calls.small_windows.values() for line in hanging(f"! {told}")],
+        *[line for told in live.calls.small_windows.values() for line in wrap_hanging(f"! {told}")],
         *work_lines(live.work.status, now=time.time()),
         _columns(_HEADS),
         "-" * WIDTH,
@@ -64,8 +64,8 @@ def stop_lines() -> list[str]:
     why = is_stopped()
     if not why:
         return []
-    told = f"*** ALL NPCS ARE STOPPED: {visible(why)} ***"
-    return [clipped(told, WIDTH), "*** No model is asked for anything. ai/startall ends it. ***"]
+    told = f"*** ALL NPCS ARE STOPPED: {escape_controls(why)} ***"
+    return [clip_text(told, WIDTH), "*** No model is asked for anything. ai/startall ends it. ***"]
 
 
 def thousands(number: int) -> str:
@@ -94,10 +94,10 @@ def _nobody(part: str, number: int) -> str:
 
 
 def _total_lines(all_of: Totals, part: str) -> Iterator[str]:
-    which = f"with '{visible(part)}'" if part else "in the game"
+    which = f"with '{escape_controls(part)}'" if part else "in the game"
     more = "more than " if all_of.are_more else ""
     npcs = f"{more}{counted(all_of.npcs, 'NPC')} {which}"
-    yield from hanging(
+    yield from wrap_hanging(
         f"{npcs}; in all {all_of.answering} answering, {all_of.waiting} waiting; today"
         f" {counted(all_of.calls, 'call')}, {thousands(all_of.tokens)} tokens."
     )
@@ -107,11 +107,12 @@ def _crowd_lines(crowds: Iterable[Crowd]) -> Iterator[str]:
     """Name the NPCs that wait because a model has as many turns under way as it may."""
     for crowd in crowds:
         found = (object_of(key) for key in crowd.keys[:MOST_WAITING])
-        names = [visible(npc.key) for npc in found if npc is not None]
+        names = [escape_controls(npc.key) for npc in found if npc is not None]
         if more := len(crowd.keys) - len(names):
             names.append(f"{more} more")
-        yield from hanging(
-            f"! {visible(crowd.model)} has {counted(crowd.running, 'turn')} under way, as many as"
+        yield from wrap_hanging(
+            f"! {escape_controls(crowd.model)} has {counted(crowd.running, 'turn')} under way,"
+            " as many as"
             f" it may (max_concurrent); for a place wait {', '.join(names)}."
         )
 
@@ -122,7 +123,7 @@ def work_lines(status: WorkStatus | None, *, now: float) -> Iterator[str]:
         return
     told = [counted(len(status.workers), "worker")]
     told += [
-        f"{visible(one.name)} has given no sign for {ago(now - one.seen_at)}"
+        f"{escape_controls(one.name)} has given no sign for {ago(now - one.seen_at)}"
         for one in status.silent(now)
     ]
     told += [f"{one.kind} {one.waiting} waiting, {one.taken} taken" for one in status.queues]
@@ -131,9 +132,9 @@ def work_lines(status: WorkStatus | None, *, now: float) -> Iterator[str]:
     if status.is_away:
         told.append(f"the queue is away, {counted(status.unsent, 'job')} kept here")
     told += [f"{kind} done without {often} times" for kind, often in status.over.items()]
-    yield from hanging(f"Work beside speaking: {'; '.join(told)}.")
+    yield from wrap_hanging(f"Work beside speaking: {'; '.join(told)}.")
     for name, reason in status.poisoned[:MOST_SET_ASIDE]:
-        yield from hanging(f"! set aside: {visible(name)}: {visible(reason)}")
+        yield from wrap_hanging(f"! set aside: {escape_controls(name)}: {escape_controls(reason)}")
 
 
 def _row(row: NPCRow) -> str:
@@ -173,8 +174,10 @@ def _legend(rows: Iterable[NPCRow]) -> Iterator[str]:
         yield "! this model failed repeatedly and is left alone for a while"
     cut = next((row for row in rows if row.cut is not None), None)
     if cut is not None:
-        name = visible(cut.found.name)
-        yield clipped(f"CUT: the server read only part of the prompt; see ai/context {name}", WIDTH)
+        name = escape_controls(cut.found.name)
+        yield clip_text(
+            f"CUT: the server read only part of the prompt; see ai/context {name}", WIDTH
+        )
     refused = sum(row.refused for row in rows)
     if refused:
         yield f"{refused} answers were refused today because of limits; see ai/limits"
@@ -183,13 +186,15 @@ def _legend(rows: Iterable[NPCRow]) -> Iterator[str]:
 def _more(part: str, number: int, *, pages: int) -> Iterator[str]:
     if number < pages:
         what = f"{part}/{number + 1}" if part else f"/{number + 1}"
-        yield clipped(f"Page {number} of {pages}; the next: ai/list {visible(what)}", WIDTH)
+        yield clip_text(
+            f"Page {number} of {pages}; the next: ai/list {escape_controls(what)}", WIDTH
+        )
 
 
 def _columns(texts: Iterable[str]) -> str:
-    *cells, model = (visible(text) for text in texts)
-    row = " ".join(padded(cell, width) for cell, width in zip(cells, _WIDTHS, strict=True))
-    return f"{row} {clipped(model, _MODEL_WIDTH)}"
+    *cells, model = (escape_controls(text) for text in texts)
+    row = " ".join(pad_text(cell, width) for cell, width in zip(cells, _WIDTHS, strict=True))
+    return f"{row} {clip_text(model, _MODEL_WIDTH)}"
 
 
 MOST_AT_LIMIT: Final = 20
@@ -205,9 +210,9 @@ def limit_lines(npc: NPC | None = None) -> list[str]:
         lines += _refused_today("")
     else:
         own = settings_of(npc).limits
-        lines += _used(limits, "npc", npc.ai.ref, visible(npc.key), own)
+        lines += _used(limits, "npc", npc.ai.ref, escape_controls(npc.key), own)
         lines += _refused_today(npc.ai.ref)
-    return [clipped(line, WIDTH) for line in lines]
+    return [clip_text(line, WIDTH) for line in lines]
 
 
 def today_lines(npc: NPC, *, now: float) -> list[str]:
@@ -266,7 +271,7 @@ def _at_limit(limits: Limits) -> Iterator[str]:
     found = limits.at_limit()
     for scope, ref, reached in found[:MOST_AT_LIMIT]:
         what = reached.limit.replace("_", " ")
-        yield f"  {scope} {visible(name_of(ref))} is at its {reached.most} {what}"
+        yield f"  {scope} {escape_controls(name_of(ref))} is at its {reached.most} {what}"
     if len(found) > MOST_AT_LIMIT:
         yield f"  and {len(found) - MOST_AT_LIMIT} more are at a limit"
 
@@ -278,8 +283,8 @@ def _refused_today(npc_ref: str) -> Iterator[str]:
     if found:
         yield "Refused today, the last first:"
     for one in found[:MOST_AT_LIMIT]:
-        who = visible(name_of(one.player_ref)) if one.player_ref else "nobody's words"
-        by = "" if npc_ref else f" by {visible(name_of(one.npc_ref))}"
+        who = escape_controls(name_of(one.player_ref)) if one.player_ref else "nobody's words"
+        by = "" if npc_ref else f" by {escape_controls(name_of(one.npc_ref))}"
         yield f"  {day_and_time(one.last_at)}  {who}{by}, {_times(one.times)}"
         yield f"      {limit_in_words(one.limit)}"
     if len(found) > MOST_AT_LIMIT:
@@ -290,7 +295,7 @@ def limit_in_words(limit: str) -> str:
     """A limit by its scope and name, as builders read it: "player.calls_per_minute"."""
     scope, _, name = limit.partition(".")
     whose = {"player": "the player's", "npc": "the NPC's", "game": "the game's"}.get(scope, scope)
-    return visible(f"{whose} {name.replace('_', ' ')}")
+    return escape_controls(f"{whose} {name.replace('_', ' ')}")
 
 
 def _times(times: int) -> str:
@@ -347,10 +352,14 @@ def status_lines(npc: NPC) -> list[str]:
         *stop_lines(),
         f"{npc.key} (#{npc.id}): {state}",
         *_pause_lines(npc),
-        *([f"  waits because  {visible(status.waits_because)}"] if status.waits_because else []),
+        *(
+            [f"  waits because  {escape_controls(status.waits_because)}"]
+            if status.waits_because
+            else []
+        ),
         f"  answers by     {status.endpoint} ({where}){breaker}",
         f"  card           {status.card or f'none; card/assign {npc.key} = <card> gives one'}",
-        *([f"  preset         {visible(status.preset)}"] if status.preset else []),
+        *([f"  preset         {escape_controls(status.preset)}"] if status.preset else []),
         f"  conversations  {talks or 'none'}",
         f"  last turn      {_turn_in_words(status.last_turn)}",
     ]
@@ -365,7 +374,7 @@ def status_lines(npc: NPC) -> list[str]:
         lines.append(f"  not recorded   {status.unrecorded}: the database is away")
     problems = (*status.problems, *problems_of(npc))
     lines += [f"  problem        {problem}" for problem in problems]
-    return [shown for line in lines for shown in hanging(line)]
+    return [shown for line in lines for shown in wrap_hanging(line)]
 
 
 def _pause_lines(npc: NPC) -> list[str]:

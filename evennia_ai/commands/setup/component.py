@@ -31,7 +31,7 @@ from evennia_ai.engine.actors import Actor
 from evennia_ai.engine.errors import StaticComponentError, UnknownComponentError
 from evennia_ai.engine.prompt.components import PromptComponent, Scope
 from evennia_ai.engine.prompt.report import Report, number_of, trace_lines
-from evennia_ai.engine.text.columns import WIDTH, wrapped
+from evennia_ai.engine.text.columns import WIDTH, wrap_text
 from evennia_ai.npc.mind.viewers import seer_for
 from evennia_ai.npc.views.looking import foreseen
 from evennia_ai.store.authored import components as store
@@ -242,7 +242,7 @@ class CmdComponent(ComponentFields):
         for index, message in enumerate(report.messages):
             name = f", {message.name}" if message.name else ""
             title = f"== {number_of(report, index)}: {message.role}{name} =="
-            lines += ["", title, *wrapped(message.content, WIDTH)]
+            lines += ["", title, *wrap_text(message.content, WIDTH)]
         self.show(lines)
 
     def _would_send(self, usage: str) -> tuple[Any, Report]:

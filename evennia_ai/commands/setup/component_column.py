@@ -20,7 +20,7 @@ from evennia_ai.engine.prompt.components import (
 )
 from evennia_ai.engine.prompt.fragments import Claim, Fragment
 from evennia_ai.engine.prompt.report import Report, hidden_lines
-from evennia_ai.engine.text.columns import WIDTH, clipped, columns, padded
+from evennia_ai.engine.text.columns import WIDTH, clip_text, count_columns, pad_text
 from evennia_ai.formats.cards.components import FIELDS
 from evennia_ai.npc.senses.presence import NPC, scopes_of
 from evennia_ai.npc.views.parse_cache import parsed_card
@@ -61,19 +61,22 @@ def column(npc: NPC, report: Report, *, pieces: Iterable[Fragment]) -> Iterator[
             place = _place(origin, claim, known)
             if first.injected:
                 place = _depth(claim) if claim else ""
-            lead = f"{place:>6} {padded(first.role, 9)} {report.by_origin.get(origin, 0):6} "
+            lead = f"{place:>6} {pad_text(first.role, 9)} {report.by_origin.get(origin, 0):6} "
             yield from _row(lead, origin, _changed_by(npc, origin, known, books))
     yield f"Every word of it: component/preview/full {npc.key}"
 
 
 def _row(lead: str, origin: str, command: str) -> Iterator[Row]:
-    item = Span(clipped(marked(origin), WIDTH - len(lead)), origin.partition(":")[0])
-    if columns(item.text) <= _ITEM and len(lead) + _ITEM + 1 + columns(command) <= WIDTH:
-        gap = " " * (_ITEM - columns(item.text) + 1)
+    item = Span(clip_text(marked(origin), WIDTH - len(lead)), origin.partition(":")[0])
+    if (
+        count_columns(item.text) <= _ITEM
+        and len(lead) + _ITEM + 1 + count_columns(command) <= WIDTH
+    ):
+        gap = " " * (_ITEM - count_columns(item.text) + 1)
         yield (Span(lead), item, Span(f"{gap}{command}"))
         return
     yield (Span(lead), item)
-    yield (Span(clipped(f"{'':{len(lead)}}  {command}", WIDTH)),)
+    yield (Span(clip_text(f"{'':{len(lead)}}  {command}", WIDTH)),)
 
 
 def _depth(claim: Claim) -> str:

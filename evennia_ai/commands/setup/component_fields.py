@@ -12,7 +12,7 @@ from evennia_ai.commands.setup.component_shown import (
 )
 from evennia_ai.engine.prompt.components import PromptComponent
 from evennia_ai.engine.prompt.messages import DepthCounts
-from evennia_ai.engine.text.columns import clipped, visible
+from evennia_ai.engine.text.columns import clip_text, escape_controls
 from evennia_ai.store.authored import components as store
 
 _YES_OR_NO: Final = {"yes": True, "no": False}
@@ -145,8 +145,8 @@ def _depth_fields(value: str) -> dict[str, Any]:
     counts = counts.strip().lower() or "messages"
     if counts not in get_args(DepthCounts):
         raise CommandError(
-            f"A depth counts `messages` or `speech`, and '{clipped(visible(counts), 40)}' is"
-            " neither: component/depth <key> = 4 speech. Nothing was changed."
+            f"A depth counts `messages` or `speech`, and '{clip_text(escape_controls(counts), 40)}'"
+            " is neither: component/depth <key> = 4 speech. Nothing was changed."
         )
     depth = depth_typed(number)
     in_history = bool(depth) or number.lower() == "bottom"

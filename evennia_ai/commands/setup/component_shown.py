@@ -22,9 +22,16 @@ from evennia_ai.engine.prompt.contexts import PromptContext
 from evennia_ai.engine.prompt.expansion import CompiledComponent
 from evennia_ai.engine.prompt.registry import ComponentRegistry
 from evennia_ai.engine.prompt.templates.template import compile_template
-from evennia_ai.engine.prompt.templates.value_names import KNOWN_NAMES
+from evennia_ai.engine.prompt.templates.value_names import KNOWN_NAMES, OUTLET
 from evennia_ai.engine.prompt.tokens import ESTIMATE
-from evennia_ai.engine.text.columns import WIDTH, clipped, hanging, padded, visible, wrapped
+from evennia_ai.engine.text.columns import (
+    WIDTH,
+    clip_text,
+    escape_controls,
+    pad_text,
+    wrap_hanging,
+    wrap_text,
+)
 from evennia_ai.engine.text.differences import diff_members
 from evennia_ai.formats.cards.components import FIELDS
 from evennia_ai.npc.inputs.gather import NAMES
@@ -53,7 +60,7 @@ _SET: Final[Mapping[str, Callable[[PromptComponent], object]]] = {
 }
 # What `_said` tells by other words.
 _SAID_APART: Final = ("injection_depth", "placement", "enabled", "is_static")
-HEAD: Final = f"{'ID':>5}  {padded('key', _KEY_COLUMNS)} {_HEADINGS}"
+HEAD: Final = f"{'ID':>5}  {pad_text('key', _KEY_COLUMNS)} {_HEADINGS}"
 
 
 def listed(components: Iterable[PromptComponent]) -> list[str]:
@@ -82,7 +89,7 @@ def shown(
     marks = f"{', required' if c.required else ''}{', volatile' if c.volatile else ''}"
     lines = [
         f"{labelled(c)} ({c.id}){static}: {c.name or 'no name'}",
-        *(f"  {line}" for line in wrapped(c.description, WIDTH - 2) if line),
+        *(f"  {line}" for line in wrap_text(c.description, WIDTH - 2) if line),
         f"  scope {c.scope}, role {c.role}, {'on' if c.enabled else 'off'}",
         *([f"  off in the contexts {', '.join(off_in)}"] if off_in else []),
         f"  {place_in_words(c)}",
@@ -95,7 +102,7 @@ def shown(
         *lines,
         f"  content, about {ESTIMATE.count(c.content)} tokens:",
         "",
-        *wrapped(c.content, WIDTH),
+        *wrap_text(c.content, WIDTH),
     ]
 
 
@@ -119,7 +126,9 @@ def names_in_words(component: PromptComponent) -> str:
     """A sentence about names in the text that no value will ever have; "" where all are known."""
     template = compile_template(component.content, trust=component.trust)
     names = {*NAMES, *_NAMES_OF_PLACES.get(component.key, ())}
-    unknown = [name for name in template.names if name not in names | KNOWN_NAMES]
+    # An outlet that no active entry fills is empty, and nothing of its name is sent.
+    given = (name for name in template.names if not name.startswith(OUTLET))
+    unknown = [name for name in given if name not in names | KNOWN_NAMES]
     if not unknown:
         return ""
     written = ", ".join(f"{{{{{name}}}}}" for name in unknown)
@@ -159,7 +168,7 @@ def history_of(component_key: str, revisions: Sequence[Revision[PromptComponent]
     for before, revision in with_values_before(revisions):
         lines.append(revision_in_words(revision))
         told = _differences(before.value if before else None, revision.after)
-        lines += [clipped(f"         {line}", WIDTH) for line in told]
+        lines += [clip_text(f"         {line}", WIDTH) for line in told]
     return lines
 
 
@@ -205,11 +214,11 @@ def _row(component: PromptComponent, *, edge: str = "") -> str:
     in_history = c.placement == "history"
     depth = _depth(c) if in_history else "-"
     order = str(c.injection_order) if in_history else "-"
-    key = padded(edge + visible(labelled(c)), _KEY_COLUMNS)
+    key = pad_text(edge + escape_controls(labelled(c)), _KEY_COLUMNS)
     state = "on" if c.enabled else "off"
     tokens = ESTIMATE.count(c.content) if c.content else 0
     row = f"{c.id:5}  {key} {c.role:9} {depth:>10} {order:>7} {state:3} {tokens:6}"
-    return clipped(row, WIDTH)
+    return clip_text(row, WIDTH)
 
 
 def _last_change(revisions: Sequence[Revision[PromptComponent]]) -> str:
@@ -253,8 +262,8 @@ def _in_words(value: object) -> str:
 
 
 def _short(value: object) -> str:
-    text = visible(" ".join(str(value).split()))
-    return clipped(text, 28) if text else "(empty)"
+    text = escape_controls(" ".join(str(value).split()))
+    return clip_text(text, 28) if text else "(empty)"
 
 
 CONTEXT_USAGE: Final = "component/context <context> = <off <key> | on <key> | reset>"
@@ -269,7 +278,7 @@ def contexts_listed() -> list[str]:
     """The contexts, and what is off in each."""
     lines = ["Contexts, and the components that are off in them:"]
     for context in store_contexts.contexts():
-        lines += hanging(f"{context.name:13} {off_in_words(context)}")
+        lines += wrap_hanging(f"{context.name:13} {off_in_words(context)}")
     return [*lines, f"To change one: {CONTEXT_USAGE}"]
 
 
@@ -283,7 +292,7 @@ def context_shown(name: str) -> list[str]:
     for change in changes:
         what = ", ".join(sorted(change.off)) or "nothing"
         when = day_and_time(change.changed_at)
-        lines += hanging(f"  {change.number:4}  {when}  {change.changed_by}: {what} off")
+        lines += wrap_hanging(f"  {change.number:4}  {when}  {change.changed_by}: {what} off")
     return lines
 
 

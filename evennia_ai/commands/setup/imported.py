@@ -26,7 +26,7 @@ from evennia_ai.engine.prompt.components import (
     Grants,
     in_order,
 )
-from evennia_ai.engine.text.columns import WIDTH, clipped, padded, visible, wrapped
+from evennia_ai.engine.text.columns import WIDTH, clip_text, escape_controls, pad_text, wrap_text
 from evennia_ai.store.authored.life_cycle import (
     Grantable,
     ImportedKind,
@@ -118,7 +118,7 @@ class ImportedCommand(BackgroundWork, Generic[G]):
         if not thing.grants:
             return []
         had = f"Revision {thing.revision} has grants that are not carried over by themselves:"
-        return wrapped(f"{had} {grants_in_words(thing.grants)}.", WIDTH)
+        return wrap_text(f"{had} {grants_in_words(thing.grants)}.", WIDTH)
 
     # Naming things.
 
@@ -182,10 +182,10 @@ class ImportedCommand(BackgroundWork, Generic[G]):
         names = sorted({*self.kind.list_keys(), *waiting})
         if not names:
             return [f"There are no {what}s yet; {what}/import reads one from a file."]
-        titles = f"{padded(what, _NAME_COLUMNS)}  {padded('grants', 20)}  {self.first}"
+        titles = f"{pad_text(what, _NAME_COLUMNS)}  {pad_text('grants', 20)}  {self.first}"
         lines = [f"{'revision':>8}  {titles}"]
         for name in names[:_MOST_LISTED]:
-            lines.append(clipped(self._row(name), WIDTH))
+            lines.append(clip_text(self._row(name), WIDTH))
             if name in waiting:
                 lines += [f"{'':10}{line}" for line in self._waiting_lines(name)]
         more = and_more(names, most=_MOST_LISTED, more=f"{'':10}and {{}} more")
@@ -200,7 +200,7 @@ class ImportedCommand(BackgroundWork, Generic[G]):
         given = grant_givers(changes)
         what = self.kind.name.capitalize()
         lines = [
-            f"{what} {visible(thing.name)}, revision {thing.revision}{source}",
+            f"{what} {escape_controls(thing.name)}, revision {thing.revision}{source}",
             *(f"  {changed_in_words(one)}" for one in changes if _made_so(one, thing)),
             *facts,
             *(f"  may: {grant}, {given_in_words(change)}" for grant, change in given.items()),
@@ -208,7 +208,7 @@ class ImportedCommand(BackgroundWork, Generic[G]):
         if not given:
             lines.append("  may nothing more than stand inside the history, as a user's")
         waiting = (f"  {line}" for line in self._waiting_lines(thing.name))
-        return [clipped(line, WIDTH) for line in (*lines, *waiting)]
+        return [clip_text(line, WIDTH) for line in (*lines, *waiting)]
 
     @waits
     def report(self) -> Steps:
@@ -241,7 +241,7 @@ class ImportedCommand(BackgroundWork, Generic[G]):
         thing = self.kind.approve(name, change.number, grants=grants, by=self.actor)
         self.parse_later(thing)
         told = [*self._approved(thing, old, change, others), *self.after_approval(thing, old)]
-        lines = [line for one in told for line in wrapped(one, WIDTH)]
+        lines = [line for one in told for line in wrap_text(one, WIDTH)]
         self.show([*lines, *self.after_change(name, before)])
 
     def reject(self) -> None:
@@ -361,7 +361,7 @@ class ImportedCommand(BackgroundWork, Generic[G]):
         what, name, number = self.kind.name, change.key, change.number
         if change.action == "imported":
             head = (
-                f"Import {number} of {what} {name}, by {visible(change.changed_by)},"
+                f"Import {number} of {what} {name}, by {escape_controls(change.changed_by)},"
                 f" {day_and_time(change.changed_at)}. It changes nothing yet."
             )
         else:
@@ -371,7 +371,7 @@ class ImportedCommand(BackgroundWork, Generic[G]):
             end = ["", f"To put it in force: {self.key}/approve {name}/{number} [= <grants>]"]
             if thing := self.kind.current(name):
                 end += self.not_carried_over(thing)
-        self.show([*wrapped(head, WIDTH), *lines, *end])
+        self.show([*wrap_text(head, WIDTH), *lines, *end])
         setattr(self.caller.ndb, f"{what}_reports", {**self._reports_seen(), name: change.number})
         self.saw_file(name, change.value.sha256)
 
@@ -440,8 +440,8 @@ class ImportedCommand(BackgroundWork, Generic[G]):
         if len(changes) > _MOST_REVISIONS:
             yield f"       and {len(changes) - _MOST_REVISIONS} older ones"
         for before, change in [*with_values_before(changes)][-_MOST_REVISIONS:]:
-            yield clipped(f"{change.number:5}  {changed_in_words(change)}", WIDTH)
-            yield clipped(f"       {self.change_in_words(before, change)}", WIDTH)
+            yield clip_text(f"{change.number:5}  {changed_in_words(change)}", WIDTH)
+            yield clip_text(f"       {self.change_in_words(before, change)}", WIDTH)
 
     def _import_to_approve(self, text: str) -> Revision[G]:
         """Return the import that a builder may approve by `<name>[/<number>]`.
@@ -483,7 +483,7 @@ class ImportedCommand(BackgroundWork, Generic[G]):
     ) -> Iterator[str]:
         """Say what an approval did."""
         what = self.kind.name
-        whose = f"import {change.number} of {visible(change.changed_by)}"
+        whose = f"import {change.number} of {escape_controls(change.changed_by)}"
         yield (
             f"{what.capitalize()} {thing.name} is in force, revision {thing.revision}: {whose},"
             f" {may_in_words(thing.grants)}."
@@ -510,21 +510,21 @@ class ImportedCommand(BackgroundWork, Generic[G]):
             f"Revision {thing.revision}, of the file that was {changed_in_words(is_from)};"
             f" it has the grants: {grants_in_words(thing.grants)}."
         )
-        return lines + wrapped(rest, WIDTH)
+        return lines + wrap_text(rest, WIDTH)
 
     def _row(self, name: str) -> str:
         thing = self.kind.current(name)
         if thing is None:
-            return f"{'-':>8}  {padded(visible(name), _NAME_COLUMNS)}  not in force"
+            return f"{'-':>8}  {pad_text(escape_controls(name), _NAME_COLUMNS)}  not in force"
         grants = "all" if thing.grants == ALL_GRANTS else grants_in_words(thing.grants)
-        named = f"{padded(visible(name), _NAME_COLUMNS)}  {padded(grants, 20)}"
+        named = f"{pad_text(escape_controls(name), _NAME_COLUMNS)}  {pad_text(grants, 20)}"
         return f"{thing.revision:8}  {named}  {self.counts_in(name)}"
 
     def _waiting_lines(self, name: str) -> Iterator[str]:
         """Return the newest imports of a name that wait, and how many older ones do."""
         imports = self.kind.waiting(name)
         for one in imports[-_MOST_WAITING:]:
-            yield clipped(f"waits: {import_in_words(one)}", WIDTH - 10)
+            yield clip_text(f"waits: {import_in_words(one)}", WIDTH - 10)
         if len(imports) > _MOST_WAITING:
             yield f"and {len(imports) - _MOST_WAITING} older imports wait"
 
@@ -572,19 +572,19 @@ def grants_typed(command: StrictCommand, usage: str) -> Grants:
 
 def import_in_words(change: Change) -> str:
     """An import, for a line: its number, whose it is, and when it was made."""
-    return (
-        f"number {change.number} of {visible(change.changed_by)}, {day_and_time(change.changed_at)}"
-    )
+    who = escape_controls(change.changed_by)
+    return f"number {change.number} of {who}, {day_and_time(change.changed_at)}"
 
 
 def changed_in_words(change: Change) -> str:
     """Who made a change, and when."""
-    return f"{change.action} by {visible(change.changed_by)}, {day_and_time(change.changed_at)}"
+    who = escape_controls(change.changed_by)
+    return f"{change.action} by {who}, {day_and_time(change.changed_at)}"
 
 
 def given_in_words(change: Change) -> str:
     """Who gave a grant, and when."""
-    return f"given by {visible(change.changed_by)}, {day_and_time(change.changed_at)}"
+    return f"given by {escape_controls(change.changed_by)}, {day_and_time(change.changed_at)}"
 
 
 def grants_in_words(grants: Grants) -> str:
@@ -604,8 +604,8 @@ def allowed() -> list[str]:
 
 def column(title: str, text: str) -> list[str]:
     """A text beside its title, in lines."""
-    first, *rest = wrapped(text, WIDTH - _TITLE_COLUMNS)
-    lines = [f"{padded(title, _TITLE_COLUMNS)}{first}"]
+    first, *rest = wrap_text(text, WIDTH - _TITLE_COLUMNS)
+    lines = [f"{pad_text(title, _TITLE_COLUMNS)}{first}"]
     return lines + [f"{'':{_TITLE_COLUMNS}}{line}" for line in rest]
 
 

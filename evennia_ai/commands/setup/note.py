@@ -25,7 +25,13 @@ from evennia_ai.engine.prompt.components import (
 from evennia_ai.engine.prompt.messages import TEXT_ROLES
 from evennia_ai.engine.prompt.notes import NOTE_MODES
 from evennia_ai.engine.prompt.prefix_rules import describe_dependence
-from evennia_ai.engine.text.columns import WIDTH, clipped, hanging, visible, wrapped
+from evennia_ai.engine.text.columns import (
+    WIDTH,
+    clip_text,
+    escape_controls,
+    wrap_hanging,
+    wrap_text,
+)
 from evennia_ai.engine.text.differences import diff_members
 from evennia_ai.npc.senses.presence import NPC
 from evennia_ai.store.authored import notes as store
@@ -195,7 +201,7 @@ class CmdNote(StrictCommand):
         before = NOTES.revision_before(key, number, scope=of_npc(npc.ai.ref))
         told = _between(_value(before), _value(then)) or ["Nothing is different."]
         head = f"Note {labelled(npc, key)}, revision {revision_in_words(then).strip()}:"
-        self.show([clipped(visible(head), WIDTH), *diffed(told)])
+        self.show([clip_text(escape_controls(head), WIDTH), *diffed(told)])
 
     def revert(self) -> Run:
         """Make a note what it was at a revision, after a question; a removed one comes back."""
@@ -244,7 +250,7 @@ class CmdNote(StrictCommand):
         if note is None:
             raise CommandError(_no_such(npc, key))
         said = f"{labelled(npc, note.key)}: {in_words(note)}"
-        self.show([*hanging(said), "", *wrapped(note.content, WIDTH)])
+        self.show([*wrap_hanging(said), "", *wrap_text(note.content, WIDTH)])
 
     def _rewrite(self, **fields: Any) -> None:
         """Change the note there is; one that is not there is not made by setting its depth."""
@@ -265,7 +271,7 @@ class CmdNote(StrictCommand):
         if before is not None and after.revision == before.revision:
             self.say(f"Note {labelled(npc, key)} is so already; nothing was changed.")
             return
-        lines = wrapped(f"{labelled(npc, key)}: {in_words(after)}{_remark(after)}", WIDTH)
+        lines = wrap_text(f"{labelled(npc, key)}: {in_words(after)}{_remark(after)}", WIDTH)
         if before is not None:
             lines += _between(_said(before), _said(after))
         self.show(diffed(lines))
@@ -286,13 +292,14 @@ def _place_typed(typed: str) -> str:
         return ""
     if len(words) != 2 or words[0] not in ("before", "after"):
         raise CommandError(
-            f"'{clipped(visible(typed), 40)}' is no place of a note: it is before <component>,"
+            f"'{clip_text(escape_controls(typed), 40)}' is no place of a note: it is before"
+            " <component>,"
             " after <component> or history. Nothing was changed."
         )
     known = {*PLUGGABLE_IDS, *(component.key for component in registry())}
     if words[1] not in known:
         raise CommandError(
-            f"There is no component '{clipped(visible(words[1]), 40)}'"
+            f"There is no component '{clip_text(escape_controls(words[1]), 40)}'"
             f"{suggest_name(words[1], known)}."
             " `component` lists them. Nothing was changed."
         )
@@ -324,10 +331,10 @@ def _history(label: str, changes: Sequence[Revision[StoredNote]]) -> Iterator[st
     if len(changes) > _MOST_SHOWN:
         yield f"       and {len(changes) - _MOST_SHOWN} older ones"
     for before, change in [*with_values_before(changes)][-_MOST_SHOWN:]:
-        yield clipped(visible(revision_in_words(change)), WIDTH)
+        yield clip_text(escape_controls(revision_in_words(change)), WIDTH)
         was, now = _typed(_value(before)), _typed(_value(change))
         told = ", ".join(name for name in now if now[name] != was.get(name))
-        yield from [clipped(f"         {told}", WIDTH)] if was and told else ()
+        yield from [clip_text(f"         {told}", WIDTH)] if was and told else ()
 
 
 def _between(before: Mapping[str, Any], after: Mapping[str, Any]) -> list[str]:

@@ -5,7 +5,7 @@ from typing import Final
 
 from evennia_ai.engine.prompt.components import DEFAULT_ORDER, MAX_DEPTH, depth_in_words
 from evennia_ai.engine.prompt.tokens import ESTIMATE
-from evennia_ai.engine.text.columns import WIDTH, clipped, first_line, padded, visible
+from evennia_ai.engine.text.columns import WIDTH, clip_text, escape_controls, first_line, pad_text
 from evennia_ai.npc.senses.presence import NPC
 from evennia_ai.store.authored.notes import NOTE, StoredNote
 
@@ -32,15 +32,15 @@ def listed(npc: NPC, notes: Sequence[StoredNote]) -> Iterator[str]:
     """All notes of an NPC, a line each; deep ones first, as they stand in the prompt."""
     yield f"Notes of {npc.key}; note {npc.key}/<key> shows one:"
     columns = f"{'depth':>6} {'every':>5} {'role':9} {'mode':8} tokens text"
-    yield f"{padded('key', _KEY_COLUMNS)} on  {columns}"
+    yield f"{pad_text('key', _KEY_COLUMNS)} on  {columns}"
     yield "-" * WIDTH
     for note in sorted(notes, key=lambda one: (-one.depth, one.order, one.key)):
         row = (
-            f"{padded(note.key, _KEY_COLUMNS)} {'on' if note.enabled else 'off':3}"
+            f"{pad_text(note.key, _KEY_COLUMNS)} {'on' if note.enabled else 'off':3}"
             f" {_depth(note):>6} {note.every:5} {note.role:9} {note.mode:8}"
             f" {ESTIMATE.count(note.content):6} {first_line(note.content)}"
         )
-        yield clipped(visible(row), WIDTH)
+        yield clip_text(escape_controls(row), WIDTH)
 
 
 def _depth(note: StoredNote) -> str:

@@ -27,12 +27,12 @@ MAX_ENTRIES: Final = 100_000
 """The maximum number of entries of a lorebook, in its own file or in a card."""
 MAX_LINE: Final = 300
 MAX_NOTICES: Final = 20
-# The maximum number of duplicate members that are named; further ones are only counted.
+# The maximum number of duplicate members that notices name; further ones are only counted.
 MAX_DUPLICATES: Final = 10
 
 _Item = TypeVar("_Item")
-# Only the first wrong item of a list is reported, because a million errors would take a gigabyte of
-# memory.
+# A list type for pydantic models that reports only its first wrong item. A million errors would
+# take a gigabyte of memory.
 ListOf = Annotated[list[_Item], Field(fail_fast=True)]
 
 _LONE_SURROGATE: Final = re.compile("[\ud800-\udfff]")
@@ -65,25 +65,31 @@ def parse_json(text: str, *, kind: str, where: str) -> tuple[Any, tuple[str, ...
     except json.JSONDecodeError as error:
         at = f"line {error.lineno}, column {error.colno}"
         problem = error.msg.removesuffix(" at")
-        raise FormatError(kind, f"{where}: no valid JSON ({problem} at {at})") from error
+        raise FormatError(kind, f"{where}: is not valid JSON ({problem} at {at})") from error
     except RecursionError as error:
         raise FormatError(kind, _too_deep(where)) from error
     except ValueError as error:  # NaN, Infinity, or a number with thousands of digits
-        raise FormatError(kind, f"{where}: no valid JSON ({one_line(str(error))})") from error
-    # parsed JSON has no shared lists or objects, so none can be skipped
+        raise FormatError(kind, f"{where}: is not valid JSON ({one_line(str(error))})") from error
+    # `distinct=list` checks every list and object, because parsed JSON has none twice
     _check_levels(value, distinct=list, kind=kind, where=where)
     return value, duplicates.notices()
 
 
 class _Duplicates:
-    """Members that occur twice in one object: the first names, and the number of the others."""
+    """The names of members that occur twice in one JSON object.
+
+    The first `MAX_DUPLICATES` names are kept, further ones are only counted.
+    """
 
     def __init__(self) -> None:
         self._names: dict[str, None] = {}
         self._others = 0
 
     def make_object(self, pairs: list[tuple[str, Any]]) -> dict[str, Any]:
-        """Return an object with these members; of members with the same name the last counts."""
+        """Return a dict of a JSON object's members, and record the names that occur twice.
+
+        The last value of a name counts.
+        """
         made = dict(pairs)
         if len(made) != len(pairs):
             times = Counter(name for name, _ in pairs)
@@ -99,17 +105,17 @@ class _Duplicates:
     def notices(self) -> tuple[str, ...]:
         """Return a notice for each recorded name, and one notice with the number of the others."""
         named = [
-            f"member '{one_line(name)}' is there twice; the last counts" for name in self._names
+            f"member '{one_line(name)}' occurs twice; the last one counts" for name in self._names
         ]
-        others = f"{self._others} more members are there twice; the last of each counts"
+        others = f"{self._others} more members occur twice; the last of each counts"
         return tuple(named + [others] * bool(self._others))
 
 
 def check_plain(value: Any, *, kind: str, where: str) -> None:
     """Raise FormatError if a value is not made of JSON types within the limits.
 
-    Shared lists and objects are checked once per depth, so the check of a file with aliases takes
-    no more time than its length suggests. A value that contains itself is nested too deeply.
+    A list or object that occurs several times at one depth is checked only once there, so that YAML
+    aliases cannot make the check slow. A value that contains itself counts as nested too deeply.
     """
     _check_levels(value, distinct=_each_once, kind=kind, where=where)
 
@@ -117,9 +123,10 @@ def check_plain(value: Any, *, kind: str, where: str) -> None:
 def _check_levels(
     value: Any, *, distinct: Callable[[list[Any]], list[Any]], kind: str, where: str
 ) -> None:
-    """Check a value level by level.
+    """Raise FormatError if a value has items that are not JSON or is nested too deeply.
 
-    `distinct` selects, on each level, the lists and objects whose content is checked.
+    The value is checked level by level. `distinct` returns those lists and objects of a level whose
+    content is checked.
     """
     nested = _checked([value], kind=kind, where=where)
     for _ in range(MAX_NESTING):
@@ -130,14 +137,14 @@ def _check_levels(
 
 
 def _checked(items: Iterable[Any], *, kind: str, where: str) -> list[Any]:
-    """Return the lists and objects among the items.
+    """Check the items of one level, and return the lists and objects among them.
 
     Raises:
         FormatError: An item is not an allowed value.
     """
     nested: list[Any] = []
     for item in items:
-        # a shortcut, because most items are ASCII strings
+        # most items are ASCII strings, which are always allowed
         if isinstance(item, str) and item.isascii():
             continue
         if isinstance(item, _NESTED):
@@ -153,7 +160,7 @@ def _each_once(nested: list[Any]) -> list[Any]:
 
 def one_line(text: str) -> str:
     """Return a text for a message, without control characters and at most `MAX_LINE` long."""
-    # a shortcut, because most texts are short ASCII
+    # most texts are short printable ASCII, which needs no change
     if len(text) <= MAX_LINE and text.isascii() and text.isprintable():
         return text
     shown = _CONTROL.sub(" ", _LONE_SURROGATE.sub("?", text))
@@ -161,7 +168,7 @@ def one_line(text: str) -> str:
 
 
 class Finding(NamedTuple):
-    """A finding of a lint.
+    """A problem that a lint reports about a file.
 
     It is an error if some content of the file is lost or can never work.
     """
@@ -173,12 +180,19 @@ class Finding(NamedTuple):
         return self.text
 
 
-# Phrases by which a reader's notice says that content of a file is lost.
-_LOSSES: Final = ("it is ignored", "left out", "never active", "cannot be read", "there twice")
+# Phrases that occur only in notices about content of a file that is lost.
+_LOSSES: Final = (
+    "it is ignored",
+    "left out",
+    "never active",
+    "cannot be read",
+    "occurs twice",
+    "occur twice",
+)
 
 
 def is_loss(notice: str) -> bool:
-    """True if a reader's notice says that content of the file is lost.
+    """True if a notice about reading a file says that some of its content is lost.
 
     Unknown decorators are not a loss, because they are meant for other programs (Card V3).
     """
@@ -211,11 +225,11 @@ def _problem(item: Any) -> str:
         return "" if abs(item) <= MAX_NUMBER else "a number is too large"
     if isinstance(item, float):
         return "" if math.isfinite(item) else "a number is not finite"
-    return f"a value of type {type(item).__name__} is no JSON"
+    return f"a value of type {type(item).__name__} is not a JSON value"
 
 
 def _refuse_constant(name: str) -> Any:
-    raise ValueError(f"{name} is no number of JSON")
+    raise ValueError(f"{name} is not a JSON number")
 
 
 def _too_deep(where: str) -> str:
@@ -238,12 +252,12 @@ def read_yaml(text: str, *, kind: str, where: str) -> Any:
     try:
         values = yaml.load(text, Loader=_strict_loader())  # noqa: S506  (a SafeLoader)
     except yaml.YAMLError as error:
-        raise FormatError(kind, f"{where}: is no YAML: {_in_one_line(error)}") from error
+        raise FormatError(kind, f"{where}: is not YAML: {_in_one_line(error)}") from error
     except RecursionError as error:
         raise FormatError(kind, f"{where}: is nested too deeply; make it flatter") from error
-    # Python refuses a number, such as one with thousands of digits
+    # Python cannot convert a number, for example one with thousands of digits
     except (ValueError, ArithmeticError) as error:
-        raise FormatError(kind, f"{where}: is no YAML: {error}") from error
+        raise FormatError(kind, f"{where}: is not YAML: {error}") from error
     check_plain(values, kind=kind, where=where)
     return values
 
@@ -299,7 +313,7 @@ def _strict_loader() -> Any:
                 times = Counter(str(key) for key in keys)
                 twice = next((key for key in keys if times[str(key)] > 1), keys[0])
                 line = node.start_mark.line + 1
-                raise yaml.YAMLError(f"key '{twice}' is there twice in the block of line {line}")
+                raise yaml.YAMLError(f"key '{twice}' occurs twice in the block of line {line}")
             return made
 
     StrictLoader.yaml_implicit_resolvers = {
@@ -318,7 +332,7 @@ def _in_one_line(error: Exception) -> str:
     if mark is None:
         return str(error)
     problem = getattr(error, "problem", None) or "bad syntax"
-    return f"{problem} at line {mark.line + 1}; a text with signs of YAML in it wants quotes"
+    return f"{problem} at line {mark.line + 1}; put a text with YAML signs in quotes"
 
 
 MAX_BYTES: Final = 32 * 1024 * 1024
@@ -370,7 +384,7 @@ def decode_text(data: bytes, *, kind: str, where: str) -> str:
     try:
         return data.decode("utf-8-sig")
     except UnicodeDecodeError as error:
-        raise FormatError(kind, f"{where}: is no UTF-8 text (byte {error.start})") from error
+        raise FormatError(kind, f"{where}: is not UTF-8 text (byte {error.start})") from error
 
 
 def read_json(text: str, *, kind: str, where: str) -> Any:

@@ -1,4 +1,4 @@
-"""Fields of foreign values, declared once, on the dataclass that they become.
+"""Checks for data that people or other programs wrote, declared on the fields of dataclasses.
 
 The type and the bounds of a field define its allowed values (`Annotated[int, Field(ge=1)]`). `Must`
 adds a requirement, or a description in words. `read_fields` builds a dataclass from a mapping that
@@ -46,7 +46,7 @@ from evennia_ai.engine.errors import FormatError
 from evennia_ai.engine.foreign.documents import one_line
 
 UNBOUNDED: Final = 10**9
-"""A number that is never reached. Messages do not mention it if it is a bound."""
+"""The bound of a number that has no real bound; messages do not mention it."""
 
 Count = Annotated[int, Field(ge=0, le=2**31 - 1)]
 """A number of things, small enough for every database to store it."""
@@ -87,9 +87,10 @@ def plain_form(
     Assign the hook to `__get_pydantic_core_schema__` in the body of the class.
 
     Args:
-        form: Returns the type of the written value. It is called when the class exists.
-        written: Returns the written value of an instance.
-        made: Returns the instance for a written value.
+        form: A function that returns the type of the value in files. It is called after the class
+            is defined.
+        written: A function that converts an instance to the value in files.
+        made: A function that converts the value in files to an instance.
     """
 
     def schema(cls: type, source: Any, handler: GetCoreSchemaHandler) -> CoreSchema:
@@ -106,9 +107,9 @@ def custom_error(problem: str) -> PydanticCustomError:
 
 
 def error_words(error: ErrorDetails, *, shows_value: bool = False) -> str:
-    """Return a sentence part with "must be" that describes a problem.
+    """Return the message of a pydantic error, with "must be" for "Input should be".
 
-    The value is included if `shows_value` is set, unless a validator wrote the whole text.
+    The wrong value is appended if `shows_value` is True and pydantic wrote the message.
     """
     words = error["msg"].removeprefix("Value error, ").replace("Input should be", "must be")
     is_ours = error["type"] in (_REFUSED, "value_error")
@@ -116,9 +117,9 @@ def error_words(error: ErrorDetails, *, shows_value: bool = False) -> str:
 
 
 def list_problems(error: ValidationError) -> list[tuple[str, str]]:
-    """Return for each error the path of the value and the problem in pydantic's words.
+    """Return the path of the wrong value and pydantic's message for each error.
 
-    The path is "" for the whole value.
+    The path is dotted, such as "tags.0"; it is "" for the whole value.
     """
     return [
         (".".join(str(step)[:80] for step in one["loc"]), one["msg"].removeprefix("Value error, "))
@@ -126,7 +127,7 @@ def list_problems(error: ValidationError) -> list[tuple[str, str]]:
     ]
 
 
-# The requirement in our own words, by pydantic's error type.
+# Messages to people, by the type of a pydantic error.
 _WANTED: Final = {
     "bool_type": "must be true or false",
     "dataclass_type": "must be an object",
@@ -146,14 +147,14 @@ _WANTED: Final = {
 
 
 def to_format_error(error: ValidationError, *, kind: str, where: str) -> FormatError:
-    """Convert pydantic's first error to a FormatError with one line that names the path."""
+    """Return a FormatError for pydantic's first error; its message names the path of the value."""
     found = error.errors(include_url=False, include_input=False)[0]
     path, wanted = place_and_problem(found)
     return FormatError(kind, f"{where}{path}: {wanted}", path=found["loc"], problem=wanted)
 
 
 def place_and_problem(found: ErrorDetails) -> tuple[str, str]:
-    """Return the path of a pydantic error (such as `.tags[0]`) and the requirement there."""
+    """Return the path in a pydantic error (`.tags[0]`) and what is wrong there ("must be text")."""
     path = "".join(f"[{step}]" if isinstance(step, int) else f".{step}" for step in found["loc"])
     words = found["msg"].removeprefix("Value error, ").replace("Input should be", "must be")
     words = words.replace("String should", "must")
@@ -161,10 +162,13 @@ def place_and_problem(found: ErrorDetails) -> tuple[str, str]:
 
 
 def read_leniently(form: type[_Model], given: Mapping[str, Any]) -> tuple[_Model, dict[str, str]]:
-    """Read an object field by field, leaving out each field that cannot be read.
+    """Read a JSON object into a pydantic model, leaving out members that cannot be read.
 
-    Every field of `form` must have a default. Returns the value, and by member name a sentence
-    about each member that was left out ("comment must be text: it is ignored").
+    Every field of `form` must have a default.
+
+    Returns:
+        The model, and a sentence for each member that was left out, by the member's name ("comment
+        must be text: it is ignored").
     """
     try:
         return form.model_validate(given), {}
@@ -176,7 +180,7 @@ def read_leniently(form: type[_Model], given: Mapping[str, Any]) -> tuple[_Model
         path, wanted = place_and_problem(one)
         problems.setdefault(name, f"{path.lstrip('.')} {wanted}: it is ignored")
     rest = {name: value for name, value in given.items() if name not in problems}
-    # read again: without the wrong member, another spelling of the field may be found
+    # a field can have several spellings: without the wrong member, another one may be read
     read, more = read_leniently(form, rest)
     return read, {**problems, **more}
 
@@ -206,9 +210,9 @@ def _model(form: Hashable, extra: Literal["forbid", "ignore"]) -> type[BaseModel
 
 
 def _flat(form: Any) -> Iterator[tuple[str, tuple[Any, Any]]]:
-    """Yield the type and the default of each field by its name.
+    """Yield the name, the type and the default of each field of a dataclass.
 
-    Fields of nested dataclasses are included.
+    A field that is itself a dataclass is replaced by its fields.
     """
     hints = get_type_hints(form, include_extras=True)
     for one in fields(form):
@@ -219,7 +223,8 @@ def _flat(form: Any) -> Iterator[tuple[str, tuple[Any, Any]]]:
         default = ... if one.default is MISSING else one.default
         if one.default_factory is not MISSING:
             default = one.default_factory()
-        # a name such as `schema` is taken by BaseModel, so the field has it as an alias
+        # BaseModel already has attributes such as `schema`, so a field of that name gets `_` and an
+        # alias
         if hasattr(BaseModel, one.name):
             yield f"{one.name}_", (Annotated[hint, Field(alias=one.name)], default)
         else:
@@ -300,7 +305,7 @@ def field_checker(form: type) -> tuple[Callable[[Any], Values], Callable[[Values
 
 
 def find_wrong_field(value: object) -> tuple[str, str] | None:
-    """Return the name of the first field with a wrong value, and the requirement on it."""
+    """Return the name of the first field with a wrong value and its requirement, or None."""
     made = _model(cast(Hashable, type(value)), "ignore")
     try:
         made.model_validate(value, from_attributes=True)
@@ -311,12 +316,12 @@ def find_wrong_field(value: object) -> tuple[str, str] | None:
 
 
 def list_names(_: object, known: Iterable[str]) -> str:
-    """Return the end of a sentence that lists all known names."""
+    """Return the end of a message that lists all known names: "; there are x, y"."""
     return f"; there are {', '.join(known)}"
 
 
 def suggest_or_list(wanted: object, known: Iterable[str]) -> str:
-    """Return the end of a sentence with a similar known name, or with all known names."""
+    """Return the end of a message that suggests a similar known name, or lists all known names."""
     return suggest_name(wanted, known) or list_names(wanted, known)
 
 
@@ -406,7 +411,7 @@ def _number(bounds: Iterable[Any]) -> str:
 
 
 def _without_none(kind: Any) -> Any:
-    """Return the type `X` if the given type is `X | None`."""
+    """Return `X` for the type `X | None`, and any other type unchanged."""
     kinds = [one for one in get_args(kind) if one is not NoneType]
     return kinds[0] if get_origin(kind) in (Union, UnionType) and len(kinds) == 1 else kind
 

@@ -24,7 +24,7 @@ from evennia_ai.engine.history.records import (
     make_storable,
 )
 from evennia_ai.engine.prompt.history import History
-from evennia_ai.engine.prompt.memo import Slot, SpentMemo, forget
+from evennia_ai.engine.prompt.memo import Slot, SpentMemo, clear_memo
 from evennia_ai.engine.prompt.messages import MOVEMENT, Message, Part, ToolCall
 from evennia_ai.engine.prompt.time_line import with_time_line
 
@@ -59,7 +59,7 @@ def tool_result_record(body: str, *, call_id: str, most_shown: int = MOST_SHOWN)
     )
 
 
-def shown_body(record: Record) -> str:
+def body_for_prompt(record: Record) -> str:
     """Return the body as prompts show it: a tool result is cut at the length in its record."""
     shown = record.meta.get(_SHOWN)
     if record.kind is not RecordKind.TOOL_RESULT or not isinstance(shown, int):
@@ -86,7 +86,7 @@ def message_of(record: Record) -> Message | None:
         return known
     if record.is_erased or record.kind not in _MESSAGES:
         return None
-    message = _message(record)
+    message = _make_message(record)
     if isinstance(record.memo, SpentMemo):
         object.__setattr__(message, "memo", SpentMemo({RECORD: record}))
     message.memo[_MESSAGE], message.memo[RECORD] = message, record
@@ -113,7 +113,7 @@ def release_messages(messages: Iterable[Message]) -> None:
             object.__setattr__(record, "memo", SpentMemo())
         known.pop(_MESSAGE, None)
         # copies of the message for another block share this memo, so they keep their record
-        forget(known, but=RECORD)
+        clear_memo(known, but=RECORD)
 
 
 def release_records(records: Iterable[Record]) -> None:
@@ -143,11 +143,11 @@ def order_records(
     staying: dict[str, list[Record]] = {}
     for record in records:
         if record.kind is RecordKind.CONTROL:
-            said += _kept(record, tail)
+            said += _tail_records(record, tail)
         elif is_staying(record) and record.meta.get("before"):
             staying.setdefault(record.meta["before"], []).append(record)
         elif (record.kind in CONVERSATION and not record.is_erased) or is_staying(record):
-            said += [record, *_kept(record, tail)]
+            said += [record, *_tail_records(record, tail)]
     said = _results_after_calls(said)
     if not staying:
         return tuple(said)
@@ -176,7 +176,7 @@ def _position(record: Record) -> tuple[int, int]:
     return record.segment, record.seq
 
 
-def project(
+def project_records(
     records: Iterable[Record],
     *,
     tail: Mapping[str, Record] = _NOTHING,
@@ -198,7 +198,7 @@ def project(
         segment: The number of the segment.
     """
     return History(
-        _shown(records, tail),
+        _records_with_messages(records, tail),
         earlier=earlier,
         earlier_users=earlier_users,
         earlier_replies=earlier_replies,
@@ -217,7 +217,7 @@ def project_newest(
 
     `totals` are the message counts of the whole history.
     """
-    shown = _shown(records, tail)
+    shown = _records_with_messages(records, tail)
     return History(
         shown,
         earlier=totals.messages - len(shown),
@@ -304,12 +304,12 @@ def _insert_message(history: History, message: Message, *, at: int) -> History:
     )
 
 
-def _shown(records: Iterable[Record], tail: Mapping[str, Record]) -> list[Message]:
+def _records_with_messages(records: Iterable[Record], tail: Mapping[str, Record]) -> list[Message]:
     messages = (message_of(record) for record in order_records(records, tail=tail))
     return [message for message in messages if message is not None]
 
 
-def _kept(first: Record, tail: Mapping[str, Record]) -> Iterable[Record]:
+def _tail_records(first: Record, tail: Mapping[str, Record]) -> Iterable[Record]:
     """Yield the older records that the first record of a segment keeps (its tail)."""
     for place in first.meta.get("tail", ()):
         if place not in tail:
@@ -318,12 +318,12 @@ def _kept(first: Record, tail: Mapping[str, Record]) -> Iterable[Record]:
             yield tail[place]
 
 
-def _message(record: Record) -> Message:
+def _make_message(record: Record) -> Message:
     meta = record.meta
     is_text = record.kind in BOOKKEEPING
     return Message(
         role=record.role,
-        content=with_time_line(shown_body(record), minute_in(record)),
+        content=with_time_line(body_for_prompt(record), minute_in(record)),
         name=record.name or None,
         counted=not is_text,
         stays=is_staying(record),

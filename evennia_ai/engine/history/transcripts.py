@@ -183,6 +183,8 @@ class TranscriptReader:
         self.number += 1
         try:
             values = json.loads(line, parse_constant=_no_constant)
+        except UnicodeDecodeError:
+            self.refuse("this is not UTF-8 text")
         except (ValueError, RecursionError) as error:
             self.refuse(f"this is not JSON: {error}")
         if not isinstance(values, dict):

@@ -78,14 +78,16 @@ def safe_metadata(
 ) -> SafeMetadata:
     """Return the safe metadata of a base.
 
-    Numbers and dates are removed from the name. The id is unchanged, because a search needs it.
+    Numbers and dates are removed from the name, and headings from the keywords. The id is
+    unchanged, because a search needs it.
 
     Args:
         info: The base.
         titles: Page titles to remove from the hint.
         texts: Page texts. A hint that repeats one of them becomes "".
     """
-    keywords = (clean_line(one, most=MAX_KEYWORD) for one in info.keywords)
+    plain = (_HEADING.sub(" ", unicodedata.normalize("NFKC", one)) for one in info.keywords)
+    keywords = (clean_line(one, most=MAX_KEYWORD) for one in plain)
     name = clean_line(_tidy(_without_figures(info.name, protect_texts(()))), most=MAX_NAME)
     return SafeMetadata(
         name=name.strip(" ,;:-") or clean_line(info.key, most=MAX_NAME),

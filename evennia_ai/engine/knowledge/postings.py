@@ -28,8 +28,8 @@ from evennia_ai.engine.knowledge.relevance import (
     OTHER_FORM_TIMES,
     index_page,
     length_factor,
-    rarity,
     term_impact,
+    word_rarity,
 )
 from evennia_ai.engine.text.word_forms import Languages
 
@@ -162,7 +162,7 @@ def term_rarities(postings: Iterable[Posting]) -> dict[Term, float]:
         counts[one.term] += one.pages
     pages = sum(count for term, count in counts.items() if term.field == "namespace")
     return {
-        term: rarity(count, pages=pages)
+        term: word_rarity(count, pages=pages)
         for term, count in counts.items()
         if term.field != "namespace"
     }

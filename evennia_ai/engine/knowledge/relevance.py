@@ -208,7 +208,7 @@ def index_page(page: Page, languages: Languages = ()) -> PageWords:
     )
 
 
-def rarity(pages_with_word: int, *, pages: int) -> float:
+def word_rarity(pages_with_word: int, *, pages: int) -> float:
     """Return the rarity of a word among pages, always above 0 (the IDF of BM25)."""
     have = min(pages_with_word, pages)
     return log(1 + (pages - have + 0.5) / (have + 0.5))
@@ -226,7 +226,7 @@ def rarities_among(asked: Mapping[str, float], found: Sequence[PageWords]) -> di
     there = ({*page.body.split(), *page.body_stems.split()} for page in found)
     counts = Counter(word for words in there for word in asked.keys() & words)
     return {
-        word: count * rarity(counts[word], pages=len(found))
+        word: count * word_rarity(counts[word], pages=len(found))
         for word, count in asked.items()
         if counts[word]
     }

@@ -196,9 +196,9 @@ def mode_in(book: Mapping[str, Any], *, where: str) -> BookMode:
     return mode  # type: ignore[no-any-return]
 
 
-def saying_mode(book: Mapping[str, Any], mode: BookMode) -> dict[str, Any]:
+def with_mode(book: Mapping[str, Any], mode: BookMode) -> dict[str, Any]:
     """Return a copy of a book's JSON data with this mode. "floating" removes the member."""
-    return _saying(book, _MODE, None if mode == "floating" else mode)
+    return _with_own_member(book, _MODE, None if mode == "floating" else mode)
 
 
 def last_id_in(book: Mapping[str, Any]) -> int:
@@ -207,12 +207,12 @@ def last_id_in(book: Mapping[str, Any]) -> int:
     return last if type(last) is int else -1
 
 
-def saying_last_id(book: Mapping[str, Any], last: int) -> dict[str, Any]:
+def with_last_id(book: Mapping[str, Any], last: int) -> dict[str, Any]:
     """Return a copy of a book's data with `last` as the highest entry id; unchanged for -1."""
-    return _saying(book, _LAST_ID, last) if last >= 0 else dict(book)
+    return _with_own_member(book, _LAST_ID, last) if last >= 0 else dict(book)
 
 
-def _saying(book: Mapping[str, Any], member: str, value: object) -> dict[str, Any]:
+def _with_own_member(book: Mapping[str, Any], member: str, value: object) -> dict[str, Any]:
     """Return a copy of a book's data with this member of `extensions.evennia_ai`.
 
     A value of None removes the member.
@@ -251,15 +251,15 @@ class Unmatched:
 
     def labels(self) -> Iterator[str]:
         """Yield the labels of the entries."""
-        return (f"{self.book}#{uid}" for uid in unpacked(self.uids))
+        return (f"{self.book}#{uid}" for uid in unpack_uids(self.uids))
 
 
-def packed(uids: Iterable[str]) -> str:
+def pack_uids(uids: Iterable[str]) -> str:
     """Render many uids as one compact text, such as `0-41,43;["gate"]`."""
     named: list[str] = []
     ranges: list[list[int]] = []
     for uid in uids:
-        number = plain_number(uid, digits=17)
+        number = parse_plain_number(uid, digits=17)
         if number is None:
             named.append(uid)
         elif ranges and ranges[-1][1] + 1 == number:
@@ -270,8 +270,8 @@ def packed(uids: Iterable[str]) -> str:
     return f"{numbers};{json.dumps(named)}" if named else numbers
 
 
-def unpacked(text: str) -> Iterator[str]:
-    """Yield the uids of a text that `packed` rendered."""
+def unpack_uids(text: str) -> Iterator[str]:
+    """Yield the uids of a text that `pack_uids` rendered."""
     numbers, _, named = text.partition(";")
     for part in numbers.split(",") if numbers else ():
         first, _, last = part.partition("-")
@@ -280,21 +280,23 @@ def unpacked(text: str) -> Iterator[str]:
         yield from json.loads(named)
 
 
-def as_javascript_walks(names: Iterable[str], *, below: int) -> list[str]:
+def in_javascript_order(names: Iterable[str], *, below: int) -> list[str]:
     """Sort names in JavaScript's order of object keys, without duplicates.
 
     Names that are whole numbers less than `below` come first, by size. The others keep their order.
     """
     given = list(dict.fromkeys(names))
-    if given == [*map(str, range(min(len(given), below)))]:  # already in order, as in most files
+    if given == [
+        *map(str, range(min(len(given), below)))
+    ]:  # a fast path: most files list their entries in order
         return given
-    numbers = {name: plain_number(name, digits=10) for name in given}
+    numbers = {name: parse_plain_number(name, digits=10) for name in given}
     indexes = {name: number for name, number in numbers.items() if number is not None}
     first = sorted((name for name in indexes if indexes[name] < below), key=indexes.__getitem__)
     return list(dict.fromkeys([*first, *given]))
 
 
-def plain_number(text: str, *, digits: int) -> int | None:
+def parse_plain_number(text: str, *, digits: int) -> int | None:
     """Return the number that a text consists of; None if the text is anything else.
 
     A number with leading zeros or more than `digits` digits also gives None.
@@ -314,7 +316,7 @@ def is_moved(position: Position, grants: Grants) -> bool:
     return "positions" not in grants or (position in _INSIDE and "roles" not in grants)
 
 
-def missing(entry: LoreEntry, grants: Grants) -> tuple[Grant, ...]:
+def missing_grants(entry: LoreEntry, grants: Grants) -> tuple[Grant, ...]:
     """Return the grants that an entry needs for its place and role and that its book lacks."""
     wanted: list[Grant] = []
     if entry.position not in IN_HISTORY:
@@ -327,12 +329,12 @@ def missing(entry: LoreEntry, grants: Grants) -> tuple[Grant, ...]:
 @lru_cache(maxsize=16)
 def containment_in_words(missing: tuple[Grant, ...], position: Position) -> str:
     """Render for a verdict where a contained entry is placed, and why."""
-    stands = []
+    place = []
     if "positions" in missing or position in _INSIDE:
-        stands.append("at the top of the history")
+        place.append("at the top of the history")
     if "roles" in missing:
-        stands.append("as a user's")
-    return f"stands {' '.join(stands)}: its card has no grant for {' and '.join(missing)}"
+        place.append("in the role user")
+    return f"placed {' '.join(place)}: its book lacks the grant {' and '.join(missing)}"
 
 
 def mention_in_words(mention: Mention) -> str:

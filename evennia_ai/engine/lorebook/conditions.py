@@ -13,23 +13,32 @@ from typing import Final, Literal, get_args
 Fact = str | int | float | bool | tuple[str, ...]
 Facts = Mapping[str, Fact]
 Test = Literal["is_any", "is_none", "at_least", "at_most", "has_any", "has_none"]
-TESTS: Final[tuple[Test, ...]] = get_args(Test)
+CONDITION_TESTS: Final[tuple[Test, ...]] = get_args(Test)
 
 # The names of the facts that the game and scenarios provide. A game may add others.
 CHARACTER_NAME: Final = "character.name"
 CHARACTER_TAGS: Final = "character.tags"
 NPC_KEY: Final = "npc.key"
 NPC_TAGS: Final = "npc.tags"
+ROOM_KEY: Final = "room.key"
+ROOM_TAGS: Final = "room.tags"
 ZONES: Final = "room.zones"
 EVENT_KIND: Final = "event.kind"
 SPEAKER_KIND: Final = "speaker.kind"
 # The kind of generation that SillyTavern's `triggers` filter by. Here every turn is "normal".
 GENERATION_KIND: Final = "generation.kind"
 NORMAL: Final = "normal"
+# Facts that do not depend on the event, nor on the time: they stay the same from turn to turn.
+STANDING: Final = frozenset(
+    {
+        *(CHARACTER_NAME, CHARACTER_TAGS, NPC_KEY, NPC_TAGS),
+        *(ROOM_KEY, ROOM_TAGS, ZONES, GENERATION_KIND),
+    }
+)
 
 # For each filter: the fact that it tests, the test for plain values, and the test for values that
 # begin with "!" (for example "!guard": not this value).
-FILTERS: Final[Mapping[str, tuple[str, Test, Test]]] = {
+ENTRY_FILTERS: Final[Mapping[str, tuple[str, Test, Test]]] = {
     "npcs": (NPC_KEY, "is_any", "is_none"),
     "tags": (NPC_TAGS, "has_any", "has_none"),
     "zones": (ZONES, "has_any", "has_none"),
@@ -66,7 +75,7 @@ class Condition:
         return f"{self.fact} {self.test} {', '.join(map(str, self.values))}"
 
 
-def unmet(conditions: tuple[Condition, ...], facts: Facts) -> str:
+def unmet_condition(conditions: tuple[Condition, ...], facts: Facts) -> str:
     """Return the first condition that is not met, in words; "" if all are met."""
     for condition in conditions:
         if problem := _problem(condition, facts):
@@ -78,7 +87,7 @@ def _problem(condition: Condition, facts: Facts) -> str:
     wish = f"{condition.fact} {_WORDS[condition.test]} {_shown(condition.values)}"
     fact = facts.get(condition.fact)
     if fact is None:
-        return "" if condition.kept_unknown else f"{wish}, and nothing is known about it"
+        return "" if condition.kept_unknown else f"{wish}, and the fact is unknown"
     met = _TESTS[condition.test](fact, condition.values)
     found = fact if isinstance(fact, tuple) else (fact,)
     return "" if met else f"{wish}, and it is {_shown(found, between=', ') or 'nothing'}"

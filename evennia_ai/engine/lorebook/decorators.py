@@ -45,7 +45,7 @@ FLAGS: Final = frozenset(
 
 
 @dataclass(frozen=True, slots=True)
-class Decorated:
+class ParsedContent:
     """Parsed content: the decorators in force, in their order, and the text after them."""
 
     decorators: tuple[Decorator, ...]
@@ -76,32 +76,41 @@ class _Line:
 
 # Decorators that are ignored because this game cannot provide what they need, with the reason.
 Absent = Mapping[str, str]
-NO_ICONS: Final[Absent] = {"is_user_icon": "needs the icon of the user, which is not known here"}
+NO_ICONS: Final[Absent] = {"is_user_icon": "needs the user's icon, which is unknown here"}
 _NONE_ABSENT: Final[Absent] = {}
 
 
-def read_decorators(content: str, *, absent: Absent = _NONE_ABSENT) -> Decorated:
-    """Parse `content`. Never raises: a decorator that cannot be used becomes a notice."""
+def parse_decorators(content: str, *, absent: Absent = _NONE_ABSENT) -> ParsedContent:
+    """Parse an entry's content into its decorators in force and the text after them.
+
+    Never raises: a decorator that cannot be used becomes a notice.
+
+    Args:
+        content: The content as the author wrote it.
+        absent: Decorators that have no effect where the entry is used, with the reason.
+    """
     if not has_decorators(content):
-        return Decorated((), content)
+        return ParsedContent((), content)
     lines, text = head_lines(content)
     chains = list(_chains(line for written in lines if (line := written.strip(BLANK_CHARACTERS))))
     if absent:
-        chains = [[_without(line, absent) for line in chain] for chain in chains]
-    chosen, notices = _chosen(chains, overruled=frozenset())
+        chains = [
+            [replace(one, problem=absent.get(one.name, one.problem)) for one in chain]
+            for chain in chains
+        ]
+    chosen, notices = _lines_in_force(chains, overruled=frozenset())
     overruled = _overruled({line.name for line in chosen})
     if overruled:
-        chosen, notices = _chosen(chains, overruled=overruled)
+        chosen, notices = _lines_in_force(chains, overruled=overruled)
     decorators = tuple((line.name, line.values) for line in chosen)
-    return Decorated(decorators, text, limit_notices(notices))
-
-
-def _without(line: _Line, absent: Absent) -> _Line:
-    return replace(line, problem=absent[line.name]) if line.name in absent else line
+    return ParsedContent(decorators, text, limit_notices(notices))
 
 
 def whole_number(text: str) -> int:
-    """Return the number in a value that was checked before, limited to plus or minus `_LARGEST`."""
+    """Convert the value of a numeric decorator, limited to plus or minus `_LARGEST`.
+
+    The value was already checked to be a whole number.
+    """
     if len(text) > 18:
         return -_LARGEST if text.startswith("-") else _LARGEST
     return int(text)
@@ -113,7 +122,10 @@ def has_decorators(content: str) -> bool:
 
 
 def head_lines(content: str) -> tuple[list[str], str]:
-    """Split content into the lines of its head, blank lines included, and the text after them."""
+    """Split content into the lines of its head and the text after them.
+
+    The head has all `@@` lines at the beginning, and the blank lines between them.
+    """
     lines: list[str] = []
     at = 0
     while at < len(content):
@@ -139,23 +151,23 @@ def _chains(lines: Iterable[str]) -> Iterator[list[_Line]]:
             yield chain
             chain = []
         if is_fallback and not chain:
-            chain = [_Line(text, (), "is a fallback of nothing")]
+            chain = [_Line(text, (), "has no decorator above it")]
         else:
-            chain.append(_read(text))
+            chain.append(_parse_line(text))
     if chain:
         yield chain
 
 
-def _read(text: str) -> _Line:
+def _parse_line(text: str) -> _Line:
     found = _DECORATOR.fullmatch(text)
     if found is None or found[2] is None:
-        return _Line(text, (), "is no decorator")
+        return _Line(text, (), "is not a decorator")
     name, rest = found[2], (found[3] or "").strip()
-    values = _values(name, rest)
-    return _Line(name, values, _problem(name, values))
+    values = _split_values(name, rest)
+    return _Line(name, values, _value_problem(name, values))
 
 
-def _values(name: str, rest: str) -> tuple[str, ...]:
+def _split_values(name: str, rest: str) -> tuple[str, ...]:
     if name in FLAGS:
         return ()
     if name in LISTS:
@@ -164,17 +176,17 @@ def _values(name: str, rest: str) -> tuple[str, ...]:
     return (rest,) if rest else ()
 
 
-def _problem(name: str, values: tuple[str, ...]) -> str:
+def _value_problem(name: str, values: tuple[str, ...]) -> str:
     if name in _UNSUPPORTED:
         return _UNSUPPORTED[name]
     wanted = _WANTED.get(name)
     if wanted is None:
-        return "is not known"
+        return "is unknown"
     check, words = wanted
-    return "" if check(values) else f"wants {words}"
+    return "" if check(values) else f"needs {words}"
 
 
-def _chosen(
+def _lines_in_force(
     chains: Iterable[list[_Line]], *, overruled: frozenset[str]
 ) -> tuple[list[_Line], list[str]]:
     """Return the lines in force, and notices about the others.
@@ -185,18 +197,20 @@ def _chosen(
     notices: list[str] = []
     taken: set[str] = set()
     for chain in chains:
-        line = _usable(chain, overruled, notices)
+        line = _first_usable(chain, overruled, notices)
         if line is None:
             continue
         if line.name in taken and line.name not in REPEATABLE:
-            notices.append(f"@@{line.name} is there twice; the first counts")
+            notices.append(f"@@{line.name} occurs twice; the first one counts")
             continue
         taken.add(line.name)
         chosen.append(line)
     return chosen, notices
 
 
-def _usable(chain: list[_Line], overruled: frozenset[str], notices: list[str]) -> _Line | None:
+def _first_usable(
+    chain: list[_Line], overruled: frozenset[str], notices: list[str]
+) -> _Line | None:
     for line in chain:
         if line.problem:
             notices.append(
@@ -204,7 +218,7 @@ def _usable(chain: list[_Line], overruled: frozenset[str], notices: list[str]) -
             )
         elif line.name in overruled:
             over = " or ".join(f"@@{name}" for name in _OVERRULED_BY[line.name])
-            notices.append(f"@@{line.name} is ignored beside {over}")
+            notices.append(f"@@{line.name} is ignored next to {over}")
         else:
             return line
     return None
@@ -219,7 +233,7 @@ def _overruled(names: set[str]) -> frozenset[str]:
 ValueCheck = Callable[[tuple[str, ...]], bool]
 
 
-def _whole_from(low: int | None) -> ValueCheck:
+def _is_whole_from(low: int | None) -> ValueCheck:
     def check(values: tuple[str, ...]) -> bool:
         if not values or not _WHOLE.fullmatch(values[0]):
             return False
@@ -228,42 +242,42 @@ def _whole_from(low: int | None) -> ValueCheck:
     return check
 
 
-def _among(choices: Iterable[str]) -> ValueCheck:
+def _is_one_of(choices: Iterable[str]) -> ValueCheck:
     known = frozenset(choices)
     return lambda values: bool(values) and values[0] in known
 
 
-def _some(values: tuple[str, ...]) -> bool:
+def _is_list_of_keys(values: tuple[str, ...]) -> bool:
     return 0 < len(values) <= MAX_KEYS
 
 
-def _anything(values: tuple[str, ...]) -> bool:
+def _accept_any(values: tuple[str, ...]) -> bool:
     return True
 
 
 # The supported decorators: for each name a check of its values, and a description of valid values.
 _WANTED: Final[Mapping[str, tuple[ValueCheck, str]]] = {
-    "activate": (_anything, ""),
-    "activate_only_after": (_whole_from(0), "a whole number, 0 or more"),
-    "activate_only_every": (_whole_from(1), "a whole number, 1 or more"),
-    "additional_keys": (_some, f"1 to {MAX_KEYS} keys"),
-    "depth": (_whole_from(None), "a whole number"),
-    "dont_activate": (_anything, ""),
-    "exclude_keys": (_some, f"1 to {MAX_KEYS} keys"),
-    "dont_activate_after_match": (_anything, ""),
-    "ignore_on_max_context": (_anything, ""),
-    "is_greeting": (_whole_from(0), "a whole number, 0 or more"),
-    "is_user_icon": (_some, "the name of an icon"),
-    "keep_activate_after_match": (_anything, ""),
-    "position": (_among(POSITIONS), "one of " + ", ".join(POSITIONS)),
-    "reverse_depth": (_whole_from(None), "a whole number"),
-    "role": (_among(ROLES), "one of " + ", ".join(ROLES)),
-    "scan_depth": (_whole_from(0), "a whole number, 0 or more"),
+    "activate": (_accept_any, ""),
+    "activate_only_after": (_is_whole_from(0), "a whole number, 0 or more"),
+    "activate_only_every": (_is_whole_from(1), "a whole number, 1 or more"),
+    "additional_keys": (_is_list_of_keys, f"1 to {MAX_KEYS} keys"),
+    "depth": (_is_whole_from(None), "a whole number"),
+    "dont_activate": (_accept_any, ""),
+    "exclude_keys": (_is_list_of_keys, f"1 to {MAX_KEYS} keys"),
+    "dont_activate_after_match": (_accept_any, ""),
+    "ignore_on_max_context": (_accept_any, ""),
+    "is_greeting": (_is_whole_from(0), "a whole number, 0 or more"),
+    "is_user_icon": (_is_list_of_keys, "the name of an icon"),
+    "keep_activate_after_match": (_accept_any, ""),
+    "position": (_is_one_of(POSITIONS), "one of " + ", ".join(POSITIONS)),
+    "reverse_depth": (_is_whole_from(None), "a whole number"),
+    "role": (_is_one_of(ROLES), "one of " + ", ".join(ROLES)),
+    "scan_depth": (_is_whole_from(0), "a whole number, 0 or more"),
 }
-_OTHER_KIND = "is for prompts that are one text, not messages"
+_OTHER_KIND = "is for text completion, and this package sends chats"
 # Decorators of the standard that this package does not support, each with the reason.
 _UNSUPPORTED: Final[Mapping[str, str]] = {
-    "disable_ui_prompt": "is never honoured: a card cannot switch off the game's own prompts",
+    "disable_ui_prompt": "is not supported: a card cannot switch off the game's own prompts",
     "instruct_depth": _OTHER_KIND,
     "instruct_scan_depth": _OTHER_KIND,
     "reverse_instruct_depth": _OTHER_KIND,
@@ -279,54 +293,54 @@ _OVERRULED_BY: Final[Mapping[str, tuple[str, ...]]] = {
 MAX_TRIES: Final = 20
 
 
-def with_value(content: str, name: str, value: str) -> str:
+def with_decorator_value(content: str, name: str, value: str) -> str:
     """Return `content` with another value for the decorator of this name that is in force."""
     lines, rest = head_lines(content)
-    for at in islice(_candidates(lines, content, name), MAX_TRIES):
+    for at in islice(_candidate_lines(lines, content, name), MAX_TRIES):
         written = lines[at]
         mark = "@@@" if written.lstrip(BLANK_CHARACTERS).startswith("@@@") else "@@"
         end = written[len(written.rstrip(LINE_END_CHARACTERS)) :]
         changed = "".join([*lines[:at], f"{mark}{name} {value}{end}", *lines[at + 1 :], rest])
-        if read_decorators(changed).value(name) == value:
+        if parse_decorators(changed).value(name) == value:
             return changed
     return content
 
 
-def without(content: str, names: Sequence[str]) -> str:
+def without_decorators(content: str, names: Sequence[str]) -> str:
     """Return `content` without the lines that put decorators of these names in force.
 
     Removing a decorator also removes the fallbacks under it. A fallback is removed by itself.
     """
     for name in names:
         for _ in range(MAX_TRIES):
-            shorter = _one_less(content, name)
+            shorter = _remove_one(content, name)
             if shorter == content:
                 break
             content = shorter
     return content
 
 
-def _one_less(content: str, name: str) -> str:
-    """Return `content` without the lines that say the same as the decorator in force."""
+def _remove_one(content: str, name: str) -> str:
+    """Return `content` without the lines that have the name and value of the decorator in force."""
     lines, rest = head_lines(content)
     gone = set[int]()
-    for at in _candidates(lines, content, name):
-        gone.update(range(at, _end(lines, at)))
+    for at in _candidate_lines(lines, content, name):
+        gone.update(range(at, _end_of_chain(lines, at)))
     return "".join([*(line for at, line in enumerate(lines) if at not in gone), rest])
 
 
-def _candidates(lines: Sequence[str], content: str, name: str) -> Iterator[int]:
+def _candidate_lines(lines: Sequence[str], content: str, name: str) -> Iterator[int]:
     """Return the indexes of lines that may have put the decorator of this name in force."""
-    counting = [found for found in read_decorators(content).decorators if found[0] == name][:1]
+    counting = [found for found in parse_decorators(content).decorators if found[0] == name][:1]
     alone = ("@@" + line.strip(BLANK_CHARACTERS).lstrip("@") for line in lines)
-    return (at for at, line in enumerate(alone) if name in line and _says(line, counting))
+    return (
+        at
+        for at, line in enumerate(alone)
+        if counting and name in line and list(parse_decorators(line).decorators) == counting
+    )
 
 
-def _says(line: str, counting: Sequence[object]) -> bool:
-    return bool(counting) and list(read_decorators(line).decorators) == counting
-
-
-def _end(lines: Sequence[str], at: int) -> int:
+def _end_of_chain(lines: Sequence[str], at: int) -> int:
     """Return the index after the line at `at` and the fallbacks that belong to it."""
     end = at + 1
     if lines[at].lstrip(BLANK_CHARACTERS).startswith("@@@"):

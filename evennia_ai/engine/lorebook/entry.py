@@ -60,7 +60,7 @@ SourceName = Literal[
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Gates:
-    """Conditions of an entry that come from Card V3 decorators. None stands for no condition.
+    """Conditions of an entry that come from Card V3 decorators; None means no condition.
 
     The scanned text must contain at least one key of each line of `additional`, and no key of
     `excluded`. Once an entry was active, it is always active with `kept_after_match`, and never

@@ -32,7 +32,7 @@ def _content(book: Lorebook) -> _Content:
                 (
                     _compared(entry.keys),
                     _compared(entry.secondary_keys),
-                    "\n".join(entry.template.source.split()),
+                    "\n".join(normal_form(entry.template.source).split()),
                 )
                 for entry in book.entries
             )
@@ -48,6 +48,8 @@ def _compared(keys: Sequence[str]) -> tuple[str, ...]:
 def copy_of(own: Lorebook, attached: Sequence[Lorebook], *, world: str = "") -> Lorebook | None:
     """Return the attached book that the book inside a card is a copy of, or None.
 
+    A player's book is compared by its content alone: no name in a card reaches for it.
+
     Args:
         own: The book in the card.
         attached: The other books of the NPC.
@@ -55,7 +57,7 @@ def copy_of(own: Lorebook, attached: Sequence[Lorebook], *, world: str = "") -> 
     """
     linked = _folded(world)
     for book in attached:
-        if linked and _folded(book.label) == linked:
+        if linked and book.attach != "player" and _folded(book.label) == linked:
             return book
     return next((book for book in attached if own.entries and has_same_content(own, book)), None)
 
@@ -70,7 +72,7 @@ def _folded(name: str) -> str:
     return " ".join(normal_form(name).casefold().split())
 
 
-def told_of_copy(own: Lorebook, counting: Lorebook) -> str:
+def describe_copy(own: Lorebook, counting: Lorebook) -> str:
     """Say that a card contains a copy of a book, and which of the two is in force."""
     differs = "" if has_same_content(own, counting) else " with other entries"
     return (
@@ -79,7 +81,7 @@ def told_of_copy(own: Lorebook, counting: Lorebook) -> str:
     )
 
 
-def relabelled(book: Lorebook, taken: Sequence[str]) -> Lorebook:
+def with_free_label(book: Lorebook, taken: Sequence[str]) -> Lorebook:
     """Return the book of a card, with a new label if another book already has its label."""
     label, number = book.label, 1
     folded = {name.casefold() for name in taken}
@@ -113,6 +115,6 @@ def with_own_book(
     """
     counting = copy_of(own, attached, world=world)
     if counting is None:
-        return (relabelled(own, [book.label for book in attached]), *attached)
-    told = "; ".join(filter(None, (counting.told, told_of_copy(own, counting))))
+        return (with_free_label(own, [book.label for book in attached]), *attached)
+    told = "; ".join(filter(None, (counting.told, describe_copy(own, counting))))
     return tuple(replace(book, told=told) if book is counting else book for book in attached)

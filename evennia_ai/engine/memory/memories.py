@@ -42,8 +42,8 @@ def comparison_words(text: str, languages: Languages = ()) -> frozenset[str]:
     In scripts without blanks, each pair of neighbouring characters is a word.
     """
     folded = unicodedata.normalize("NFKC", text).casefold()
-    telling = (word for word in split_words(folded) if word not in COMMON_WORDS)
-    words = chain.from_iterable(_stems(word, languages) for word in telling)
+    meaningful = (word for word in split_words(folded) if word not in COMMON_WORDS)
+    words = chain.from_iterable(_stems(word, languages) for word in meaningful)
     return frozenset(chain(words, query_pairs(folded)))
 
 

@@ -136,7 +136,7 @@ def _fill_component(
         ]
     others = without_origin(made, place.origin)
     if not filling_blocks:
-        return [*others, not_expanded(place.origin, "nothing to tell")]
+        return [*others, not_expanded(place.origin, "no facts for this component")]
     facts = mark_as_data(
         "\n".join(block.text for block in filling_blocks), place.claim(filling.layout)
     )

@@ -94,7 +94,7 @@ class _Admitted:
     """The verdicts on the fragments; None as long as all of them fit."""
 
 
-def fit(
+def fit_to_limit(
     fragments: Sequence[Fragment],
     history: History,
     *,
@@ -303,7 +303,9 @@ def _admit_yielding(
     `to` names, for verdicts, the texts that examples make room for.
     """
     steady = [*admitted.kept]
-    answers: list[tuple[Fragment, Verdict | None]] = []  # with a verdict if blocks are left out
+    answers: list[
+        tuple[Fragment, Verdict | None]
+    ] = []  # each fragment with a verdict, None if all of its blocks are kept
     for fragment in sorted(yielding, key=lambda p: (-p.claim.priority, p.rank)):
         opening = _opening_cost(fragment, admitted, counter)
         kept = leading_blocks(fragment, room - opening, counter=counter)

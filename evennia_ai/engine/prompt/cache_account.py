@@ -40,21 +40,21 @@ Reason = Literal[
 ]
 # The explanation of each reason for reports. "It" in the texts is the text that broke the prefix.
 MEANINGS: Final[Mapping[Reason, str]] = {
-    "append": "the whole prompt before is a prefix",
-    "dynamic": "the facts of that turn were for that turn alone",
-    "moving": "it stands at a depth or behind the history, and moves with every message",
-    "step_trim": "room was made: the history was cut, or what no longer fits was left out",
-    "re_anchored": "an anchored note was put somewhere else",
+    "append": "the previous prompt is a prefix",
+    "dynamic": "the facts of the previous turn were only for that turn",
+    "moving": "the text is placed by depth or after the history, so it moves with every message",
+    "step_trim": "the history was cut, or texts that no longer fit were left out",
+    "re_anchored": "an anchored note moved",
     "compaction": "the history was summarised",
-    "control": "a builder began the history anew, took back some of it or corrected it",
-    "revision": "it was edited, switched on or off",
-    "lore": "it woke or fell silent",
-    "values": "a value that its text names is another one",
-    "dice": "its text rolls dice",
-    "variables": "it sets a variable, or reads one, that is another one",
-    "settings": "the layout, the limit or another setting is another one",
-    "order": "messages came into the history in another order than they were answered in",
-    "undeclared": "nothing declared this break",
+    "control": "a builder restarted the history, removed a part of it or corrected it",
+    "revision": "the text was edited, switched on or switched off",
+    "lore": "the entry became active or inactive",
+    "values": "a value in the text changed",
+    "dice": "the text rolls dice",
+    "variables": "a variable that the text sets or reads changed",
+    "settings": "the layout, the limit or another setting changed",
+    "order": "messages were recorded in another order than they were answered",
+    "undeclared": "the engine does not know the reason",
 }
 
 
@@ -199,7 +199,7 @@ def _break_in_history(pair: _Pair) -> Break | None:
     dropped.
     """
     old, new = pair.old, pair.new
-    assert old is not None  # otherwise the whole older prompt would be a prefix
+    assert old is not None  # `old` exists: otherwise the whole older prompt would be a prefix
     if old.block == "ordered" or (new is not None and new.block == "ordered"):
         return None
     if not pair.components.is_on("conversation_history"):
@@ -322,7 +322,7 @@ class CacheAccount:
     """The reason why the prefix ends; None if it is not known."""
 
 
-def breakpoints(
+def cache_breakpoints(
     messages: Sequence[Message],
     *,
     anchored: Collection[str] = (),
@@ -357,7 +357,7 @@ def breakpoints(
     return tuple(sorted({spot for spot in spots if spot >= 0}))
 
 
-def account(
+def account_for_prefix(
     older: Sent | Sequence[Message],
     newer: Sent,
     *,

@@ -192,16 +192,18 @@ STATIC_COMPONENTS: Final[tuple[PromptComponent, ...]] = (
         HISTORY_ID,
         "conversation_history",
         "Conversation history",
-        "Where the history and everything injected by depth stands.",
+        "The place of the history and of texts injected by depth.",
     ),
     _static(
         DYNAMIC_ID,
         "dynamic_context",
         "Dynamic context",
-        "Where the facts of this request stand.",
+        "The place of the facts of this request.",
         role="user",
     ),
-    _static(EVENT_ID, "pending_event", "Pending event", "What the NPC is answering.", role="user"),
+    _static(
+        EVENT_ID, "pending_event", "Pending event", "The event that the NPC answers.", role="user"
+    ),
     _static(TOOL_ID, "tool_result", "Tool result", "Results of tools in this turn.", role="tool"),
 )
 PLACES: Final = frozenset({HISTORY_ID, DYNAMIC_ID, EVENT_ID, TOOL_ID})
@@ -236,15 +238,15 @@ ALL_GRANTS: Final[Grants] = frozenset(get_args(Grant))
 # What each grant allows, in the order in which commands and pages show grants.
 ALLOWS: Final[dict[Grant, str]] = {
     "fields": (
-        "its description, personality, scenario and examples stand before the history, and the NPC"
-        " has its name"
+        "its description, personality, scenario and examples are placed before the history, and"
+        " the NPC has its name"
     ),
-    "system_prompt": "its system prompt stands after the game's own rules",
-    "after_history": "its instructions for after the history stand there",
-    "positions": "its lore stands where it asks to, outside the history too",
-    "roles": "its lore and its note by depth speak as system or assistant",
-    "lore_budget": "its lore has the budget it asks for, entries outside it included",
-    "regex": "its regex keys run under a time limit, as they do without it",
+    "system_prompt": "its system prompt is placed after the game's own rules",
+    "after_history": "its post-history instructions are placed after the history",
+    "positions": "its lore is placed where it asks to be, also outside the history",
+    "roles": "its lore and its depth prompt may have the role system or assistant",
+    "lore_budget": "its lore has the budget that it asks for, and entries may ignore the budget",
+    "regex": "its regex keys are searched with a limit of steps, as without the grant",
 }
 
 

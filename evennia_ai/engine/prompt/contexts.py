@@ -120,7 +120,7 @@ WHISPER: Final = PromptContext(
 )
 CONVERSATION: Final = PromptContext(
     name="conversation",
-    description="Somebody speaks or does something before everybody.",
+    description="Somebody speaks or acts in public.",
 )
 BUILT_IN: Final = (AUTONOMOUS, WHISPER, CONVERSATION)
 """The built-in contexts in the order in which they are tried. The last one fits every event."""

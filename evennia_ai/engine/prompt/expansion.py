@@ -534,7 +534,7 @@ class ComponentSet:
         if component is not None and component.placement == "history":
             return None
         return SharedMessage(
-            key=f"{_BESIDE[side]}{key}",  # the prefix sorts it before or after the component
+            key=f"{_BESIDE[side]}{key}",  # sorts it before or after the component
             id=component.id if component else PLUGGABLE_IDS[key],
             role=component.role if component else "system",
             block="ordered",

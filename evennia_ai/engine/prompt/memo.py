@@ -53,7 +53,7 @@ class Memo(dict[Slot[Any], Any]):
 
 
 def _refuse_memo(_: Any) -> Any:
-    raise ValueError("it is no field")
+    raise ValueError("a memo is not a field")
 
 
 KeptMemo = Annotated[Memo, Field(exclude=True), PlainValidator(_refuse_memo)]
@@ -81,22 +81,22 @@ class SpentMemo(Memo):
 _MEMO: Final = attrgetter("memo")
 
 
-def kept(values: Sequence[S], slot: Slot[T]) -> list[T | None]:
+def cached_values(values: Sequence[S], slot: Slot[T]) -> list[T | None]:
     """Return what the memo of each value has in a slot; None where it has nothing."""
     return list(map(dict.get, map(_MEMO, values), repeat(slot)))
 
 
-def each(values: Sequence[S], slot: Slot[T], make: Callable[[S], T]) -> list[T]:
+def cached_or_made(values: Sequence[S], slot: Slot[T], make: Callable[[S], T]) -> list[T]:
     """Return what the memo of each value has in a slot; `make` computes and stores what is missing.
 
     A turn does this for hundreds of messages. One call for all of them avoids a function call for
     each, which would take longer than the rest.
     """
-    known = kept(values, slot)
+    known = cached_values(values, slot)
     return [make(value) if one is None else one for value, one in zip(values, known, strict=True)]
 
 
-def forget(memo: Memo, *, but: Slot[Any] | None = None) -> None:
+def clear_memo(memo: Memo, *, but: Slot[Any] | None = None) -> None:
     """Clear a memo, and the memos of the results in it.
 
     Results that are needed later are computed again.
@@ -111,7 +111,7 @@ def forget(memo: Memo, *, but: Slot[Any] | None = None) -> None:
     for value in made:
         inner: Memo | None = getattr(value, "memo", None)
         if inner and inner is not memo:
-            forget(inner)
+            clear_memo(inner)
 
 
 @dataclass_transform(frozen_default=True, kw_only_default=True)

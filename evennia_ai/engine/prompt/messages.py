@@ -11,7 +11,7 @@ from functools import lru_cache
 from hashlib import sha256
 from typing import Any, Final, Literal
 
-from evennia_ai.engine.prompt.memo import KeptMemo, Memo, Slot, each, typed_frozen_row
+from evennia_ai.engine.prompt.memo import KeptMemo, Memo, Slot, cached_or_made, typed_frozen_row
 from evennia_ai.engine.prompt.tokens import TokenCounter
 
 Role = Literal["system", "user", "assistant", "tool"]
@@ -183,7 +183,7 @@ def canonical_line(
 
 def messages_sha256(messages: Iterable[Message]) -> str:
     """Return the SHA-256 of messages, each as the canonical JSON line of what a model sees."""
-    return lines_sha256(each(tuple(messages), _WIRE, Message.wire))
+    return lines_sha256(cached_or_made(tuple(messages), _WIRE, Message.wire))
 
 
 def lines_sha256(lines: Iterable[bytes]) -> str:
@@ -202,7 +202,7 @@ def _lines_sha256(lines: tuple[bytes, ...]) -> str:
 
 def message_tokens(messages: Sequence[Message], counter: TokenCounter) -> tuple[int, ...]:
     """Return the tokens of each message."""
-    return tuple(each(messages, counter.slot, lambda message: message.tokens(counter)))
+    return tuple(cached_or_made(messages, counter.slot, lambda message: message.tokens(counter)))
 
 
 def part_of(messages: Iterable[Message], origin: str) -> Part | None:

@@ -190,7 +190,9 @@ def _at_its_place(
     shared = message_next_to(note, index, components=components)
     if shared is None:
         key = note.place.partition(" ")[2]
-        placed = made._replace(note=f"there is no component {key} to stand beside, so at its depth")
+        placed = made._replace(
+            note=f"there is no component {key} to be placed next to, so it is at its depth"
+        )
     else:
         placed = _move_next_to(made, note, shared, filling.counter)
     inherited = components.dependences(lore)
@@ -300,7 +302,7 @@ def _tail_not_due(
     revisions = {part.revision for part in history[at].parts if part.origin == origin}
     if since >= note.every or revisions - {note.revision}:
         return None
-    reason = f"stands in the history; {every}, {since} were said since"
+    reason = f"already in the history; {every}, {since} were said since"
     return Verdict(stage="expand", item=origin, kept=True, reason=reason)
 
 

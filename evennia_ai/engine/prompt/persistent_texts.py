@@ -13,7 +13,7 @@ from collections.abc import Iterable, Sequence
 from dataclasses import replace
 from typing import Final, Literal, NamedTuple, get_args
 
-from evennia_ai.engine.prompt.budget import BudgetRules, Fitted, fit
+from evennia_ai.engine.prompt.budget import BudgetRules, Fitted, fit_to_limit
 from evennia_ai.engine.prompt.fragments import (
     DYNAMIC,
     Fragment,
@@ -67,7 +67,9 @@ def fit_unsent(
         BudgetError: the required texts do not fit.
     """
     if not history.has_staying:
-        return fit(fragments, history, rules=rules, counter=counter, fixed=fixed, cut=cut), ()
+        return fit_to_limit(
+            fragments, history, rules=rules, counter=counter, fixed=fixed, cut=cut
+        ), ()
     lore = (one for one in fragments if one.claim.stays.startswith(OF_LORE))
     found = [_text_already_sent(fragment, history, cut) for fragment in lore]
     if blocks == "on_change":
@@ -79,7 +81,7 @@ def fit_unsent(
     while True:
         said = {id(fragment) for one in already_sent for fragment in one.fragments}
         unsent = [fragment for fragment in fragments if id(fragment) not in said]
-        fitted = fit(unsent, history, rules=rules, counter=counter, fixed=fixed, cut=cut)
+        fitted = fit_to_limit(unsent, history, rules=rules, counter=counter, fixed=fixed, cut=cut)
         kept = [one for one in already_sent if one.at >= fitted.first]
         if len(kept) == len(already_sent):
             return fitted, already_sent

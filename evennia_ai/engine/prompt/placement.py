@@ -51,7 +51,7 @@ _STAYING: Final = 0.5
 NO_SLOTS: Final[Slots] = MappingProxyType({})
 
 
-def place(
+def place_messages(
     fragments: Iterable[Fragment],
     history: History,
     *,
@@ -92,7 +92,7 @@ def place(
     ordered.sort(key=_id_and_key)
     before = [message for at, _, message in ordered if at <= HISTORY_ID]
     after = [stand[2] for stand in ordered[len(before) :]]
-    inside = interleave(injected, history, first=first, slots=slots, ties=ties)
+    inside = interleave_fragments(injected, history, first=first, slots=slots, ties=ties)
     return (*before, *inside, *after)
 
 
@@ -111,7 +111,7 @@ def place_fixed(
     return placed, tokens
 
 
-def interleave(
+def interleave_fragments(
     fragments: Iterable[Fragment],
     history: History,
     *,

@@ -34,7 +34,7 @@ from evennia_ai.engine.prompt.trace import Verdict, not_expanded
 _SPEAKER: Final = "speaker"
 
 
-_SAID: Final = SAID_LAST | {_SPEAKER}  # the last messages, and the current speaker
+_SAID: Final = SAID_LAST | {_SPEAKER}  # values that are the words of people or the speaker's name
 
 
 # Cached with a message: the fragment at its restricted place, after the inputs it was made for.
@@ -146,7 +146,7 @@ def refuse_before_history(origin: str, why: Dependence) -> Verdict:
     return not_expanded(
         origin,
         f"{why.reason}, which changes with what is said, and its place is before the history;"
-        " give it a depth, or use the layout cache, which puts it behind the history",
+        " give it a depth, or use the layout cache, which moves it after the history",
     )
 
 
@@ -247,8 +247,8 @@ def describe_dependence(text: str, *, trust: Trust = "imported") -> str:
         return ""
     in_classic = "it is left out" if why.repeats else "it stays where it is"
     return (
-        f"{why.reason}, which changes with every message: in the layout cache it stands behind the"
-        f" history, in the message of the moment's facts; in the layout classic {in_classic}"
+        f"{why.reason}, which changes with every message: in the layout cache it is placed after"
+        f" the history, in the dynamic message; in the layout classic {in_classic}"
     )
 
 

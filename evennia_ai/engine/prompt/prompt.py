@@ -8,7 +8,13 @@ from evennia_ai.engine.foreign.fields import Count
 from evennia_ai.engine.prompt.assembly.merging import squashed_members
 from evennia_ai.engine.prompt.assembly.rules import PLAIN, AssemblyRules
 from evennia_ai.engine.prompt.budget import Fitted
-from evennia_ai.engine.prompt.cache_account import CacheAccount, Reason, Sent, account, breakpoints
+from evennia_ai.engine.prompt.cache_account import (
+    CacheAccount,
+    Reason,
+    Sent,
+    account_for_prefix,
+    cache_breakpoints,
+)
 from evennia_ai.engine.prompt.components import HISTORY_ID, MAX_DEPTH
 from evennia_ai.engine.prompt.dice import Dice
 from evennia_ai.engine.prompt.expansion import ComponentSet
@@ -160,7 +166,7 @@ class Prompt:
         """The indexes of the messages after which a provider may cache."""
         known = self._memo.get(_BREAKPOINTS)
         if known is None:
-            known = breakpoints(self.messages, anchored=self.anchors, behind=self._behind())
+            known = cache_breakpoints(self.messages, anchored=self.anchors, behind=self._behind())
             self._memo[_BREAKPOINTS] = known
         return known
 
@@ -214,7 +220,9 @@ class Prompt:
 
     def account(self, older: Sent | Sequence[Message]) -> CacheAccount:
         """Return the account of the prefix that this prompt shares with an older prompt."""
-        return account(older, self.sent, counter=self.counter, components=self.components)
+        return account_for_prefix(
+            older, self.sent, counter=self.counter, components=self.components
+        )
 
     def _behind(self) -> frozenset[str]:
         """The origins of the texts whose registry ID is after the history."""
@@ -236,7 +244,7 @@ class Prompt:
                 tokens=fragment.tokens,
             )
         for already_sent in self.already_sent:
-            reason = f"stands in the history already: {self._followed(already_sent.at)}"
+            reason = f"already in the history: {self._followed(already_sent.at)}"
             for fragment in already_sent.fragments:
                 item = fragment.claim.origin
                 yield Verdict(stage="place", item=item, kept=True, reason=reason)
@@ -260,7 +268,7 @@ class Prompt:
             if claim.shared is None:
                 return f"at ID {claim.id}"
             behind = claim.shared.block == "dynamic" and claim.id < claim.shared.id
-            moved = f", behind the history instead of at ID {claim.id}" if behind else ""
+            moved = f", after the history instead of at ID {claim.id}" if behind else ""
             return f"in {claim.shared}{moved}"
         if claim.origin in self.anchors:
             followed = self._followed(self.anchors[claim.origin].at)

@@ -60,7 +60,9 @@ class ComponentRegistry:
         ordered = tuple(sorted(self.components, key=_position))
         by_key: dict[tuple[Scope, str], PromptComponent] = {}
         by_id: dict[tuple[Scope, int], PromptComponent] = {}
-        for component in self.components:  # in the given order, so the last duplicate is refused
+        for (
+            component
+        ) in self.components:  # check in the given order, so that the later duplicate is refused
             taken = by_key.setdefault((component.scope, component.key), component)
             if taken is not component:
                 raise DuplicateComponentError("key", component.key, taken.key)

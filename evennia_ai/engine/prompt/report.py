@@ -19,13 +19,13 @@ from evennia_ai.engine.prompt.prompt import Prompt, PromptFigures
 from evennia_ai.engine.prompt.trace import Verdict, verdicts_about
 from evennia_ai.engine.text.columns import (
     WIDTH,
-    clipped,
-    columns,
-    comma_lines,
+    clip_text,
+    count_columns,
+    escape_controls,
     first_line,
-    padded,
-    visible,
-    wrapped,
+    pad_text,
+    wrap_items,
+    wrap_text,
 )
 
 # For each kind of origin: its letter in the token bar, and its name in the legend.
@@ -118,14 +118,14 @@ def hidden_in_words(report: Report) -> str:
     if not report.hidden:
         return ""
     return (
-        f"Hidden from you: {', '.join(report.hidden)}. This is what the prompt would be without;"
-        " the NPC's own has it."
+        f"Hidden from you: {', '.join(report.hidden)}. This is the prompt without them;"
+        " the NPC's own prompt has them."
     )
 
 
 def hidden_lines(report: Report, *, width: int = WIDTH) -> list[str]:
     """Return the sentence about hidden parts, wrapped into lines."""
-    return wrapped(hidden_in_words(report), width) if report.hidden else []
+    return wrap_text(hidden_in_words(report), width) if report.hidden else []
 
 
 def number_of(report: Report, index: int) -> str:
@@ -164,7 +164,7 @@ def trace_lines(report: Report, *, width: int = WIDTH) -> list[str]:
     return [*_head(report, width), "", *drawn, "", *became, "", *_cache(report, width)]
 
 
-def shares(report: Report, *, cells: int) -> list[Share]:
+def token_shares(report: Report, *, cells: int) -> list[Share]:
     """Return the tokens by kind of origin, in the order of `KINDS`.
 
     All `cells` together stand for the token limit, or for the prompt if it is larger. Every kind
@@ -204,17 +204,17 @@ def final_verdicts(report: Report) -> tuple[list[Verdict], list[Verdict]]:
 
 
 def _head(report: Report, width: int) -> Iterator[str]:
-    yield clipped(
+    yield clip_text(
         f"{report.tokens} of {report.limit_tokens} tokens, {len(report.messages)} messages,"
         f" layout {report.layout}, counted by {report.counter}",
         width,
     )
     cells = width - 9
-    parts = shares(report, cells=cells)
+    parts = token_shares(report, cells=cells)
     bar = "".join(share.mark * share.cells for share in parts)
     percent = 100 * report.tokens // max(report.limit_tokens, 1)
     yield f"[{bar.ljust(cells, '.')}] {percent:3} %"[:width]
-    yield from comma_lines([f"{share.mark} {share.label} {share.tokens}" for share in parts], width)
+    yield from wrap_items([f"{share.mark} {share.label} {share.tokens}" for share in parts], width)
     yield from hidden_lines(report, width=width)
 
 
@@ -241,25 +241,25 @@ def _block_title(block: Block, listed: Sequence[tuple[int, ReportMessage]]) -> s
 
 def _one_message(number: str, message: ReportMessage, width: int) -> Iterator[str]:
     edge = {True: "|>", False: "| "}[message.injected] if message.block == "history" else "  "
-    head = f"{number} {edge}{padded(message.role, _ROLE_COLUMNS)}{message.tokens:6}  "
+    head = f"{number} {edge}{pad_text(message.role, _ROLE_COLUMNS)}{message.tokens:6}  "
     if message.block == "history" and not message.injected:
-        speaker = f"{visible(message.name)}: " if message.name else ""
+        speaker = f"{escape_controls(message.name)}: " if message.name else ""
         said = first_line(message.content) or calls_in_words(message)
-        yield clipped(f"{head}{speaker}{said}".rstrip(), width)
+        yield clip_text(f"{head}{speaker}{said}".rstrip(), width)
         return
-    spoken = f" ({visible(message.name)})" if message.name else ""
+    spoken = f" ({escape_controls(message.name)})" if message.name else ""
     parts = message.parts or (Part(origin=message.block, start=0, end=len(message.content)),)
     beside = " " * (len(number) + 1) + edge
     for nth, part in enumerate(parts):
-        lead = head if nth == 0 else beside + " " * (columns(head) - len(beside))
-        yield clipped(f"{lead}{visible(part.origin)}{spoken}", width)
+        lead = head if nth == 0 else beside + " " * (count_columns(head) - len(beside))
+        yield clip_text(f"{lead}{escape_controls(part.origin)}{spoken}", width)
         text = first_line(message.content[part.start : part.end]) or calls_in_words(message)
-        yield clipped(f"{beside}    {text}", width).rstrip()
+        yield clip_text(f"{beside}    {text}", width).rstrip()
 
 
 def calls_in_words(message: ReportMessage) -> str:
     """Return a text that lists the tools that a message called."""
-    return visible(f"calls {'; '.join(message.calls)}") if message.calls else ""
+    return escape_controls(f"calls {'; '.join(message.calls)}") if message.calls else ""
 
 
 def _fates(report: Report, width: int) -> Iterator[str]:
@@ -269,13 +269,13 @@ def _fates(report: Report, width: int) -> Iterator[str]:
     for verdict in kept:
         cost = f", {verdict.tokens} tokens" if verdict.tokens else ""
         cause = f"; {verdict.cause}" if verdict.cause else ""
-        yield from indented(f"{verdict.item}: {verdict.reason}{cost}{cause}", width)
+        yield from indent_lines(f"{verdict.item}: {verdict.reason}{cost}{cause}", width)
     yield _rule(f"left out: {len(left)}", width)
     reasons: dict[str, list[str]] = {}
     for verdict in left:
         reasons.setdefault(f"{STAGES[verdict.stage]}: {verdict.reason}", []).append(verdict.item)
     for reason, items in reasons.items():
-        yield from indented(f"{_listed(items)}: {reason}", width)
+        yield from indent_lines(f"{_listed(items)}: {reason}", width)
 
 
 def _listed(items: Sequence[str]) -> str:
@@ -287,25 +287,25 @@ def _cache(report: Report, width: int) -> Iterator[str]:
     yield _rule("cache", width)
     after = ", ".join(number_of(report, spot) for spot in report.breakpoints)
     where = f"breakpoints after message {after}" if after else "no breakpoints"
-    yield from indented(f"{where}; {report.stable_tokens} tokens up to the last one", width)
+    yield from indent_lines(f"{where}; {report.stable_tokens} tokens up to the last one", width)
     if report.shared_tokens is not None:
         shared = f"{report.shared_tokens} tokens shared with the prompt before"
-        yield from indented(f"{shared}; {broken_words(report)}", width)
-    yield from indented(f"sha256 {report.sha256}", width)
+        yield from indent_lines(f"{shared}; {describe_break(report)}", width)
+    yield from indent_lines(f"sha256 {report.sha256}", width)
 
 
-def broken_words(report: PromptFigures) -> str:
+def describe_break(report: PromptFigures) -> str:
     """Say which text broke the prefix of the previous prompt, and why, if that is known."""
     if report.broken_by is None:
         return MEANINGS["append"]
-    by = f"broken first by {visible(report.broken_by)}"
+    by = f"broken first by {escape_controls(report.broken_by)}"
     reason = report.break_reason
     return by if reason is None else f"{by} ({reason.replace('_', '-')}: {MEANINGS[reason]})"
 
 
-def indented(text: str, width: int) -> list[str]:
+def indent_lines(text: str, width: int) -> list[str]:
     """Wrap `text` into lines. The first is indented by two columns, the others by four."""
-    lines = wrapped(text, width - 4)
+    lines = wrap_text(text, width - 4)
     return ["  " + lines[0], *("    " + line for line in lines[1:])]
 
 
@@ -338,7 +338,9 @@ def explain_lines(
         return _none_called(report, item, names, width)
     if len(meant) > 1:
         which = _listed([_titled(origin, names) for origin in meant])
-        return wrapped(f"{visible(clipped(item, 60))} could be {which}; name one", width)
+        return wrap_text(
+            f"{escape_controls(clip_text(item, 60))} could be {which}; name one", width
+        )
     return _about_origin(report, meant[0], names, width)
 
 
@@ -365,27 +367,27 @@ def _spellings(origin: str, name: str) -> tuple[str, ...]:
 
 
 def _titled(origin: str, names: Mapping[str, str]) -> str:
-    return visible(f"{origin} ({names[origin]})" if names.get(origin) else origin)
+    return escape_controls(f"{origin} ({names[origin]})" if names.get(origin) else origin)
 
 
 def _about_origin(report: Report, origin: str, names: Mapping[str, str], width: int) -> list[str]:
-    lines = [clipped(_titled(origin, names), width)]
+    lines = [clip_text(_titled(origin, names), width)]
     for verdict in verdicts_about(report.verdicts, origin):
-        lines += indented(_in_words(verdict), width)
+        lines += indent_lines(_in_words(verdict), width)
     if origin in report.by_origin:
-        lines += indented(
+        lines += indent_lines(
             f"costs {report.by_origin[origin]} tokens of {report.limit_tokens}", width
         )
     for index, message in enumerate(report.messages):
         for part in (part for part in message.parts if part.origin == origin != "history"):
             at = f"characters {part.start} to {part.end}"
-            lines += indented(f"stands in message {number_of(report, index)}, {at}:", width)
+            lines += indent_lines(f"is in message {number_of(report, index)}, {at}:", width)
             lines += _quoted(message.content[part.start : part.end], width)
     return lines
 
 
 def _quoted(text: str, width: int) -> list[str]:
-    return [f"    | {line}" for line in wrapped(text, width - 6)]
+    return [f"    | {line}" for line in wrap_text(text, width - 6)]
 
 
 def _about_message(report: Report, index: int, width: int) -> list[str]:
@@ -393,16 +395,16 @@ def _about_message(report: Report, index: int, width: int) -> list[str]:
     injected = ", injected by depth" if message.injected else ""
     speaker = f", said by {message.name}" if message.name else ""
     head = f"message {number_of(report, index)}: block {message.block}{injected},"
-    lines = wrapped(f"{head} role {message.role}{speaker}, {message.tokens} tokens", width)
+    lines = wrap_text(f"{head} role {message.role}{speaker}, {message.tokens} tokens", width)
     for part in message.parts:
-        lines += indented(f"characters {part.start} to {part.end} are {part.origin}", width)
+        lines += indent_lines(f"characters {part.start} to {part.end} are {part.origin}", width)
     return lines + _quoted(message.content, width)
 
 
 def _none_called(report: Report, item: str, names: Mapping[str, str], width: int) -> list[str]:
     if re.fullmatch(r"#?-?[0-9]+", item):
         ends = f"{number_of(report, 0)} to {number_of(report, len(report.messages) - 1)}"
-        return wrapped(f"there is no message {clipped(item, 20)}; they are {ends}", width)
+        return wrap_text(f"there is no message {clip_text(item, 20)}; they are {ends}", width)
     origins = _origins(report)
     known = {names[origin]: origin for origin in origins if origin in names}
     known |= {key: origin for origin in origins for key in (origin, origin.partition(":")[2])}
@@ -410,7 +412,9 @@ def _none_called(report: Report, item: str, names: Mapping[str, str], width: int
     near = [known[key] for key in get_close_matches(item[:60], compared, n=6, cutoff=0.4)]
     listed = [_titled(origin, names) for origin in dict.fromkeys(near or islice(origins, 12))]
     there = f"{'near it are' if near else 'there are'}: {', '.join(listed)}"
-    return wrapped(f"nothing here is called {clipped(visible(item), 60)}; {there}", width)
+    return wrap_text(
+        f"nothing here is called {clip_text(escape_controls(item), 60)}; {there}", width
+    )
 
 
 def _origins(report: Report) -> dict[str, None]:

@@ -125,10 +125,10 @@ _FOREIGN: Final[tuple[tuple[re.Pattern[str], float], ...]] = (
     (re.compile("[\u3400-\u9fff\uf900-\ufaff]"), 0.91),  # Han
     (re.compile("[\uac00-\ud7af]"), 0.74),  # hangul
 )
-_OTHER = 1.3  # emoji and every script without a class
+_OTHER = 1.3  # the estimate for emoji and for scripts that are not listed
 
 
-def estimate(text: str) -> int:
+def estimate_tokens(text: str) -> int:
     """Estimate the tokens of `text` by script, within a few percent on game prose."""
     if text.isascii():
         return math.ceil(_ascii(text.encode()))
@@ -149,7 +149,7 @@ def _ascii(data: bytes) -> float:
     return words * _WORD + letters * _LETTER + (len(data) - letters - blanks) * _MARK
 
 
-def characters(per_token: float) -> CountText:
+def count_by_ratio(per_token: float) -> CountText:
     """Return a function that counts one token per `per_token` characters, rounded up.
 
     Characters are UTF-16 units, as in other programs. `characters(3.35)` is the estimate that
@@ -163,12 +163,12 @@ def characters(per_token: float) -> CountText:
     return count
 
 
-ESTIMATE: Final = TokenCounter("estimate", "1", estimate)
+ESTIMATE: Final = TokenCounter("estimate", "1", estimate_tokens)
 
 
 def ratio_counter(per_token: float) -> TokenCounter:
     """Return the counter with the name `chars/R`, where R is the characters per token."""
-    return TokenCounter(f"chars/{per_token:g}", "1", characters(per_token))
+    return TokenCounter(f"chars/{per_token:g}", "1", count_by_ratio(per_token))
 
 
 def _known_counter(named: _CounterName, info: ValidationInfo) -> TokenCounter:

@@ -1,10 +1,10 @@
 """The marks with which chat templates of models frame a conversation, by family of models.
 
-One table serves both directions. In texts of players and authors a mark is neutralised, because a
-server would obey it. In a model's output, a mark that begins a message of another role ends the
-reply, and any other mark is removed. The table contains regular expressions. They ignore case
-unless stated otherwise. None matches a line break, except between a mark and the role after it. All
-are bounded, so that the time for a hostile text is linear in its length.
+The table `FAMILIES` serves two purposes. In texts of players and authors a mark is neutralised,
+because a server would obey it. In a model's output, a mark that begins a message of another role
+ends the reply, and any other mark is removed. The table contains regular expressions. They ignore
+case unless stated otherwise. None matches a line break, except between a mark and the role after
+it. All are bounded, so that the time for a hostile text is linear in its length.
 
 Sources: the chat templates and added tokens that the families publish with their models.
 """
@@ -25,9 +25,9 @@ OWN_ROLES: Final = ("assistant", "ai", "gpt4 correct assistant")
 
 OTHER_ROLES_IN_LINE: Final = ("USER", "HUMAN", "SYSTEM", "DEVELOPER", "GPT4 Correct User")
 OWN_ROLES_IN_LINE: Final = ("ASSISTANT", "GPT4 Correct Assistant")
-"""Role labels that also count in the middle of a line, in exactly this case.
+"""Role labels of the model that begin a message even in the middle of a line.
 
-Vicuna's chat template uses these labels.
+They count only in this letter case. Vicuna's chat template uses these labels.
 """
 
 OTHER_HEADINGS: Final = ("instruction", "input")
@@ -69,8 +69,9 @@ class Family:
 
 FAMILIES: Final = (
     Family(
-        # Names between ASCII or full-width bars: ChatML, Llama 3 and 4, Phi, GLM, DeepSeek, Kimi,
-        # Hunyuan, Granite, OLMo, Falcon 3, Apertus, harmony, StarChat, OpenAssistant.
+        # Tokens with a name between ASCII or full-width bars, such as <|im_start|>: ChatML, Llama 3
+        # and 4, Phi, GLM, DeepSeek, Kimi, Hunyuan, Granite, OLMo, Falcon 3, Apertus, harmony,
+        # StarChat, OpenAssistant.
         name="bars",
         tokens=(r"</?[|｜][^<>\n]{0,160}>",),
         heads=(
@@ -191,14 +192,15 @@ FAMILIES: Final = (
     ),
     Family(
         name="tools",
+        tokens=(r"<tool_sep>",),
         others=(r"<tool_response>", r"<(?:\w{1,20}:)?function_results?>"),
         call_begins=(
-            r"<(?:\w{1,20}:)?(?:tool_?calls?|function_calls?|tool_use)(?:\s[^<>\n]{0,80})?>",
+            r"<(?:\w{1,20}:)?(?:tool_?calls?|function_?calls?|tool_use)(?:\s[^<>\n]{0,80})?>",
             r"<(?:\w{1,20}:)?(?:function|parameter|invoke)(?:=|\s)[^<>\n]{0,80}>",
             r"<arg_(?:key|value)>",
         ),
         call_ends=(
-            r"</(?:\w{1,20}:)?(?:tool_?calls?|function_calls?|tool_use|function|parameter|invoke)>",
+            r"</(?:\w{1,20}:)?(?:tool_?calls?|function_?calls?|tool_use|function|parameter|invoke)>",
             r"</arg_(?:key|value)>",
             r"</?(?:\w{1,20}:)?(?:tool_response|function_results?)>",
         ),
@@ -264,9 +266,8 @@ _OTHER_SLASH: Final = "∕"
 def neutralize_marks(marks: re.Pattern[str], text: str) -> str:
     """Replace the brackets of all marks with similar characters, so that no server obeys the marks.
 
-    People can still read the marks. A replaced mark may be part of a larger one, which would then
-    be complete. Nobody writes that by accident, so in this case all brackets of the text are
-    replaced.
+    People can still read the marks. A hostile text can nest one mark inside another, so that
+    replacing the inner mark completes the outer one. Then all brackets of the text are replaced.
     """
     changed, count = marks.subn(_look_alike, text)
     return changed.translate(_LOOK_ALIKE) if count and marks.search(changed) else changed

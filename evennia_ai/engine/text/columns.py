@@ -26,79 +26,81 @@ _MARK: Final = (
 _PILED: Final = re.compile(f"({_MARK}{{6}})({_MARK}+)")
 
 
-def visible(text: str) -> str:
+def escape_controls(text: str) -> str:
     """Return the text on one line, with characters that control a terminal shown as escapes."""
-    plain = _HOSTILE.sub(lambda found: _escaped(found[0]), text)
+    plain = _HOSTILE.sub(lambda found: _escape_character(found[0]), text)
     if plain.isascii():
         return plain
     return _PILED.sub(lambda found: f"{found[1]}({len(found[2])} marks more)", plain)
 
 
-def columns(text: str) -> int:
+def count_columns(text: str) -> int:
     """Return the number of columns that a text occupies."""
-    return len(text) if text.isascii() else sum(_width(character) for character in text)
+    return len(text) if text.isascii() else sum(_character_width(character) for character in text)
 
 
-def clipped(text: str, limit: int) -> str:
+def clip_text(text: str, limit: int) -> str:
     """Return the text cut to at most `limit` columns; a cut text ends with `...`."""
-    if columns(text) <= limit:
+    if count_columns(text) <= limit:
         return text
     end = "..."[: max(limit, 0)]
-    return text[: _fitting(text, limit - len(end))] + end
+    return text[: _end_of_fitting(text, limit - len(end))] + end
 
 
 def first_line(text: str) -> str:
     """Return the first line of the text that is not blank, with control characters as escapes."""
     line = next((line for line in text.splitlines() if line.strip()), "")
-    return visible(line.strip())
+    return escape_controls(line.strip())
 
 
-def wrapped(text: str, limit: int) -> list[str]:
+def wrap_text(text: str, limit: int) -> list[str]:
     """Return the text as lines, wrapped at words, with control characters as escapes.
 
     There is always at least one line.
     """
-    lines = [piece for line in text.splitlines() for piece in _broken(visible(line), limit)]
+    lines = [
+        piece for line in text.splitlines() for piece in _break_line(escape_controls(line), limit)
+    ]
     return lines or [""]
 
 
-def hanging(line: str, limit: int = WIDTH) -> list[str]:
+def wrap_hanging(line: str, limit: int = WIDTH) -> list[str]:
     """Return one line wrapped at words, with control characters as escapes.
 
     Continuation lines are indented.
     """
-    shown = visible(line)
-    if columns(shown) <= limit:
+    shown = escape_controls(line)
+    if count_columns(shown) <= limit:
         return [shown]
     indent = " " * (len(shown) - len(shown.lstrip()))
-    first, *_ = wrapped(shown, limit)
+    first, *_ = wrap_text(shown, limit)
     rest = shown[len(first) :].strip()
     inner = f"{indent}    "
-    return [first, *(f"{inner}{more}" for more in wrapped(rest, max(1, limit - len(inner))))]
+    return [first, *(f"{inner}{more}" for more in wrap_text(rest, max(1, limit - len(inner))))]
 
 
-def comma_lines(items: Iterable[str], limit: int) -> list[str]:
-    """Join items with commas, and break lines only between items."""
+def wrap_items(items: Iterable[str], limit: int) -> list[str]:
+    """Return lines of items joined with commas; lines break only between items."""
     lines = [""]
     for item in items:
         longer = f"{lines[-1]}, {item}" if lines[-1] else item
-        if lines[-1] and columns(longer) >= limit:
+        if lines[-1] and count_columns(longer) >= limit:
             lines[-1] += ","
             lines.append(item)
         else:
             lines[-1] = longer
-    return [clipped(line, limit) for line in lines]
+    return [clip_text(line, limit) for line in lines]
 
 
-def padded(text: str, limit: int) -> str:
+def pad_text(text: str, limit: int) -> str:
     """Return the text cut or padded with blanks to exactly `limit` columns."""
-    short = clipped(text, limit)
-    return short + " " * (limit - columns(short))
+    short = clip_text(text, limit)
+    return short + " " * (limit - count_columns(short))
 
 
-def _broken(line: str, limit: int) -> Iterator[str]:
+def _break_line(line: str, limit: int) -> Iterator[str]:
     at = 0
-    while (end := _fitting(line, limit, start=at)) < len(line):
+    while (end := _end_of_fitting(line, limit, start=at)) < len(line):
         end = max(end, at + 1)
         at_word = line.rfind(" ", at, end + 1)
         end = at_word if at_word > at and line[at:at_word].strip() else end
@@ -109,25 +111,25 @@ def _broken(line: str, limit: int) -> Iterator[str]:
     yield line[at:]
 
 
-def _fitting(text: str, limit: int, *, start: int = 0) -> int:
+def _end_of_fitting(text: str, limit: int, *, start: int = 0) -> int:
     """Return the end of the longest part of the text from `start` that fits `limit` columns."""
     if text.isascii():
         return min(len(text), start + max(limit, 0))
     taken = 0
     for index in range(start, len(text)):
-        taken += _width(text[index])
+        taken += _character_width(text[index])
         if taken > limit:
             return index
     return len(text)
 
 
-def _width(character: str) -> int:
+def _character_width(character: str) -> int:
     if unicodedata.combining(character):
         return 0
     return 2 if unicodedata.east_asian_width(character) in "WF" else 1
 
 
-def _escaped(character: str) -> str:
+def _escape_character(character: str) -> str:
     code = ord(character)
     if code > 0xFFFF:
         return f"\\U{code:08x}"

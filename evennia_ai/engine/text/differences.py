@@ -10,7 +10,7 @@ from collections.abc import Iterator, Mapping
 from difflib import unified_diff
 from typing import Any, Final
 
-from evennia_ai.engine.text.columns import WIDTH, visible, wrapped
+from evennia_ai.engine.text.columns import WIDTH, escape_controls, wrap_text
 
 _SENTENCE: Final = re.compile(r"(?<=[.!?…。！？])\s+")
 
@@ -21,22 +21,25 @@ def diff_texts(before: str, after: str, *, width: int = WIDTH) -> Iterator[str]:
     The line ` ...` marks a gap between two changes. Equal texts yield no lines.
     """
     compared = list(unified_diff(_sentences(before), _sentences(after), lineterm="", n=1))
-    for line in compared[3:]:  # skip the lines with the two file names and the first position
+    for line in compared[3:]:  # skip the header of the diff: two file names and the first position
         if line.startswith("@@"):
             yield "  ..."
             continue
-        for piece in wrapped(line[1:], width - 2):
+        for piece in wrap_text(line[1:], width - 2):
             yield f"{line[0]} {piece}".rstrip()
 
 
 def diff_members(
     before: Mapping[str, Any], after: Mapping[str, Any], *, of: str = ""
 ) -> Iterator[str]:
-    """Yield the diff of two objects, member by member. `of` is put before each member's name."""
+    """Yield the lines of a diff for each member that differs between two JSON objects.
+
+    `of` is put before each member's name.
+    """
     for name in dict.fromkeys((*after, *before)):
         was, now = before.get(name), after.get(name)
         if was != now:
-            yield visible(f"{of}{name}:")
+            yield escape_controls(f"{of}{name}:")
             yield from diff_texts(render_value(was), render_value(now))
 
 

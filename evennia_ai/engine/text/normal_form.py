@@ -1,26 +1,26 @@
 """The normal form in which keys and texts are compared: texts that look equal to people are equal.
 
-Letters are composed (Unicode NFC), so that one character equals a letter with its accent. The
-apostrophes, hyphens and blanks of phones, word processors and models become ASCII. Invisible
-characters inside words are removed. Underscores at the edge of a word mark emphasis and become
-blanks. Inside a word (`snake_case`) they are kept.
+Letters are composed (Unicode NFC), so that one character equals a letter with its accent.
+Typographic apostrophes, hyphens and blanks become ASCII. Invisible characters inside words are
+removed. Underscores at the edge of a word mark emphasis and become blanks. Inside a word
+(`snake_case`) they are kept.
 """
 
 import re
 import unicodedata
 from typing import Final
 
+_BLANKS: Final = f"\u00a0\u1680{''.join(map(chr, range(0x2000, 0x200B)))}\u202f\u205f\u3000"
 _SIGNS: Final = {
-    **dict.fromkeys(map(ord, "\u2018\u2019\u02bc\u2032\uff07"), "'"),
+    **dict.fromkeys(map(ord, "\u00b4\u2018\u2019\u02bc\u2032\uff07"), "'"),
     **dict.fromkeys(map(ord, "\u2010\u2011\u2012\u2013\u2212\ufe63\uff0d"), "-"),
-    **dict.fromkeys(map(ord, "\u00a0\u2007\u202f"), " "),
+    **dict.fromkeys(map(ord, _BLANKS), " "),
 }
 UNSEEN: Final = "\u00ad\u200b\u2060\ufeff"
 """Invisible characters: soft hyphen, zero width space, word joiner, byte order mark."""
 _UNSEEN: Final = re.compile(f"[{UNSEEN}]")
 BLANK_CHARACTERS: Final = (
-    " \t\n\r\v\f\x1c\x1d\x1e\x1f\x85\xa0\u1680\u2028\u2029\u202f\u205f\u3000"
-    f"{''.join(map(chr, range(0x2000, 0x2010)))}{UNSEEN}"
+    f" \t\n\r\v\f\x1c\x1d\x1e\x1f\x85\u2028\u2029\u200c\u200d\u200e\u200f{_BLANKS}{UNSEEN}"
 )
 """Characters that are invisible at the beginning or end of a line: blanks and `UNSEEN`."""
 LINE_END_CHARACTERS: Final = "\n\r\v\f\x1c\x1d\x1e\x85\u2028\u2029"
@@ -28,13 +28,13 @@ LINE_END_CHARACTERS: Final = "\n\r\v\f\x1c\x1d\x1e\x85\u2028\u2029"
 _ODD: Final = re.compile(f"[{UNSEEN}{''.join(map(chr, _SIGNS))}]")
 _MEANT: Final = {**_SIGNS, **dict.fromkeys(map(ord, UNSEEN))}
 _EMPHASIS: Final = re.compile(r"(?<!\w)_+(?=[^\s_])|(?<=[^\s_])_+(?!\w)")
-_LOOKED_BACK: Final = 4  # how many earlier characters one character may combine with
+_LOOKED_BACK: Final = 4  # the number of earlier characters with which a character may combine
 
 
 def normal_form(text: str) -> str:
     """Return the text in normal form. Its letter case is unchanged.
 
-    If nothing changes, the result is the same object.
+    If nothing changes, the given string itself is returned.
     """
     if not text.isascii():
         if _ODD.search(text):
@@ -44,10 +44,10 @@ def normal_form(text: str) -> str:
 
 
 def normal_positions(text: str) -> tuple[int, ...] | None:
-    """Return for each character of the normal form its index in the text; add the text's length.
+    """Return the index in the text of each character of its normal form, then the text's length.
 
-    Return None if all indices are the same as in the text. A character that was composed from
-    several has the index of the first.
+    Return None if every character keeps its index. A character that was composed from several has
+    the index of the first.
     """
     if text.isascii():
         return None

@@ -47,7 +47,7 @@ _ALGORITHMS: Final = MappingProxyType(
 LANGUAGES: Final = tuple(sorted(code for codes in _ALGORITHMS.values() for code in codes))
 """The codes of all languages for which stems are available."""
 
-# Irregular inflected forms, each with the form that is stemmed in its place.
+# Maps irregular forms to the word that is stemmed in their place, by language.
 _IRREGULAR: Final = {
     "en": _word_table(
         "women woman, children child, feet foot, teeth tooth, geese goose, mice mouse, lice louse,"
@@ -80,8 +80,8 @@ _BEFORE: Final = {
 }
 _AFTER: Final = {
     "de": ((re.compile(r"(?<=\w{4}in)n$"), ""),),
-    # Removes the vowel that is missing in other forms: замок and замки, отец and отцы, огонь and
-    # огня.
+    # Removes the vowel that Russian drops in other forms of a noun: замок and замки, отец and отцы,
+    # огонь and огня.
     "ru": ((re.compile(r"(?<=\w\w)[оеё](?=[кц]$)|(?<=^ог)о(?=н$)|(?<=^церк)о(?=в$)"), ""),),
 }
 

@@ -25,10 +25,11 @@ Script = Literal["thai", "burmese", "khmer", "han", "kana", "hangul"]
 
 SCRIPTS: Final[Mapping[Script, tuple[tuple[int, int], ...]]] = MappingProxyType(
     {
-        "thai": ((0x0E00, 0x0EFF),),  # includes Lao
+        "thai": ((0x0E00, 0x0EFF),),  # these ranges include Lao
         "burmese": ((0x1000, 0x109F),),
         "khmer": ((0x1780, 0x17FF),),
-        # The ranges are radicals, marks, bopomofo, the characters, and characters of other planes.
+        # The five ranges: radicals and punctuation, bopomofo, common characters, compatibility
+        # characters, rare characters.
         "han": (
             (0x2E80, 0x303F),
             (0x3100, 0x312F),
@@ -46,10 +47,10 @@ SCRIPTS: Final[Mapping[Script, tuple[tuple[int, int], ...]]] = MappingProxyType(
         ),
     }
 )
-"""The first and last code points of scripts that put no blanks between words.
+"""Ranges of code points of the scripts that put no blanks between words.
 
-Korean has blanks, but its particles are attached to words. So keys are searched as if it had no
-blanks.
+Korean has blanks, but its particles are attached to words. So keys in Korean are found anywhere in
+a text.
 """
 
 
@@ -62,7 +63,7 @@ def script_ranges(*scripts: Script) -> str:
 def word_pattern(*scripts: Script) -> re.Pattern[str]:
     """Return a pattern that matches the words of a text.
 
-    In these scripts each character is a word.
+    In the given scripts each character is a word.
     """
     signs = script_ranges(*scripts)
     return re.compile(f"(?=\\w)[{signs}]|[^\\W_{signs}]+")
@@ -91,13 +92,13 @@ COMMON_WORDS: Final = frozenset(
 In other languages common words are recognised by their length.
 """
 
-# A function that is true if a character forms one word with its neighbours.
+# A function that returns True if a character can be part of a word.
 InWordCheck = Callable[[str], bool]
 
 
 @lru_cache(maxsize=4096)
 def is_in_word(char: str) -> bool:
-    """True if a character is part of a word, in any script that separates words by blanks."""
+    """True if a character can be part of a word, in a script that separates words by blanks."""
     if char.isascii():
         return char.isalnum() or char == "_"
     if not (char.isalnum() or unicodedata.category(char).startswith("M")):
@@ -112,9 +113,9 @@ def is_in_ascii_word(char: str) -> bool:
 
 
 def split_words(text: str) -> list[str]:
-    """Return the words of a text.
+    """Return the words of a text in scripts that separate words by blanks.
 
-    Combining marks separate words here, which is harmless because keys and texts are split alike.
+    Combining marks separate words, which is harmless because keys and texts are split alike.
     """
     if text.isascii():
         return text.translate(_BLANKED).split()
@@ -130,7 +131,7 @@ def split_ascii_words(text: str) -> list[str]:
 
 
 def split_signs(text: str) -> list[str]:
-    """Return the words of a text in order, without differences in case and width.
+    """Return the words of a text in order, in lower case and without full-width characters.
 
     In scripts without blanks each character is a word, so that phrases in these scripts are found
     too. Korean counts as a script with blanks here.
@@ -139,12 +140,15 @@ def split_signs(text: str) -> list[str]:
 
 
 def make_phrase(text: str) -> str:
-    """Return the words of a text with a blank on each side, so that `in` finds whole words."""
+    """Return the words of a text, joined and enclosed by blanks.
+
+    The operator `in` then finds whole words only.
+    """
     return f" {' '.join(split_signs(text))} "
 
 
 def indexed_pairs(text: str) -> list[str]:
-    """Return each character and each pair of neighbours in the text's scripts without blanks.
+    """Return each character and each pair of adjacent characters in scripts without blanks.
 
     These are the terms under which a text is indexed.
     """
@@ -156,7 +160,7 @@ def indexed_pairs(text: str) -> list[str]:
 
 
 def query_pairs(text: str) -> list[str]:
-    """Return each pair of neighbours in the text's scripts without blanks.
+    """Return each pair of adjacent characters in a text's scripts without blanks.
 
     A character without neighbours is returned alone. These are the terms that a query searches.
     """
@@ -174,8 +178,8 @@ def unspaced_runs(text: str) -> list[str]:
 class WordStarts:
     """The indices of a text at which a word may start, computed on first use.
 
-    With these indices a search can skip the rest of a long word, so hostile keys and texts take no
-    more time than others.
+    A search that uses these indices can skip the rest of a long word, so hostile keys and texts
+    take no more time than others.
     """
 
     __slots__ = ("_in_word", "_starts", "_text")
@@ -235,8 +239,8 @@ _LOOK_ALIKES: Final = dict(
         strict=True,
     )
 )
-# Maps the letters of flags, letters in circles and squares, and the invisible letters for the
-# region of a flag to ASCII letters.
+# Maps signs that show a letter to that ASCII letter: letters in circles and squares, letters of
+# flags, and invisible letters that name the region of a flag.
 _IN_BOXES: Final = {
     chr(first + place): letter
     for first in (0x1F1E6, 0x1F150, 0x1F170, 0x1F130, 0xE0041, 0xE0061)
@@ -282,13 +286,16 @@ def fold_letters(text: str) -> str:
 
 @lru_cache(maxsize=1)
 def _boxes() -> dict[int, str]:
-    """Return ASCII letters for signs that the normalisation would drop or replace with words."""
+    """Return a `str.translate` table from letters in boxes and Braille to ASCII letters.
+
+    Unicode normalisation would drop these signs or replace them with words.
+    """
     return {ord(one): letter for one, letter in (_IN_BOXES | _BRAILLE).items()}
 
 
 @lru_cache(maxsize=1)
 def _letters() -> dict[int, str]:
-    """Return the ASCII letter for each character that is a variant of it."""
+    """Return a `str.translate` table from variants of Latin letters to ASCII letters."""
     named = {
         code: found[1].lower()
         for first, end in (*_BLOCKS, *_MORE_BLOCKS)

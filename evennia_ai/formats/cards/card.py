@@ -1,8 +1,8 @@
-"""The character card as a value, and its parser for JSON of any version.
+"""The character card as a dataclass, and the parser that reads it from JSON of V1, V2 or V3.
 
 Fields have the names of Card V3. The parser neither expands macros nor shortens text, and `source`
 keeps the JSON of the file, so an export loses nothing. A card that cannot be read raises
-`FormatError`; each smaller problem becomes a notice. No code fetches an address in a card.
+`FormatError`; each smaller problem becomes a notice. Addresses in a card are never fetched.
 `evennia_ai.formats.cards.loading` extracts the JSON from files, pictures and archives.
 """
 
@@ -33,7 +33,7 @@ from evennia_ai.engine.prompt.messages import Message, said
 from evennia_ai.engine.prompt.templates.macros import check_macros
 from evennia_ai.engine.prompt.templates.template import compile_template, fill_each
 from evennia_ai.engine.prompt.templates.work import Meter
-from evennia_ai.formats.file_kinds import describe_value
+from evennia_ai.formats.file_kinds import describe_value, is_card_v1
 
 Spec = Literal["chara_card_v3", "chara_card_v2", "v1"]
 WHERE: Final = "card"
@@ -68,7 +68,7 @@ def _check_language_count(value: Any) -> Any:
 
 @dataclass(frozen=True, slots=True)
 class _ReadAs:
-    """A type annotation: the type that a field has in files, if `Card` stores another type."""
+    """An annotation of a field: the type that the field has in files."""
 
     form: Any
 
@@ -283,7 +283,7 @@ def _build_card(raw: Any, notices: list[str]) -> Card:
     read = _read_fields({**data, **_repair_lists(data, notices)}, where, notices)
     notices += _list_doubts(data, read)
     if data is not raw and "character_book" in raw and not data.get("character_book"):
-        notices.append("character_book is next to data, where nothing reads it: move it into data")
+        notices.append("character_book is outside data and is ignored: move it into data")
     given = {name: value for name, value in read.items() if value is not None}
     lists = {name: tuple(value) for name, value in given.items() if isinstance(value, list)}
     check_macros(_macro_texts(read, where), kind="card")
@@ -304,29 +304,26 @@ def _build_card(raw: Any, notices: list[str]) -> Card:
     )
 
 
-# A card without these fields is still usable, so an unreadable one is only a notice.
-_OPTIONAL: Final = frozenset(
+# Texts of the prompt that are refused if they are too long. A card without another field, or with
+# a text of another type, is still usable, so that is only a notice.
+_BOUNDED: Final = frozenset(
     {
-        *("nickname", "alternate_greetings", "group_only_greetings", "creator_notes", "creator"),
-        *("creator_notes_multilingual", "character_version", "tags", "assets", "character_book"),
-        "extensions",
+        *("description", "personality", "scenario", "first_mes", "mes_example"),
+        *("system_prompt", "post_history_instructions"),
     }
 )
 _LISTS_OF_TEXTS: Final = ("alternate_greetings", "group_only_greetings", "tags")
 
 
 def _repair_lists(data: Mapping[str, Any], notices: list[str]) -> dict[str, Any]:
-    """Return replacements for lists with a wrong type, by field name.
-
-    SillyTavern accepts a string where the standard wants a list, so real files contain strings.
-    """
+    """Return a dict of repaired lists by field name, for card fields with a wrong type."""
     repaired: dict[str, Any] = {}
     for name in _LISTS_OF_TEXTS:
         value = data.get(name)
         if isinstance(value, str):
             parts = value.split(",") if name == "tags" else [value]
             repaired[name] = [part.strip() for part in parts if part.strip()]
-            notices.append(f"{name} is one text: taken as a list of {len(repaired[name])}")
+            notices.append(f"{name} is a single text: read as a list of {len(repaired[name])}")
         elif isinstance(value, list) and not all(isinstance(item, str) for item in value):
             repaired[name] = [item for item in value if isinstance(item, str)]
             lost = len(value) - len(repaired[name])
@@ -341,14 +338,19 @@ def _repair_lists(data: Mapping[str, Any], notices: list[str]) -> dict[str, Any]
 
 
 def _read_fields(data: dict[str, Any], where: str, notices: list[str]) -> dict[str, Any]:
-    """Return the card's fields by name; an unreadable optional one becomes a notice."""
+    """Return the card's fields by name; one that cannot be read becomes a notice.
+
+    Raises:
+        FormatError: the name cannot be read, or a text of the prompt is too long.
+    """
     try:
         return vars(_DATA.model_validate(data))
     except ValidationError as error:
         problems = error.errors(include_url=False, include_input=False)
     for one in problems:
         name = str(one["loc"][0])
-        if name in _OPTIONAL and data.pop(name, None) is not None:
+        is_refused = name == "name" or (name in _BOUNDED and one["type"] == "string_too_long")
+        if not is_refused and data.pop(name, None) is not None:
             _, problem = place_and_problem(one)
             notices.append(f"{name} {problem}: it is ignored, and kept for the export")
     try:
@@ -372,7 +374,8 @@ def _macro_texts(read: Mapping[str, Any], where: str) -> Iterator[tuple[str, str
         yield f"{where}.extensions.depth_prompt.prompt", text
 
 
-# Members of V3 that only `source` keeps, with their type and its name in notices.
+# Members of V3 that are no fields of `Card`, so only `source` keeps them. The values are the type
+# that V3 requires and its name in notices.
 _KEPT: Final[Mapping[str, tuple[type[Any] | UnionType, str]]] = {
     "creation_date": (int | float, "number"),
     "modification_date": (int | float, "number"),
@@ -381,24 +384,24 @@ _KEPT: Final[Mapping[str, tuple[type[Any] | UnionType, str]]] = {
 
 
 def _list_doubts(data: Mapping[str, Any], read: Mapping[str, Any]) -> Iterator[str]:
-    """Yield a notice for each value that was read differently or that the standard forbids.
+    """Yield a notice for each field that was changed on reading or that Card V3 forbids.
 
     Null in place of a book, tags or assets gets no notice, because many tools write it.
     """
     for name in DATA_FIELDS:
         if name in data and data[name] is None and name in _TEXTS:
-            yield f"{name} is null: taken as empty"
+            yield f"{name} is null: read as empty"
     if type(data.get("character_version")) in (int, float):
-        yield "character_version is a number: taken as the text it is written as"
+        yield "character_version is a number: read as text"
     for name, (wanted, called) in _KEPT.items():
         value = data.get(name)
         if value is not None and (isinstance(value, bool) or not isinstance(value, wanted)):
-            yield f"{name} is not a {called}: it is kept as it is"
+            yield f"{name} is not a {called}: it is kept for the export"
     entries = (read["character_book"] or {}).get("entries", [])
     if isinstance(entries, dict):
         yield "character_book.entries is an object: its members are read as a list"
     elif read["character_book"] == {} or not isinstance(entries, list):
-        yield "character_book has no list of entries: it is taken as empty"
+        yield "character_book has no list of entries: it is read as empty"
     world = (read["extensions"] or {}).get("world")
     if isinstance(world, str) and world.strip() and read["character_book"] is None:
         named = f"extensions.world names a lorebook ('{one_line(world)[:60]}')"
@@ -406,14 +409,13 @@ def _list_doubts(data: Mapping[str, Any], read: Mapping[str, Any]) -> Iterator[s
 
 
 def _detect_spec(raw: Mapping[str, Any]) -> Spec:
-    """Return the version of a card: by its `spec`, or V1 if its fields are at the top level."""
+    """Return a card's version: its `spec`, or V1 if its fields are at the top level."""
     spec = raw.get("spec")
     if spec == "chara_card_v3":
         return "chara_card_v3"
     if spec == "chara_card_v2":
         return "chara_card_v2"
-    there = [name for name in V1_FIELDS if name in raw]
-    if spec is None and "name" in there and len(there) > 1:
+    if spec is None and is_card_v1(raw):
         return "v1"
     if other_kind := describe_value(raw, wanted="card"):
         raise FormatError("card", f"{WHERE}: {other_kind}")
@@ -437,10 +439,12 @@ def _read_spec_version(raw: Mapping[str, Any], spec: Spec, notices: list[str]) -
     try:
         number = float(shown)
     except ValueError:
-        notices.append(f"spec_version '{shown}' is not a number: taken for an older one")
+        notices.append(f"spec_version '{shown}' is not a number: read as an older version")
         return shown
     if not number <= NEWEST_VERSION:  # written with `not`, so that NaN is caught too
-        notices.append(f"spec_version {shown} is newer than {NEWEST_VERSION}: read as far as known")
+        notices.append(
+            f"spec_version {shown} is newer than {NEWEST_VERSION}: unknown parts are only kept"
+        )
     return shown
 
 

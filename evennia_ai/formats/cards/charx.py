@@ -21,7 +21,7 @@ from typing import Final, NoReturn
 from evennia_ai.engine.errors import FormatError
 from evennia_ai.engine.foreign.documents import one_line
 from evennia_ai.formats.cards.card import Asset
-from evennia_ai.formats.cards.limits import RATIO_FROM, CardLimits, refuse
+from evennia_ai.formats.cards.limits import RATIO_FROM, CardLimits, refuse_over_limit
 
 MOST_CHARACTERS: Final = 1000
 _CONTROL: Final = re.compile(r"[\x00-\x1f\x7f-\x9f]")
@@ -49,12 +49,12 @@ _PROBLEMS: Final[Mapping[str, Callable[[str], object]]] = {
     "has a backslash in its name; members use /": lambda path: "\\" in path,
     "has an absolute path": lambda path: path.startswith("/") or _DRIVE.match(path),
     "leads out of the archive": lambda path: ".." in path.split("/"),
-    "is called like a device": lambda path: any(map(_DEVICE.fullmatch, path.split("/"))),
+    "has the name of a device": lambda path: any(map(_DEVICE.fullmatch, path.split("/"))),
 }
 
 
 def path_problem(path: str) -> str:
-    """Return the reason why a member's name is refused, "" for a valid name."""
+    """Return why the name of an archive member is refused, "" for a valid name."""
     if len(path) > MOST_CHARACTERS:
         return f"has a name of more than {MOST_CHARACTERS} characters"
     return next((problem for problem, has in _PROBLEMS.items() if has(path)), "")
@@ -88,7 +88,7 @@ def _plain(text: str, default: str) -> str:
 
 
 CARD: Final = "card.json"
-# the signatures of an archive with members and of an empty archive
+# the first bytes of a ZIP archive with members, and of an empty one
 STARTS: Final = (b"PK\x03\x04", b"PK\x05\x06")
 JPEG_START: Final = b"\xff\xd8\xff"
 _CHUNK: Final = 64 * 1024
@@ -112,7 +112,10 @@ _BROKEN: Final = (
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ArchiveFiles:
-    """The files of an archive except card.json, by name, and a JPEG that precedes the archive."""
+    """The files of a CHARX archive except card.json, by name, and the JPEG picture before it.
+
+    `jpeg` is empty if the archive has no picture before it.
+    """
 
     members: Mapping[str, bytes]
     jpeg: bytes
@@ -130,9 +133,10 @@ def card_in_archive(content: bytes, *, limits: CardLimits) -> bytes:
 
 
 def files_next_to_card(content: bytes, *, limits: CardLimits) -> ArchiveFiles:
-    """Return the other files of a CHARX archive.
+    """Return the files of a CHARX archive except card.json.
 
-    They are not read together with the card, so that memory need not hold both at once.
+    `card_in_archive` does not return them, so that memory need not hold the card and all files at
+    once.
 
     Raises:
         FormatError: the archive is broken, unsafe or over a limit.
@@ -174,16 +178,16 @@ def _check_directory(content: bytes, *, limits: CardLimits) -> None:
     end = content.rfind(_END)
     if end < 0 or end + _END_BYTES > len(content):
         is_jpeg = content.startswith(JPEG_START)
-        where = "no ZIP archive behind the JPEG picture" if is_jpeg else "no ZIP archive"
-        raise FormatError("card", f"card: {where}, or one that is cut off; get it again")
+        where = "no ZIP archive after the JPEG picture" if is_jpeg else "no ZIP archive"
+        raise FormatError("card", f"card: {where}, or one that is cut off; download it again")
     (directory_bytes,) = struct.unpack_from("<I", content, end + 12)
     is_long = content[max(end - _LONG_END_BYTES, 0) :].startswith(_LONG_END)
-    # In ZIP64 archives the size of the directory is in another record, so this searches the whole
-    # file for member signatures. It may also count signatures inside packed content, which only
-    # makes the check stricter.
+    # In ZIP64 archives the size of the directory is in another record, so signatures of members are
+    # counted in the whole file. Signatures inside packed content count too, which only makes the
+    # check stricter.
     start = 0 if is_long else max(end - directory_bytes, 0)
     if (there := content.count(_MEMBER, start, end)) > limits.members:
-        refuse(f"the archive has {there} members", limit="members", most=limits.members)
+        refuse_over_limit(f"the archive has {there} members", limit="members", most=limits.members)
 
 
 def _check_members(infos: list[zipfile.ZipInfo], *, limits: CardLimits) -> None:
@@ -206,12 +210,14 @@ def _check_members(infos: list[zipfile.ZipInfo], *, limits: CardLimits) -> None:
 
 def _member_problem(info: zipfile.ZipInfo) -> str:
     if info.flag_bits & _ENCRYPTED:
-        return "is encrypted; CHARX archives are not"
+        return "is encrypted, which CHARX does not allow"
     if info.compress_type not in _METHODS:
-        return "is packed in a way that is not supported; use deflate"
+        return "uses an unsupported compression; use deflate"
     if (info.external_attr >> 16) & _KIND_OF_FILE == _LINK:
         return "is a symbolic link"
-    return path_problem(info.orig_filename)  # not `filename`, which zipfile cuts at a NUL
+    return path_problem(
+        info.orig_filename
+    )  # zipfile cuts `filename` at a NUL, so check the original name
 
 
 def _unpack_member(
@@ -230,18 +236,24 @@ def _unpack_member(
             chunks.append(chunk)
             length += len(chunk)
             if length > left:
-                _refuse_size("more bytes", limits=limits)
+                _refuse_size("too many bytes", limits=limits)
             if info.filename == CARD and length > limits.text_bytes:
-                refuse(f"{CARD} is too large", limit="text_bytes", most=limits.text_bytes)
+                refuse_over_limit(
+                    f"{CARD} is too large", limit="text_bytes", most=limits.text_bytes
+                )
             if length > most_unpacked:
                 name = one_line(info.filename)[:80]
-                refuse(f"member '{name}' unpacks too far", limit="ratio", most=limits.ratio)
+                refuse_over_limit(
+                    f"member '{name}' unpacks to too many times its size",
+                    limit="ratio",
+                    most=limits.ratio,
+                )
     return b"".join(chunks)
 
 
 def _refuse_size(size: str, *, limits: CardLimits) -> NoReturn:
     most = limits.inflated_bytes
-    refuse(f"the archive unpacks to {size}", limit="inflated_bytes", most=most)
+    refuse_over_limit(f"the archive unpacks to {size}", limit="inflated_bytes", most=most)
 
 
 def build_archive(files: Iterable[tuple[str, bytes]]) -> bytes:

@@ -2,8 +2,8 @@
 
 Macros in the card's text are expanded; template logic never runs. Grants are described in
 `evennia_ai.engine.prompt.components`. Without any grant, the texts of a card are messages of the
-user inside the history: fields at the top, the note at its depth, post-history instructions near
-the newest messages. The system prompt is left out without its grant.
+user inside the history: fields at the top, the character note at its depth, post-history
+instructions near the newest messages. The system prompt is left out without its grant.
 """
 
 import re
@@ -40,7 +40,7 @@ FIELDS: Final = {
     "scenario": "scenario",
     "dialogue_examples": "mes_example",
 }
-"""The card fields that describe the character, by the key of their component."""
+"""Maps keys of prompt components to the card fields with which they describe the character."""
 
 CARD_KEYS: Final = frozenset(
     {*FIELDS, "card_system_prompt", "post_history_instructions", "card_post_history"}
@@ -62,7 +62,8 @@ def card_components(
     Args:
         default_system_prompt: the game's system prompt. The card's replaces it if granted, and
             `{{original}}` in the card's text then means the game's text.
-        default_post_history: the same for the post-history instructions.
+        default_post_history: the game's post-history instructions, which the card's replace in the
+            same way.
         post_history_depth: the depth of the card's post-history instructions if it has no grant for
             them.
     """
@@ -70,8 +71,8 @@ def card_components(
     if "fields" not in grants:
         made = [_contain(one, depth=MAX_DEPTH) for one in made]
     made += _depth_prompt(card, grants)
-    # The card's system prompt only replaces this text. It never changes the game's own rules, which
-    # are the component with ID 0.
+    # The card's system prompt only becomes the component card_system_prompt. It never changes the
+    # game's own rules, which are the component with ID 0.
     may_replace = "system_prompt" in grants
     system_prompt = default_system_prompt
     if may_replace:
@@ -81,8 +82,8 @@ def card_components(
     return tuple(sorted((c for c in made if c.content.strip()), key=lambda c: c.id))
 
 
-def unsettled_texts(card: Card) -> Iterator[str]:
-    """Yield a sentence for each text before the history that changes with every message.
+def describe_changing_texts(card: Card) -> Iterator[str]:
+    """Yield a sentence for each text of a card that is before the history but often changes.
 
     Each change invalidates the prompt cache.
     """
@@ -96,18 +97,18 @@ def unsettled_texts(card: Card) -> Iterator[str]:
 def containment_notices(
     card: Card, *, grants: Grants, post_history_depth: int = DEFAULT_DEPTH
 ) -> tuple[str, ...]:
-    """Return a notice for each part of the card that lacks the grant for its place."""
+    """Return a notice for each part of a card that is moved or left out for lack of a grant."""
     notices = []
     if "fields" not in grants:
         notices.append(
-            "the card has no grant for fields: they are at the top of the history, as a user's"
+            "the card lacks the grant fields: its fields are at the top of the history, role user"
         )
     if "system_prompt" not in grants and card.system_prompt.strip():
-        notices.append("the card has no grant for its system_prompt: it is left out")
+        notices.append("the card lacks the grant system_prompt: its system_prompt is left out")
     if "after_history" not in grants and card.post_history_instructions.strip():
         notices.append(
-            "the card has no grant for after_history: its post_history_instructions are in the"
-            f" history at depth {post_history_depth}, as a user's"
+            "the card lacks the grant after_history: its post_history_instructions are in the"
+            f" history at depth {post_history_depth}, role user"
         )
     return tuple(notices)
 
@@ -190,8 +191,8 @@ def _read_depth(written: Any) -> int:
 def _post_history(card: Card, grants: Grants, default: str, *, depth: int) -> list[PromptComponent]:
     """Return the components of the card's and the game's post-history instructions.
 
-    Without the grant, the card's are placed inside the history, and the game's keep their ID and
-    key.
+    Without the grant `after_history`, the card's instructions are placed inside the history, and
+    the game's instructions keep their ID and key.
     """
     key, text = "post_history_instructions", card.post_history_instructions
     if "after_history" in grants:

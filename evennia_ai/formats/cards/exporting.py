@@ -5,7 +5,7 @@ into it. Everything else is unchanged. An asset gets a new address only if its b
 the card is exported in another file format.
 
 A PNG file may also hold a V2 copy for programs without V3 (Card V3, "Backfilling"). The copy
-contains a note that says so. It has no decorators, because V2 programs would send them to the
+contains a note that says so. The copy has no decorators, because V2 programs would send them to the
 model, and no V3 fields.
 
 The main icon of a PNG file is the file itself, with the address `ccdefault:` (Card V3, `assets`).
@@ -18,7 +18,7 @@ from dataclasses import asdict
 from typing import Any, Final, Literal
 
 from evennia_ai.engine.errors import FormatError
-from evennia_ai.engine.lorebook.decorators import read_decorators
+from evennia_ai.engine.lorebook.decorators import parse_decorators
 from evennia_ai.formats.cards import charx, png
 from evennia_ai.formats.cards.card import DATA_FIELDS, Card, read_card
 from evennia_ai.formats.cards.charx import ascii_path, asset_path
@@ -88,7 +88,7 @@ def dump_card(
             is wanted in a format other than PNG.
     """
     if with_v2 and form != "png":
-        raise FormatError("card", f"card: only PNG files have room for a V2 copy, not {form}")
+        raise FormatError("card", f"card: only PNG files can hold a V2 copy, not {form}")
     given = card if isinstance(card, CardImport) else CardImport(card=card, carrier="json")
     value = card_as_v3(given.card, modified_at=modified_at)
     if form == "charx":
@@ -102,7 +102,7 @@ def dump_card(
 
 
 def card_as_v3(card: Card, *, modified_at: int) -> dict[str, Any]:
-    """Return the JSON value of a card as V3, edited and dated.
+    """Return the JSON value of a card as V3, with its edits and the date of the export.
 
     Raises:
         FormatError: an edit made the card unreadable.
@@ -235,7 +235,7 @@ def v2_copy(card: Object) -> dict[str, Any]:
         for entry in book["entries"]:
             if isinstance(entry, dict) and isinstance(entry.get("content"), str):
                 plain = {name: value for name, value in entry.items() if name != "use_regex"}
-                entries.append({**plain, "content": read_decorators(entry["content"]).text})
+                entries.append({**plain, "content": parse_decorators(entry["content"]).text})
             else:
                 entries.append(entry)
         data["character_book"] = {**book, "entries": entries}
@@ -267,7 +267,7 @@ def _build_archive(
 
 
 def _with_archived_icon(value: Object, path: str) -> Object:
-    """Make the picture at `path` the main icon of a card that has no other icon."""
+    """Return the card with the picture at `path` as its main icon, unless it has another icon."""
     assets = _assets(value)
     icons = [asset for asset in assets if _is_icon(asset)]
     if not all(map(_is_picture_itself, icons)):
@@ -293,9 +293,9 @@ def _is_icon(asset: Any) -> bool:
 
 
 def _with_main_icon(value: Object, fields: Object, matches: Callable[[Object], bool]) -> Object:
-    """Write these fields into an icon of the card that matches.
+    """Return the card with these fields written into one of its icons for which `matches` is true.
 
-    An icon named "main" is preferred; else it is the first match.
+    An icon named "main" is preferred to the first one.
     """
     assets = list(_assets(value))
     found = [at for at, asset in enumerate(assets) if _is_icon(asset) and matches(asset)]
@@ -320,7 +320,7 @@ def _with_assets(value: Object, assets: list[Any]) -> Object:
 
 
 def _archive_files(card: CardImport) -> tuple[dict[str, bytes], dict[str, str]]:
-    """Return the card's files by their path in the CHARX archive, and new addresses by old ones.
+    """Return the card's files by path in the CHARX archive, and new asset addresses by old ones.
 
     Archive members with ASCII names keep their names; files from a picture's chunks get a path.
     """

@@ -77,7 +77,7 @@ class CardLimits:
 DEFAULT_LIMITS: Final = CardLimits()
 
 
-def refuse(what: str, *, limit: str, most: int) -> NoReturn:
+def refuse_over_limit(what: str, *, limit: str, most: int) -> NoReturn:
     """Raise FormatError because a value exceeds a limit.
 
     Args:
@@ -95,10 +95,11 @@ def check_text(text: str, *, limits: CardLimits) -> None:
     """
     for limit, marks in (("values", ",:["), ("objects", "{")):
         most = getattr(limits, limit)
-        # Count all characters first, including those inside strings: this is fast, and nearly every
-        # text passes. Only a text that does not pass needs the slow count outside strings.
+        # Count the characters in the whole text first, including those inside strings: this is
+        # fast, and nearly every text passes. Only a text that does not pass needs the slow count
+        # outside strings.
         if _count(text, marks) > most and _has_more_outside_strings(text, marks, most=most):
-            refuse(f"has more {limit}", limit=limit, most=most)
+            refuse_over_limit(f"the card has too many {limit}", limit=limit, most=most)
 
 
 def check_value(value: Any, *, limits: CardLimits) -> None:
@@ -114,12 +115,14 @@ def check_value(value: Any, *, limits: CardLimits) -> None:
             ]
         if level:
             most = limits.nesting
-            refuse(f"is nested more than {most} deep", limit="nesting", most=most)
+            refuse_over_limit("the card is nested too deeply", limit="nesting", most=most)
     data = value.get("data", value) if isinstance(value, dict) else None
     book = data.get("character_book") if isinstance(data, dict) else None
     entries = book.get("entries") if isinstance(book, dict) else None
     if isinstance(entries, list | dict) and len(entries) > limits.entries:
-        refuse(f"its book has {len(entries)} entries", limit="entries", most=limits.entries)
+        refuse_over_limit(
+            f"the book has {len(entries)} entries", limit="entries", most=limits.entries
+        )
 
 
 def check_strings(value: Any, *, limits: CardLimits) -> None:
@@ -129,7 +132,7 @@ def check_strings(value: Any, *, limits: CardLimits) -> None:
     if steps is not None:
         path = "".join(f"[{step}]" if isinstance(step, int) else f".{step[:40]}" for step in steps)
         what = f"{one_line(path.lstrip('.'))} is too long"
-        refuse(what, limit="string_characters", most=most)
+        refuse_over_limit(what, limit="string_characters", most=most)
 
 
 def _path_to_long_string(nested: Any, most: int) -> list[str | int] | None:
@@ -171,13 +174,14 @@ def _count(text: str, marks: str) -> int:
     return sum(text.count(mark) for mark in marks)
 
 
-# Decoding percent escapes takes more than linear time, so text with more characters is refused.
+# Decoding percent escapes takes more than linear time, so a text with more characters than this is
+# refused.
 MOST_PERCENTS: Final = 200_000
 _BLANKS: Final = b" \t\r\n\v\f"
 _FOREIGN: Final = re.compile(rb"[^A-Za-z0-9+/=]")
 
 
-def inflate(packed: bytes, *, most_bytes: int) -> bytes | None:
+def unpack_zlib(packed: bytes, *, most_bytes: int) -> bytes | None:
     """Unpack a zlib stream; return None if it unpacks to more than `most_bytes`.
 
     Raises:

@@ -28,7 +28,7 @@ from evennia_ai.formats.cards.limits import (
     decode_base64,
     decode_percents,
     decode_utf8,
-    refuse,
+    refuse_over_limit,
 )
 from evennia_ai.formats.cards.png import EmbeddedAssets, card_in_picture
 from evennia_ai.formats.file_kinds import describe_file
@@ -86,7 +86,9 @@ def resolve_assets(
             content = _asset_content(asset.uri, find_file)
         except ValueError as error:
             uri = one_line(asset.uri[:60])
-            notices.append(f"assets[{number}]: {uri} cannot be had: {error}; it is kept as it is")
+            notices.append(
+                f"assets[{number}]: {uri} cannot be loaded: {error}; the asset stays in the card"
+            )
         found.append(StoredAsset(asset=asset, content=content))
     progress("assets", len(assets), len(assets))
     return tuple(found), tuple(notices)
@@ -115,7 +117,7 @@ def _asset_content(uri: str, find_file: FileFinder | None) -> bytes | None:
     if path is not None and find_file is not None:
         content = find_file(path)
         if content is None:
-            raise ValueError("the file does not hold it")
+            raise ValueError("the file does not contain it")
         return content
     data = _DATA.match(uri)
     if data is None:
@@ -180,7 +182,9 @@ def load_card(
     progress("card file", 0, 1)
     content = file_bytes(source, limits) if isinstance(source, Path) else source
     if len(content) > limits.file_bytes:
-        refuse(f"the file has {len(content)} bytes", limit="file_bytes", most=limits.file_bytes)
+        refuse_over_limit(
+            f"the file has {len(content)} bytes", limit="file_bytes", most=limits.file_bytes
+        )
     load = _load_json
     if content.startswith(png.SIGNATURE):
         load = _load_picture
@@ -209,18 +213,21 @@ def file_bytes(path: Path, limits: CardLimits) -> bytes:
         reason = (error.strerror if isinstance(error, OSError) else None) or str(error)
         raise FormatError("card", f"card: cannot be read: {reason}") from error
     if len(content) > limits.file_bytes:
-        refuse("the file has more bytes", limit="file_bytes", most=limits.file_bytes)
+        refuse_over_limit("the file has too many bytes", limit="file_bytes", most=limits.file_bytes)
     return content
 
 
 def _load_json(content: bytes, limits: CardLimits, progress: Progress) -> CardImport:
     if len(content) > limits.text_bytes:
-        refuse(f"the card has {len(content)} bytes", limit="text_bytes", most=limits.text_bytes)
+        refuse_over_limit(
+            f"the card has {len(content)} bytes", limit="text_bytes", most=limits.text_bytes
+        )
     if not content.strip():
-        raise FormatError("card", "card: the file is empty; get it again")
+        raise FormatError("card", "card: the file is empty; download it again")
     if content.startswith(_OTHER_PICTURES):
         raise FormatError(
-            "card", "card: a picture of another kind; a card is in a PNG, a CHARX archive or JSON"
+            "card",
+            "card: this kind of picture cannot hold a card; use a PNG, a CHARX archive or JSON",
         )
     card = _parse_card(decode_utf8(content, where="card"), limits)
     progress("card file", 1, 1)

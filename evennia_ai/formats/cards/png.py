@@ -16,7 +16,13 @@ from dataclasses import dataclass
 from typing import Final, Literal
 
 from evennia_ai.engine.errors import FormatError
-from evennia_ai.formats.cards.limits import CardLimits, decode_base64, decode_utf8, inflate, refuse
+from evennia_ai.formats.cards.limits import (
+    CardLimits,
+    decode_base64,
+    decode_utf8,
+    refuse_over_limit,
+    unpack_zlib,
+)
 
 SIGNATURE: Final = b"\x89PNG\r\n\x1a\n"
 TEXT_KINDS: Final = frozenset({b"tEXt", b"zTXt", b"iTXt"})
@@ -47,7 +53,9 @@ class PngChunk:
 
     def is_sound(self, content: bytes) -> bool:
         """True if the checksum of the chunk is right."""
-        start = self.start - 4  # starts at the type, which the checksum includes
+        start = (
+            self.start - 4
+        )  # the checksum includes the chunk's type, which is the four bytes before its data
         return zlib.crc32(memoryview(content)[start : start + 4 + self.length]) == self.crc
 
 
@@ -73,14 +81,14 @@ def parse_chunks(content: bytes, *, limits: CardLimits) -> tuple[tuple[PngChunk,
         if kind == _END:
             return tuple(found), ""
         if len(found) == limits.chunks:
-            refuse("the picture has more chunks", limit="chunks", most=limits.chunks)
+            refuse_over_limit("the picture has too many chunks", limit="chunks", most=limits.chunks)
         if length > _LONGEST:
             raise FormatError("card", f"card: the chunk at byte {at} has a length that PNG forbids")
         start = at + 8
         if length > len(content) - start - 4:
             if kind in TEXT_KINDS:
                 raise FormatError(
-                    "card", f"card: cut off in the text chunk at byte {at}; get it again"
+                    "card", f"card: cut off in the text chunk at byte {at}; download it again"
                 )
             return tuple(found), f"the picture is cut off in a chunk of {length} bytes"
         crc = int.from_bytes(content[start + length : start + length + 4], "big")
@@ -116,9 +124,10 @@ def blank_picture() -> bytes:
 
 Keyword = Literal["ccv3", "chara"]
 KEYWORDS: Final[tuple[Keyword, ...]] = ("ccv3", "chara")  # in order of preference
-# Both spellings are in use. The longer prefix is tried first, because it contains the shorter one.
+# Prefixes of the keywords of asset chunks. Both spellings are in use. The longer prefix is tried
+# first, because it contains the shorter one.
 ASSET_PREFIXES: Final = ("chara-ext-asset_:", "chara-ext-asset_")
-# PNG allows only 79, but programs write asset chunks with longer keywords
+# PNG allows keywords of 79 bytes, but programs write longer ones for asset chunks
 _KEYWORD_BYTES: Final = 200
 
 
@@ -151,14 +160,17 @@ def card_in_picture(content: bytes, *, limits: CardLimits) -> CardInPicture:
     if keyword == "ccv3" and written != keyword:
         notices.append(f"the card's chunk is called {written!a}, not ccv3")
     if found.kind != b"tEXt":
-        notices.append(f"the card's chunk is {found.kind.decode()}; the standard wants tEXt")
+        notices.append(f"the card's chunk is {found.kind.decode()}; the standard requires tEXt")
     if not found.is_sound(content):
         raise FormatError(
-            "card", f"card: the checksum (CRC) of the chunk {keyword} is wrong; get the file again"
+            "card",
+            f"card: the checksum (CRC) of the chunk {keyword} is wrong; download the file again",
         )
     card = _decode_card(_unpack_text(found, content, keyword, limits=limits), keyword, notices)
     if len(card) > limits.text_bytes:
-        refuse(f"the card has {len(card)} bytes", limit="text_bytes", most=limits.text_bytes)
+        refuse_over_limit(
+            f"the card has {len(card)} bytes", limit="text_bytes", most=limits.text_bytes
+        )
     return CardInPicture(
         text=decode_utf8(card, where=f"card: the chunk {keyword}"),
         keyword=keyword,
@@ -194,9 +206,9 @@ def replace_cards(
 
 
 class EmbeddedAssets:
-    """A callable that finds files in asset chunks and decodes each chunk only once.
+    """A callable that finds files in the asset chunks of a PNG file and decodes each only once.
 
-    A card may refer to one file thousands of times.
+    A card may refer to the same file thousands of times.
     """
 
     def __init__(
@@ -235,7 +247,7 @@ class EmbeddedAssets:
         self._left -= len(content)
         if self._left < 0:
             what, most = "the assets of the picture have more bytes", self._limits.inflated_bytes
-            refuse(what, limit="inflated_bytes", most=most)
+            refuse_over_limit(what, limit="inflated_bytes", most=most)
         return content
 
 
@@ -245,7 +257,7 @@ def _choose_chunk(content: bytes, chunks: Iterable[PngChunk], cut: str) -> tuple
         found = [each for each in cards if _keyword(content, each).lower() == keyword]
         if len(found) > 1:
             raise FormatError(
-                "card", f"card: the picture has {len(found)} chunks {keyword}; only one may count"
+                "card", f"card: the picture has {len(found)} chunks {keyword}; only one is allowed"
             )
         if found:
             return keyword, found[0]
@@ -273,15 +285,17 @@ def _unpack_text(found: PngChunk, content: bytes, keyword: Keyword, *, limits: C
     value, is_packed = found.data(content).partition(b"\0")[2], False
     if found.kind == b"zTXt":  # skip one byte, the compression method
         value, is_packed = value[1:], True
-    # the parts: compression flag and method, language, keyword in that language, text
+    # after the keyword: compression flag and method, language, keyword in that language, text
     elif found.kind == b"iTXt":
         value, is_packed = value[2:].partition(b"\0")[2].partition(b"\0")[2], value[:1] == b"\x01"
     try:
-        read = inflate(value, most_bytes=most) if is_packed else value
+        read = unpack_zlib(value, most_bytes=most) if is_packed else value
     except ValueError as error:
         raise FormatError("card", f"card: the chunk {keyword} {error}") from error
     if read is None or len(read) > most:
-        refuse(f"the chunk {keyword} is too large", limit="text_bytes", most=limits.text_bytes)
+        refuse_over_limit(
+            f"the chunk {keyword} is too large", limit="text_bytes", most=limits.text_bytes
+        )
     return read
 
 

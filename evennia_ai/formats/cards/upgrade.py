@@ -9,9 +9,10 @@ from contextlib import suppress
 from typing import Any, Final
 
 from evennia_ai.engine.errors import FormatError
-from evennia_ai.engine.lorebook.book import plain_number
+from evennia_ai.engine.lorebook.book import parse_plain_number
 from evennia_ai.formats.lorebooks.books import book_of_card, entries_in_order, unwrap_book
 from evennia_ai.formats.lorebooks.conversion import as_v3
+from evennia_ai.formats.lorebooks.values import read_flag
 from evennia_ai.formats.lorebooks.written import EntryFields, read_v3_entry, unreadable_in_card
 
 Object = dict[str, Any]
@@ -100,8 +101,8 @@ def _upgrade_entry(entry: Object, name: str) -> Object:
     if type(entry.get("position")) is int and entry["position"] in (0, 1):
         entry["position"] = ("before_char", "after_char")[entry["position"]]
     for member in _FLAGS & entry.keys() - kept:
-        if isinstance(entry[member], int | str):
-            entry[member] = getattr(fields, member, bool(entry[member]))
+        if entry[member] is not None:
+            entry[member] = read_flag(entry[member])
     if isinstance(entry.get("secondary_keys"), str):
         entry["secondary_keys"] = list(fields.secondary_keys)
     return entry
@@ -112,5 +113,5 @@ def _with_id(entry: Object, name: str) -> Object:
     if entry.get("id") is not None and "id" not in unreadable_in_card(entry):
         return {**entry}
     uid = read_v3_entry(entry, default_uid=name, where=f"book.entries[{name}]").uid
-    number = plain_number(uid, digits=15)
+    number = parse_plain_number(uid, digits=15)
     return {**entry, "id": uid if number is None else number}

@@ -171,6 +171,6 @@ def _with_note(card: Card, field: CardField, text: str) -> dict[str, Any]:
             raise FormatError("card", f"depth_prompt/depth: {wanted}, not '{text[:60]}'")
         value = int(number)
     elif field.part == "role" and text not in TEXT_ROLES:
-        raise FormatError("card", f"depth_prompt/role: one of {', '.join(TEXT_ROLES)}")
+        raise FormatError("card", f"depth_prompt/role: must be one of {', '.join(TEXT_ROLES)}")
     note = {"prompt": "", "depth": 4, "role": "system", **_note_of(card)}
     return {**card.extensions, _DEPTH_PROMPT: {**note, field.part or "prompt": value}}

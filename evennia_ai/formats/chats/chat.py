@@ -16,7 +16,7 @@ from typing import Any, Final, NoReturn
 from evennia_ai.engine.errors import FormatError
 from evennia_ai.engine.foreign.documents import decode_text, one_line, parse_json
 from evennia_ai.engine.history.records import canonical_json
-from evennia_ai.engine.text.columns import clipped
+from evennia_ai.engine.text.columns import clip_text
 
 KIND: Final = "chat"
 LINE_FEED: Final = "\n"
@@ -136,13 +136,13 @@ def values_sha256(chat: Chat) -> str:
     return digest.hexdigest()
 
 
-def is_chat(first_line: bytes) -> bool:
-    """True if a file with this first line is a SillyTavern chat.
+def is_chat(beginning: bytes) -> bool:
+    """True if a file that begins so is a SillyTavern chat; its first line may follow empty ones.
 
     Transcripts of this package begin differently (`evennia_ai.engine.history.transcripts`).
     """
     try:
-        values = json.loads(first_line)
+        values = json.loads(beginning.lstrip().partition(b"\n")[0])
     except (ValueError, RecursionError):
         return False
     return isinstance(values, dict) and (_is_header(values) or _is_message(values))
@@ -214,7 +214,7 @@ def _is_message(values: Mapping[str, Any]) -> bool:
 def _read_message(lines: _Lines, values: Mapping[str, Any]) -> ChatMessage:
     text = values.get("mes")
     if not isinstance(text, str):
-        lines.refuse("mes must be the message as text; is this a chat of SillyTavern?")
+        lines.refuse("mes must be text; is this a SillyTavern chat?")
     swipes = values.get("swipes")
     if swipes is not None and not isinstance(swipes, list):
         lines.refuse("swipes must be a list")
@@ -287,12 +287,12 @@ def list_import_losses(chat: Chat) -> tuple[str, ...]:
             for word, name in (("depth", "note_depth"), ("every", "note_interval"))
             if type(data.get(name)) is int
         )
-        text = clipped(one_line(note), _SHOWN_NOTE)
+        text = clip_text(one_line(note), _SHOWN_NOTE)
         found.append(f"its author's note stays in the file{f' ({how})' if how else ''}: {text}")
     world = data.get("world_info")
     if isinstance(world, str) and world.strip():
         found.append(
-            f"its lorebook '{one_line(world)[:60]}' is not attached: lore/attach does that"
+            f"its lorebook '{one_line(world)[:60]}' is not attached: attach it with lore/attach"
         )
     timers = data.get("timedWorldInfo")
     kinds = timers if isinstance(timers, dict) else {}
@@ -302,7 +302,7 @@ def list_import_losses(chat: Chat) -> tuple[str, ...]:
         if isinstance(kinds.get(kind), dict) and kinds[kind]
     ]
     if counts:
-        found.append(f"its timers of lore entries ({', '.join(counts)}) start again")
+        found.append(f"its timers of lore entries ({', '.join(counts)}) restart")
     variables = data.get("variables")
     if isinstance(variables, dict) and variables:
         found.append(f"its variables ({len(variables)}) stay in the file")

@@ -70,7 +70,7 @@ def find_played(chat: Chat, names: Iterable[str], *, wanted: str = "") -> str:
     if not wanted and len(known) == 1:
         return known[0]
     there = ", ".join(f"'{name[:60]}'" for name in known[:12])
-    speakers = f"there are {there}" if there else "nobody but the user speaks in it"
+    speakers = f"there are {there}" if there else "only the user speaks in it"
     raise FormatError(KIND, f"'{candidates[0][:60]}' says nothing in this chat; {speakers}")
 
 

@@ -24,7 +24,7 @@ from evennia_ai.engine.lorebook.book import (
     ATTACH_RANK,
     BookMode,
     Lorebook,
-    as_javascript_walks,
+    in_javascript_order,
     mode_in,
 )
 from evennia_ai.engine.lorebook.decorators import NO_ICONS, Absent
@@ -113,7 +113,7 @@ def read_book(
     book, problems = read_leniently(_Book, raw)
     book_notices = [*problems.values()]
     if book.token_budget == 0:
-        book_notices.append("token_budget is 0: nothing of this book will ever fit")
+        book_notices.append("token_budget is 0: no entry of this book will ever fit")
     own_mode = mode_in(raw, where=where)
     label = label or one_line(book.name or "") or "book"
     in_world = is_world_file(data)
@@ -219,7 +219,7 @@ def entries_in_order(listed: list[Any] | dict[str, Any]) -> list[tuple[str, Any]
     """
     if isinstance(listed, list):
         return [(str(index), entry) for index, entry in enumerate(listed)]
-    return [(name, listed[name]) for name in as_javascript_walks(listed, below=2**32 - 1)]
+    return [(name, listed[name]) for name in in_javascript_order(listed, below=2**32 - 1)]
 
 
 def _without_keys(entry: LoreEntry) -> LoreEntry:

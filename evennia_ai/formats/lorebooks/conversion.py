@@ -16,8 +16,8 @@ from typing import Any, Final
 from pydantic.alias_generators import to_camel, to_snake
 
 from evennia_ai.engine.foreign.documents import MAX_ENTRIES, check_plain
-from evennia_ai.engine.lorebook.book import plain_number
-from evennia_ai.engine.lorebook.scan.regex.pattern import delimited, is_delimited
+from evennia_ai.engine.lorebook.book import parse_plain_number
+from evennia_ai.engine.lorebook.scan.regex.pattern import has_slashes, with_slashes
 from evennia_ai.formats.lorebooks.books import (
     entries_in_order,
     is_world_file,
@@ -116,10 +116,10 @@ def as_v3(book: Mapping[str, Any], *, name: str = "") -> Object:
     found = translate_book(book, limit_entries=MAX_ENTRIES)
     if found is not None:
         given = {"name": name} if name and not found.book.get("name") else {}
-        return _framed({**found.book, **given}, _V3_FRAME)
+        return _with_frame({**found.book, **given}, _V3_FRAME)
     if not is_world(book):
         return _with_v3_entries(book)
-    head, listed, frame = _apart(book)
+    head, listed, frame = _split_book(book)
     told = _object(head.pop(IN_WORLD, None))
     data = _v3_head(head, name=name, frame=frame, listed=listed)
     ids = [(key, _id(raw, key), raw) for key, raw in entries_in_order(listed)]
@@ -129,9 +129,9 @@ def as_v3(book: Mapping[str, Any], *, name: str = "") -> Object:
     entries = [_v3_entry(raw, uid, key if named else "") for key, uid, raw in ids]
     data = restore_differences(data, told.get("differences"))
     data["entries"] = (
-        dict(zip(_told_names(ids), entries, strict=True)) if told.get("is_object") else entries
+        dict(zip(_recorded_names(ids), entries, strict=True)) if told.get("is_object") else entries
     )
-    return _framed(data, told.get("frame", _V3_FRAME))
+    return _with_frame(data, told.get("frame", _V3_FRAME))
 
 
 def as_world(book: Mapping[str, Any]) -> Object:
@@ -144,8 +144,8 @@ def as_world(book: Mapping[str, Any]) -> Object:
         return as_world(as_v3(book))
     if is_world(book):
         return dict(book)
-    head, listed, frame = _apart(book)
-    told = _kept_in_v3(head)
+    head, listed, frame = _split_book(book)
+    told = _recorded_in_v3(head)
     entries = _world_entries(listed)
     back = list(entries.values()) if told.get("is_list") else entries
     world = restore_differences(_world_head(head), told.get("differences"))
@@ -160,7 +160,7 @@ def as_world(book: Mapping[str, Any]) -> Object:
     if isinstance(listed, dict):
         lost["is_object"] = True
     world |= {IN_WORLD: lost} if lost else {}
-    return _framed({**world, "entries": back}, told.get("frame"))
+    return _with_frame({**world, "entries": back}, told.get("frame"))
 
 
 def is_world(book: Mapping[str, Any]) -> bool:
@@ -182,7 +182,7 @@ def is_world(book: Mapping[str, Any]) -> bool:
 
 def _with_v3_entries(book: Mapping[str, Any]) -> Object:
     """Convert entries of a V3 book that a tool has written in the spelling of world files."""
-    _, listed, _ = _apart(book)
+    _, listed, _ = _split_book(book)
     if not any(_is_spelled_as_world(entry) for _, entry in entries_in_order(listed)):
         return dict(book)
     made = {
@@ -201,7 +201,7 @@ def _is_spelled_as_world(entry: Any) -> bool:
     return isinstance(entry, dict) and is_world_entry(entry, in_world=False)
 
 
-def _apart(book: Mapping[str, Any]) -> tuple[Object, Listed, Object | None]:
+def _split_book(book: Mapping[str, Any]) -> tuple[Object, Listed, Object | None]:
     """Split a book into its settings, its entries and the object that encloses it."""
     raw = unwrap_book(book)
     head = {name: value for name, value in raw.items() if name != "entries"}
@@ -209,7 +209,7 @@ def _apart(book: Mapping[str, Any]) -> tuple[Object, Listed, Object | None]:
     return head, raw["entries"], None if "entries" in book else frame
 
 
-def _framed(raw: Object, frame: Any) -> Object:
+def _with_frame(raw: Object, frame: Any) -> Object:
     """Put a book back into its enclosing object.
 
     Raises:
@@ -278,7 +278,7 @@ def _world_entries(listed: Listed) -> Object:
             entries[name] = raw
             continue
         plain = dict(raw)
-        told = _kept_in_v3(raw)
+        told = _recorded_in_v3(raw)
         if told:
             plain["extensions"] = {**raw["extensions"]}
             del plain["extensions"][IN_V3]
@@ -296,11 +296,11 @@ def _id(raw: Any, name: str) -> Id:
     for uid in (said.get("uid"), said.get("id")):
         if isinstance(uid, str | int | float) and not isinstance(uid, bool):
             return uid
-    number = plain_number(name, digits=18)  # a number with more digits is kept as text
+    number = parse_plain_number(name, digits=18)  # a number with more digits is kept as text
     return name if number is None else number
 
 
-def _told_names(ids: Sequence[tuple[str, Id, Object]]) -> Iterator[str]:
+def _recorded_names(ids: Sequence[tuple[str, Id, Object]]) -> Iterator[str]:
     """Yield unique names for the entries of a V3 book: the recorded names, else their old keys."""
     told = [_object(_object(raw).get(IN_WORLD)).get("name") for _, _, raw in ids]
     taken = {name for name in told if isinstance(name, str)}
@@ -320,10 +320,10 @@ def _names(listed: Listed) -> Iterator[tuple[str, Id]]:
     The names also decide the order of the entries.
     """
     raws = [raw for _, raw in entries_in_order(listed)]
-    told = [_kept_in_v3(raw).get("name") for raw in raws]
+    told = [_recorded_in_v3(raw).get("name") for raw in raws]
     ids: list[Any] = [_object(raw).get("id") for raw in raws]
     if not any(told):
-        for uid in ids if _ascend(ids) else range(len(ids)):
+        for uid in ids if _are_ascending(ids) else range(len(ids)):
             yield str(uid), uid
         return
     free = len(ids) + max((int(name) for name in (*told, *ids) if _is_digits(name)), default=0)
@@ -336,7 +336,7 @@ def _names(listed: Listed) -> Iterator[tuple[str, Id]]:
             yield str(free + 1 + at), free + 1 + at
 
 
-def _ascend(ids: Sequence[Any]) -> bool:
+def _are_ascending(ids: Sequence[Any]) -> bool:
     numbers = all(type(uid) is int and 0 <= uid < 2**32 - 1 for uid in ids)
     return numbers and all(low < high for low, high in pairwise(ids))
 
@@ -346,7 +346,7 @@ def _is_digits(name: Any) -> bool:
     return text.isascii() and text.isdecimal() and len(text) <= 15
 
 
-def _kept_in_v3(value: Any) -> Object:
+def _recorded_in_v3(value: Any) -> Object:
     return _object(_object(_object(value).get("extensions")).get(IN_V3))
 
 
@@ -394,7 +394,7 @@ def world_entry(raw: Mapping[str, Any], *, uid: str | float) -> dict[str, Any]:
     entry = {
         "uid": uid,
         # SillyTavern only treats keys between slashes as regular expressions, so slashes are added.
-        "key": [delimited(key) if fields.patterns == "all" else key for key in fields.keys],
+        "key": [with_slashes(key) if fields.patterns == "all" else key for key in fields.keys],
         "keysecondary": list(fields.secondary_keys),
         "comment": fields.name,
         "content": _content(raw, fields),
@@ -467,7 +467,7 @@ def _world_own(raw: Mapping[str, Any], fields: EntryFields, own: Any) -> Any:
     said = dict(own or {})
     if raw.get("priority") is not None:
         said["priority"] = fields.priority
-    looks_like_one = any(map(is_delimited, (*fields.keys, *fields.secondary_keys)))
+    looks_like_one = any(map(has_slashes, (*fields.keys, *fields.secondary_keys)))
     if fields.patterns == "all" or (fields.patterns == "none" and looks_like_one):
         said["patterns"] = fields.patterns
     return said

@@ -19,7 +19,7 @@ from typing import Annotated, Any, Final, Literal, NamedTuple, get_args
 from pydantic import Field
 
 from evennia_ai.engine.lorebook.conditions import (
-    FILTERS,
+    ENTRY_FILTERS,
 )
 from evennia_ai.engine.lorebook.decorators import (
     MAX_KEYS,
@@ -51,7 +51,7 @@ from evennia_ai.formats.lorebooks.values import (
     a_number,
     a_percent,
     a_text,
-    anything,
+    any_value,
     one_of,
     some_of,
 )
@@ -62,7 +62,7 @@ MAX_NAME: Final = 100
 Content = Annotated[str, Field(max_length=MAX_CONTENT)]
 PATTERNS: Final[tuple[Patterns, ...]] = get_args(Patterns)
 SOURCE_NAMES: Final[tuple[SourceName, ...]] = get_args(SourceName)
-_FILTERED: Final = frozenset(fact for fact, _, _ in FILTERS.values())
+_FILTERED: Final = frozenset(fact for fact, _, _ in ENTRY_FILTERS.values())
 
 # SillyTavern writes these words as numbers: the index of the word in the tuple.
 LOGICS: Final[tuple[Logic, ...]] = ("any", "not_all", "not_any", "all")
@@ -112,7 +112,7 @@ Writes = Callable[[Any, bool], Iterable[Write]]
 def _at(
     target: Target, name: str, world: str = "", *, value: Callable[[Any], Any] = lambda said: said
 ) -> Writes:
-    """Return a writer of one member, which first converts the value.
+    """Return a function that writes a value, after a conversion, to one member of an entry.
 
     Args:
         world: the name of the member in world files, "" if it is the same.
@@ -123,12 +123,12 @@ def _at(
 
 
 def _in_own(name: str) -> Writes:
-    """Return a writer of a member of the `evennia_ai` data; an empty value removes the member."""
+    """Return a function that writes a member of the `evennia_ai` data; empty values remove it."""
     return _at("own", name, value=lambda said: said or None)
 
 
 def _coded(name: str, codes: tuple[str, ...]) -> Writes:
-    """Return a writer that replaces a word with the number that SillyTavern uses for it."""
+    """Return a function that writes a word as the number that SillyTavern uses for it."""
     return _at("app", name, value=lambda said: None if said is None else codes.index(said))
 
 
@@ -297,12 +297,12 @@ def _sources(entry: LoreEntry) -> Any:
     return tuple(sorted(entry.sources))
 
 
-def _asks(fact: str) -> Callable[[LoreEntry], Any]:
+def _conditions_on(fact: str) -> Callable[[LoreEntry], Any]:
     """Return a function that returns those conditions of an entry that test this fact."""
     return lambda entry: tuple(c for c in entry.conditions if c.fact == fact)
 
 
-def _asks_otherwise(entry: LoreEntry) -> Any:
+def _other_conditions(entry: LoreEntry) -> Any:
     """Return the conditions of an entry that are not SillyTavern filters."""
     return tuple(c for c in entry.conditions if c.fact not in _FILTERED)
 
@@ -364,7 +364,7 @@ def _own(
 ) -> LoreField:
     """Declare a field of the `evennia_ai` data, which the reader of that data checks."""
     how = _in_own(name)
-    return _field(name, anything, how, typed, says=says, is_compared=False, own=own)
+    return _field(name, any_value, how, typed, says=says, is_compared=False, own=own)
 
 
 _COUNT: Final = a_count_up_to(MAX_COUNT)
@@ -392,7 +392,7 @@ _ALL: Final = (
     _own("anchor", "anchor", None),
     _field("order", a_bounded_number, _at("entry", "insertion_order", "order")),
     # The following fields can be set with `lore/set`, which lists them in this order.
-    _field("mention", anything, _write_mention, "mention", says=_mention, word="place"),
+    _field("mention", any_value, _write_mention, "mention", says=_mention, word="place"),
     _field("name", _LINE, _write_name, "text"),
     _field("constant", a_flag, _at("entry", "constant"), "flag"),
     _field("role", one_of(*ROLES), _coded("role", ROLES), "word"),
@@ -418,8 +418,8 @@ _ALL: Final = (
     _app("ignore_budget", _SWITCH),
     _field("first_to_go", a_flag, _in_own("first_to_go"), "flag", own=a_flag),
     _field("movement", a_flag, _at("own", "movement"), "flag", says="hears_movement", own=a_flag),
-    *(_own(name, _asks(fact)) for name, (fact, _, _) in FILTERS.items()),
-    _own("when", _asks_otherwise, "questions"),
+    *(_own(name, _conditions_on(fact)) for name, (fact, _, _) in ENTRY_FILTERS.items()),
+    _own("when", _other_conditions, "questions"),
 )
 FIELDS: Final[Mapping[str, LoreField]] = {field.name: field for field in _ALL}
 """All fields of an entry, by name."""

@@ -27,9 +27,9 @@ from evennia_ai.engine.foreign.fields import read_leniently
 from evennia_ai.engine.lorebook.conditions import (
     CHARACTER_NAME,
     CHARACTER_TAGS,
-    FILTERS,
+    CONDITION_TESTS,
+    ENTRY_FILTERS,
     GENERATION_KIND,
-    TESTS,
     Condition,
     Test,
 )
@@ -244,7 +244,7 @@ def _by_character(only: _CharacterFilter) -> Iterator[Condition]:
 def list_doubts(app: AppEntry) -> list[str]:
     """Return notices on unknown numbers, an outlet without a name and too many groups."""
     found = [
-        f"{name} {code} is not known: {default} counts"
+        f"{name} {code} is unknown: {default} is used"
         for name, code, known, default in (
             ("selectiveLogic", app.selective_logic, LOGICS, "0 (any)"),
             ("position", app.position, POSITIONS, "the usual place"),
@@ -305,7 +305,7 @@ _LISTED_FIRST: Final = (
 )
 _OWN_ATTRIBUTES: Final = frozenset(one.name for one in dataclasses.fields(OwnFields))
 _OWN: Final = {field.name: field.own for field in FIELDS.values() if field.own}
-_MEMBERS: Final = tuple(dict.fromkeys((*_LISTED_FIRST, *_OWN, *FILTERS)))
+_MEMBERS: Final = tuple(dict.fromkeys((*_LISTED_FIRST, *_OWN, *ENTRY_FILTERS)))
 _TEXT: Final = a_name(MAX_NAME)
 _LIST: Final = a_list(MAX_VALUES)
 _SOURCE: Final = one_of(*SOURCE_NAMES)
@@ -339,14 +339,14 @@ def _asked(given: Mapping[str, Any], where: Where) -> Iterator[Condition]:
     yield from _filtered(given, where)
     for index, item in enumerate(_checked(given.get("when", []), _LIST, where / "when")):
         at = where / "when" / index
-        if isinstance(item, dict) and item and item.keys() <= FILTERS.keys():
+        if isinstance(item, dict) and item and item.keys() <= ENTRY_FILTERS.keys():
             yield from _filtered(item, at)
         else:
             yield _question(item, at)
 
 
 def _filtered(given: Mapping[str, Any], where: Where) -> Iterator[Condition]:
-    for name, (fact, with_these, without) in FILTERS.items():
+    for name, (fact, with_these, without) in ENTRY_FILTERS.items():
         at = where / name
         values = [_checked(value, _TEXT, at) for value in _checked(given.get(name, []), _LIST, at)]
         wanted = tuple(value for value in values if not value.startswith("!"))
@@ -359,7 +359,7 @@ def _filtered(given: Mapping[str, Any], where: Where) -> Iterator[Condition]:
 
 def _question(item: Any, where: Where) -> Condition:
     given = _object(item, _QUESTION, where)
-    test = _checked(given.get("test"), one_of(*TESTS), where / "test")
+    test = _checked(given.get("test"), one_of(*CONDITION_TESTS), where / "test")
     values = given.get("values")
     values = values if isinstance(values, list) else [values]
     if not values or not all(isinstance(value, str | int | float | bool) for value in values):
@@ -450,5 +450,5 @@ _OWN_READERS: Final = (
         lambda given, at: _named_sources(given["sources"], at / "sources"),
     ),
     _OwnReader("mention", ("place", "mention"), _mention),
-    _OwnReader("conditions", ("when", *FILTERS), lambda given, at: tuple(_asked(given, at))),
+    _OwnReader("conditions", ("when", *ENTRY_FILTERS), lambda given, at: tuple(_asked(given, at))),
 )

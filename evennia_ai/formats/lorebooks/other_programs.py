@@ -27,10 +27,10 @@ from evennia_ai.engine.lorebook.decorators import (
     NO_ICONS,
     has_decorators,
     head_lines,
-    read_decorators,
+    parse_decorators,
 )
 from evennia_ai.engine.lorebook.entry import MAX_KEY
-from evennia_ai.engine.lorebook.scan.regex.pattern import delimited, is_delimited
+from evennia_ai.engine.lorebook.scan.regex.pattern import has_slashes, with_slashes
 from evennia_ai.engine.text.normal_form import BLANK_CHARACTERS
 from evennia_ai.engine.text.words import is_in_word
 from evennia_ai.formats.lorebooks.entry_fields import V3_POSITIONS
@@ -169,7 +169,7 @@ def _novelai_entry(raw: Mapping[str, Any], *, off: Mapping[str, str]) -> _Transl
     """Translate an entry; `off` has the switched-off categories by their ids."""
     entry, unread = _NovelAIEntry.read(raw)
     keys = entry.keys or []
-    patterns = [is_delimited(key.strip()) for key in keys]
+    patterns = [has_slashes(key.strip()) for key in keys]
     placing = entry.context_config or _NovelAIPlacing()
     priority = _NOVELAI_PRIORITY if placing.budget_priority is None else placing.budget_priority
     constant = bool(entry.force_activation)
@@ -197,15 +197,18 @@ def _novelai_entry(raw: Mapping[str, Any], *, off: Mapping[str, str]) -> _Transl
 def _novelai_doubts(entry: _NovelAIEntry, placing: _NovelAIPlacing) -> Iterator[str]:
     """Yield a notice for each thing NovelAI would do with the entry and this package does not."""
     if entry.search_range not in (None, _NOVELAI_RANGE):
-        yield f"searchRange {entry.search_range} counts characters: here the rules' scan depth does"
+        yield (
+            f"searchRange {entry.search_range} counts characters and is ignored:"
+            " the scan depth of the rules is used"
+        )
     if entry.key_relative:
-        yield "keyRelative is not done: the text is at its place, not next to its key"
+        yield "keyRelative is not supported: the text is at its place, not next to its key"
     if entry.advanced_conditions:
-        yield "advancedConditions are not read: the keys alone decide"
+        yield "advancedConditions are not supported: only the keys decide"
     if (placing.prefix or "").strip() or (placing.suffix or "").strip():
         yield "prefix and suffix of contextConfig are not added: write them into the text"
-    if any(" & " in key and not is_delimited(key.strip()) for key in entry.keys or ()):
-        yield "a key with '&' is one phrase here: use secondary keys for words that go together"
+    if any(" & " in key and not has_slashes(key.strip()) for key in entry.keys or ()):
+        yield "a key with '&' is a single phrase here: use secondary keys to require several words"
 
 
 # Agnai. A keyword matches a whole word in any letter case. In a keyword, `*` matches any run of
@@ -312,7 +315,7 @@ def _agnai_key(word: str) -> str:
 
     The keyword is converted to a regular expression if a plain key would match differently.
     """
-    has_meaning = _WILDCARDS.search(word) or is_delimited(word)
+    has_meaning = _WILDCARDS.search(word) or has_slashes(word)
     if not has_meaning or len(word) > MAX_KEY:
         return word
     body = "".join(map(_agnai_pattern, _PIECES.findall(word.strip("*"))))
@@ -400,7 +403,7 @@ def _risu_entry(raw: Mapping[str, Any]) -> _TranslatedEntry:
     if not second and unwanted is not None:
         # A line that names keys of which one must be missing becomes secondary keys with the logic
         # "not all". This is possible only if the entry has no other secondary keys.
-        second = [delimited(key) for key in unwanted] if uses_patterns else unwanted
+        second = [with_slashes(key) for key in unwanted] if uses_patterns else unwanted
         logic = _NOT_ALL
     chance = entry.activation_percent
     extensions: Object = {
@@ -438,13 +441,13 @@ def _risu_keys(written: str | None, *, uses_patterns: bool) -> list[str]:
     if not uses_patterns:
         return [key for part in text.split(",") if (key := part.strip())]
     found = (match[0].strip() for match in _PATTERN_OR_TEXT.finditer(text))
-    return [delimited(key) for key in found if key]
+    return [with_slashes(key) for key in found if key]
 
 
 def _risu_doubts(entry: _RisuEntry, head: "RisuHead") -> Iterator[str]:
     """Yield a notice for each thing RisuAI would do with the entry and this package does not."""
     if entry.mode == "child":
-        yield "mode child is not done: the entry has its own text, not that of its parent"
+        yield "mode child is not supported: the entry has its own text, not that of its parent"
     if "not_all" in head.said and entry.selective and (entry.secondkey or "").strip(" ,"):
         yield "@@exclude_keys_all is ignored next to secondary keys"
 
@@ -518,7 +521,7 @@ def _counting_line(chain: Sequence[str]) -> tuple[str, str, Any] | None:
             value = read((found[2] or "").strip())
             if value is not None:
                 return found[1], field_name, value
-        elif read_decorators("@@" + line.lstrip("@"), absent=NO_ICONS).decorators:
+        elif parse_decorators("@@" + line.lstrip("@"), absent=NO_ICONS).decorators:
             return None
     return None
 

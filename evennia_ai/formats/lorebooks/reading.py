@@ -13,8 +13,8 @@ from evennia_ai.engine.lorebook.conditions import EVENT_KIND
 from evennia_ai.engine.lorebook.decorators import (
     MAX_KEYS,
     Absent,
-    Decorated,
-    read_decorators,
+    ParsedContent,
+    parse_decorators,
     whole_number,
 )
 from evennia_ai.engine.lorebook.entry import (
@@ -70,7 +70,7 @@ def build_entry(
     Returns:
         The entry, and the notices about it.
     """
-    head = read_decorators(fields.content, absent=absent)
+    head = parse_decorators(fields.content, absent=absent)
     keys, key_notices = _limit_keys(fields.keys, "key")
     second, second_notices = _limit_keys(fields.secondary_keys, "secondary key")
     scan_depth = head.value("scan_depth")
@@ -130,7 +130,7 @@ def _limit_keys(keys: tuple[str, ...], what: str) -> tuple[tuple[str, ...], tupl
 _Place = dict[str, Any]
 
 
-def _place(fields: EntryFields, head: Decorated) -> _Place:
+def _place(fields: EntryFields, head: ParsedContent) -> _Place:
     """Return the position: by a decorator, else by `evennia_ai` data, else by the fields."""
     if named := head.value("position"):
         position, anchor = _PLACES[named]
@@ -186,7 +186,7 @@ def _with_own_cooldown(fields: EntryFields) -> Grouping:
     return replace(grouping, cooldown=cooldown)
 
 
-def _gates(head: Decorated, *, patterns_only: bool) -> Gates:
+def _gates(head: ParsedContent, *, patterns_only: bool) -> Gates:
     """Return the gates that decorators set.
 
     `@@exclude_keys` is ignored if all keys are regular expressions.

@@ -51,7 +51,8 @@ def _count(value: Any) -> int:
     return max(math.ceil(value if isinstance(value, bool) else _number(value)), 0)
 
 
-def _flag(value: Any) -> bool:
+def read_flag(value: Any) -> bool:
+    """Parse a flag, which programs also write as 0 or 1, or as text."""
     if isinstance(value, bool):
         return value
     if isinstance(value, int) and value in (0, 1):
@@ -103,7 +104,7 @@ Number = Annotated[float, PlainValidator(_number)]
 Code = Annotated[int, PlainValidator(parse_code)]
 Count = Annotated[int, PlainValidator(_count)]
 WholeCount = Annotated[int, PlainValidator(_whole_count)]
-Flag = Annotated[bool, PlainValidator(_flag)]
+Flag = Annotated[bool, PlainValidator(read_flag)]
 Identifier = Annotated[str, PlainValidator(parse_identifier)]
 Texts = Annotated[list[str], PlainValidator(_texts)]
 
@@ -225,6 +226,6 @@ def a_list(most: int) -> Check:
     return lambda value: "" if isinstance(value, list) and len(value) <= most else wanted
 
 
-def anything(value: Any) -> str:
+def any_value(value: Any) -> str:
     """Return "" for any value, because the reader of the field checks the value."""
     return ""

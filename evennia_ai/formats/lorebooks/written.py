@@ -150,7 +150,7 @@ def read_v3_entry(raw: Mapping[str, Any], *, default_uid: str, where: str) -> En
     priority = own.priority if entry.priority is None else entry.priority
     cased = app.case_sensitive if entry.case_sensitive is None else entry.case_sensitive
     unsaid = [
-        f"{name} is null: taken as missing"
+        f"{name} is null: read as missing"
         for name in ("keys", "content", "enabled")
         if name in raw and raw[name] is None
     ]
@@ -316,20 +316,20 @@ def _position_in_card(written: Any) -> tuple[Position, tuple[str, ...]]:
         return V3_POSITIONS[written], ()
     if type(written) is int and written in (0, 1):
         place = POSITIONS[written]
-        return place, (f"position is {written}: taken as {place}_char",)
+        return place, (f"position is {written}: read as {place}_char",)
     shown = one_line(written if isinstance(written, str) else repr(written))[:60]
-    return "after", (f"position '{shown}' is not known: after_char counts",)
+    return "after", (f"position '{shown}' is unknown: after_char is used",)
 
 
 def _conversion_notices(raw: Mapping[str, Any], entry: BaseModel) -> Iterable[str]:
     """Yield a notice for each member that was converted from another type."""
     for name in ("insertion_order", "order", "priority"):
         if isinstance(raw.get(name), str) and getattr(entry, name, None) is not None:
-            yield f"{name} is a text: taken as the number {getattr(entry, name):g}"
+            yield f"{name} is a text: read as the number {getattr(entry, name):g}"
     for name in ("enabled", "disable", "use_regex", "constant", "selective", "case_sensitive"):
         if type(raw.get(name)) in (int, str) and getattr(entry, name, None) is not None:
             shown, read = one_line(repr(raw[name])), str(getattr(entry, name)).lower()
-            yield f"{name} is {shown}: taken as {read}"
+            yield f"{name} is {shown}: read as {read}"
     for name in ("keys", "key", "secondary_keys", "keysecondary"):
         listed = raw.get(name) if hasattr(entry, name) else None
         if isinstance(listed, str):
@@ -339,7 +339,7 @@ def _conversion_notices(raw: Mapping[str, Any], entry: BaseModel) -> Iterable[st
             how = (
                 f"{left} that are neither text nor number are left out"
                 if left
-                else "numbers are taken as texts"
+                else "numbers are read as texts"
             )
             yield f"{name} has items that are not text: {how}"
 

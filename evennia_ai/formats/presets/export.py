@@ -83,7 +83,7 @@ def convert_preset(preset: Preset, form: Form) -> Mapping[str, Any]:
         free = [
             one
             for one in listed
-            if not (one.get("system_prompt") or one.get("marker") or one.get("identifier") in OWN)
+            if not (one.get("system_prompt") or one.get("marker") or _identifier(one) in OWN)
         ]
         data = {"prompts": free, "prompt_order": items}
         return {"version": 1, "type": "full", "data": data}
@@ -93,7 +93,7 @@ def convert_preset(preset: Preset, form: Form) -> Mapping[str, Any]:
         rest.pop(old, None)
     if source.get("names_in_completion") is True:
         rest.setdefault("names_behavior", 1)
-    names = {one.get("identifier") for one in listed}
+    names = set(map(_identifier, listed))
     own = [preset.by_identifier[name] for name in OWN if name not in names]
     written = body.get("prompt_order") if body is source else None
     lists = written if isinstance(written, list) else []
@@ -105,6 +105,12 @@ def convert_preset(preset: Preset, form: Form) -> Mapping[str, Any]:
         "prompts": [*prompts_in(source), *map(_prompt_as_json, own)],
         "prompt_order": lists,
     }
+
+
+def _identifier(item: Mapping[str, Any]) -> str:
+    """Return the identifier of a raw prompt or line of the order, "" if it has none."""
+    identifier = item.get("identifier")
+    return identifier if isinstance(identifier, str) else ""
 
 
 def edited_source(preset: Preset) -> Mapping[str, Any]:
@@ -195,8 +201,8 @@ def _edited_order(items: list[Any], before: Preset, preset: Preset) -> list[Any]
     followers: dict[str, list[Any]] = {}
     newest = ""
     for item in items:
-        name = item.get("identifier") if isinstance(item, Mapping) else None
-        if isinstance(name, str) and name in before.switches and name not in lines:
+        name = _identifier(item) if isinstance(item, Mapping) else ""
+        if name in before.switches and name not in lines:
             lines[name] = item
             newest = name
         else:

@@ -1,4 +1,4 @@
-"""Lints of presets, which tell authors what is wrong with a preset."""
+"""Lints of presets: problems of a preset that its author can fix."""
 
 import re
 from collections.abc import Iterator
@@ -26,7 +26,7 @@ def lint_preset(preset: Preset) -> Iterator[Finding]:
     """
     yield from (Finding(each, True) for each in preset.notices if not each.startswith(SECRETS))
     if HISTORY in preset.switches and not preset.is_on(HISTORY):
-        yield Finding("chatHistory is off: the model sees nothing of what was said", True)
+        yield Finding("chatHistory is off: the model does not see the conversation", True)
     yield from map(Finding, list_wanted_extensions(one.content for one in preset.prompts))
     yield from map(Finding, _list_doubts(preset))
 
@@ -37,7 +37,7 @@ def _list_doubts(preset: Preset) -> Iterator[str]:
     texts += [(name, preset.texts[name]) for name in SENT_TEXTS]
     for where, text in texts:
         for macro in unknown_macros(text):
-            yield f"{where}: {macro} is not a macro here and is sent as it is written"
+            yield f"{where}: {macro} is an unknown macro and is sent as written"
     known = {name for prompt in prompts for name in _SET.findall(prompt.content)}
     for prompt in prompts:
         for name in _READ.findall(prompt.content):

@@ -43,7 +43,7 @@ MIB: Final = 1024 * 1024
 MAX_ORDER: Final = 10**9
 MOST_AFTER: Final = 440
 """The maximum number of prompts after the history; more would run out of component IDs."""
-SECRETS: Final = "secrets were dropped"
+SECRETS: Final = "secrets were removed"
 """The first words of the notice that secrets were removed."""
 _AtLeast1 = Annotated[int, Field(ge=1), Must("at least 1")]
 _NAMES: Final[Mapping[Any, Names | None]] = {-1: "none", 0: None, 1: "field", 2: "content"}
@@ -94,7 +94,7 @@ def read_preset(
         raise FormatError(KIND, f"preset: {problem}")
     source, secrets = drop_secrets(source)
     if secrets:
-        notices.append(f"{SECRETS} and are not kept: {', '.join(limit_notices(secrets))}")
+        notices.append(f"{SECRETS} from the preset: {', '.join(limit_notices(secrets))}")
     prompts = _read_prompts(source, notices, limits=limits)
     texts = dict(TEXT_DEFAULTS)
     for key in TEXT_DEFAULTS:
@@ -102,7 +102,7 @@ def read_preset(
         if isinstance(given, str) and len(given) <= MAX_TEXT:
             texts[key] = given
         elif given is not None:
-            notices.append(f"{key}: must be text of at most {MAX_TEXT} characters; left alone")
+            notices.append(f"{key}: must be text of at most {MAX_TEXT} characters; it is ignored")
     written = [(f"preset.prompts '{one_line(p.identifier)[:60]}'", p.content) for p in prompts]
     check_macros([*written, *((f"preset.{key}", text) for key, text in texts.items())], kind=KIND)
     return Preset(
@@ -301,7 +301,7 @@ class _PromptReader:
 
     def _note_default(self, name: str, given: Any, taken: str) -> None:
         shown = one_line(repr(given))[:60]
-        self._notices.append(f"{self._where}.{name}: cannot be {shown}; {taken} is taken")
+        self._notices.append(f"{self._where}.{name}: cannot be {shown}; {taken} is used")
 
 
 def _read_order(
@@ -314,7 +314,7 @@ def _read_order(
     written = order_in(source)
     if written is None:
         if "prompt_order" in body_of(source):
-            notices.append("prompt_order: has no list of 100001; the default order is taken")
+            notices.append("prompt_order: has no list of 100001; the default order is used")
         return tuple(OrderItem(name, own.enabled) for name, own in OWN.items())
     if len(written) > limits.prompts:
         raise FormatError(
@@ -345,7 +345,7 @@ def _order_items(
         elif name not in known:
             notices.append(f"prompt_order: there is no prompt '{one_line(name)}'")
         elif name in seen:
-            notices.append(f"prompt_order: '{one_line(name)}' is there twice; the first counts")
+            notices.append(f"prompt_order: '{one_line(name)}' occurs twice; the first one counts")
         else:
             seen.add(name)
             yield OrderItem(name, item.get("enabled") is True)
@@ -357,12 +357,12 @@ def _read_names(source: Mapping[str, Any], notices: list[str]) -> Names | None:
         return "field" if source.get("names_in_completion") is True else None
     if is_plain_int(given) and given in _NAMES:
         return _NAMES[given]
-    notices.append(f"names_behavior: cannot be {one_line(repr(given))[:60]}; 0 is taken")
+    notices.append(f"names_behavior: cannot be {one_line(repr(given))[:60]}; 0 is used")
     return None
 
 
 def _read_flag(source: Mapping[str, Any], name: str, notices: list[str]) -> bool:
     given = source.get(name)
     if given is not None and not isinstance(given, bool):
-        notices.append(f"{name}: must be true or false; false is taken")
+        notices.append(f"{name}: must be true or false; false is used")
     return given is True

@@ -23,8 +23,13 @@ from evennia_ai.engine.prompt.components import (
 from evennia_ai.engine.prompt.messages import Role
 from evennia_ai.engine.prompt.templates.unknown import unknown_macros
 from evennia_ai.engine.prompt.tokens import ESTIMATE, TokenCounter
-from evennia_ai.engine.text.columns import WIDTH, clipped, visible
+from evennia_ai.engine.text.columns import WIDTH, clip_text, escape_controls
 from evennia_ai.formats.cards.components import DEFAULT_DEPTH
+from evennia_ai.formats.cards.content_warnings import (
+    ContentWarning,
+    find_text_warnings,
+    group_warnings,
+)
 from evennia_ai.formats.cards.report.import_report import (
     GrantUse,
     cut_lines,
@@ -34,7 +39,6 @@ from evennia_ai.formats.cards.report.import_report import (
     warning_lines,
 )
 from evennia_ai.formats.cards.report.parts import place_of
-from evennia_ai.formats.cards.suspicions import Suspicion, find_in_text, group_sightings
 from evennia_ai.formats.presets.mapping import (
     contained_key,
     needed_grants,
@@ -79,8 +83,8 @@ _CONNECTION: Final = ("chat_completion_source", "_model", "openrouter_", "azure_
 _GIVES: Final[Mapping[Grant, str]] = {
     "system_prompt": "its main prompt comes after the game's rules, where a card may replace it",
     "fields": "its prompts are before the history",
-    "after_history": "its prompts for after the history are there",
-    "positions": "texts of the card, the persona and lore are where its order has them",
+    "after_history": "its prompts for after the history are placed there",
+    "positions": "texts of the card, the persona and lore are placed by its order",
     "roles": "its prompts speak as system or assistant",
 }
 
@@ -151,7 +155,7 @@ class PresetReport:
     kept: tuple[str, ...]
     """A sentence for each kind of data that is kept for the export and has no effect."""
     uses: tuple[GrantUse, ...]
-    suspicions: tuple[Suspicion, ...]
+    warnings: tuple[ContentWarning, ...]
     notices: tuple[str, ...]
 
 
@@ -195,10 +199,10 @@ def preset_report(
         secrets=preset.secrets,
         kept=tuple(_list_kept(preset)),
         uses=tuple(_grant_uses(parts, grants)),
-        suspicions=group_sightings(
-            raised
+        warnings=group_warnings(
+            found
             for prompt in prompts
-            for raised in find_in_text(
+            for found in find_text_warnings(
                 prompt.content, f"prompt '{prompt.name or prompt.identifier}'"
             )
         ),
@@ -209,8 +213,8 @@ def preset_report(
 def report_object(report: PresetReport) -> dict[str, Any]:
     """Return the report as the JSON object that `--json` prints (docs/reference/cli.md)."""
     values = asdict(report)
-    warnings = [{**asdict(one), "text": one.text} for one in report.suspicions]
-    values.pop("suspicions")
+    warnings = [{**asdict(one), "text": one.text} for one in report.warnings]
+
     return {**values, "grants": list(in_order(report.grants)), "warnings": warnings}
 
 
@@ -218,18 +222,18 @@ def report_lines(report: PresetReport) -> list[str]:
     """Render the report in lines of at most `WIDTH` columns; cut lists end with "and N more"."""
     macros = [f"{one.macro} in {_count(one.texts, 'text')}" for one in report.unknown_macros]
     rules = [f"{name}: {value!r}" for name, value in report.rules.items()]
-    secrets = [f"{name} was in the file and was dropped" for name in report.secrets]
+    secrets = [f"{name} was removed from the file" for name in report.secrets]
     sections = (
         _head_lines(report),
         _part_lines(report),
-        titled_lines("How a prompt is put together", rules),
-        titled_lines("Prompts that no order names, kept and not sent", report.unnamed),
+        titled_lines("Assembly rules", rules),
+        titled_lines("Prompts outside the order, kept and not sent", report.unnamed),
         titled_lines("It asks for", report.asks),
-        titled_lines("Macros that nobody here knows, sent as they are written", macros),
+        titled_lines("Unknown macros, sent as written", macros),
         titled_lines("Secrets", secrets),
         titled_lines("Kept for the export, without effect", report.kept),
         titled_lines("Notices", report.notices),
-        warning_lines(report.suspicions, kind="preset"),
+        warning_lines(report.warnings, kind="preset"),
         grant_lines(report.uses),
     )
     return [line for section in sections for line in section]
@@ -302,7 +306,7 @@ def _list_asks(parts: Sequence[PromptPart]) -> Iterator[str]:
             part for part in texts if not {"fields", "system_prompt"}.isdisjoint(part.needed)
         ],
         "for a place after the history": [part for part in texts if "after_history" in part.needed],
-        "for the last word of the history": [part for part in texts if part.depth == 0],
+        "for a place after the newest message": [part for part in texts if part.depth == 0],
     }
     for what, found in asking.items():
         if found:
@@ -326,13 +330,13 @@ def _list_kept(preset: Preset) -> Iterator[str]:
         for name in _SAMPLING
         if isinstance(source.get(name), int | float) and not isinstance(source[name], bool)
     ]:
-        yield f"numbers for a model, which the NPC's own profile says: {', '.join(sampling)}"
+        yield f"model settings, which come from the NPC's profile instead: {', '.join(sampling)}"
     others = [name for name in source if name not in _READ]
     models = [name for name in others if any(part in name for part in _CONNECTION)]
     if models:
         yield f"models and connections, never applied: {_few(models)}"
     if texts := [name for name in _UNUSED_TEXTS if source.get(name)]:
-        yield f"texts for what does not happen in a game: {_few(texts)}"
+        yield f"texts for situations that a game does not have: {_few(texts)}"
     if isinstance(extensions := source.get("extensions"), Mapping):
         scripts = extensions.get("regex_scripts")
         if isinstance(scripts, list) and scripts:
@@ -354,7 +358,7 @@ def _few(names: list[str]) -> str:
 
 
 def _head_lines(report: PresetReport) -> Iterator[str]:
-    yield clipped(visible(f"Preset: {report.name}"), WIDTH)
+    yield clip_text(escape_controls(f"Preset: {report.name}"), WIDTH)
     on = sum(part.enabled for part in report.parts)
     size = "" if report.size_bytes is None else f", {report.size_bytes} bytes"
     yield from item_lines(
@@ -364,14 +368,14 @@ def _head_lines(report: PresetReport) -> Iterator[str]:
 
 
 def _part_lines(report: PresetReport) -> Iterator[str]:
-    yield "What becomes which component, in the order of its list:"
+    yield "Prompts and their components, in the order of the preset:"
     yield from cut_lines(report.parts, _MOST_PARTS, _part_line)
 
 
 def _part_line(part: PromptPart) -> Iterator[str]:
     mark = "[x]" if part.enabled else "[ ]"
     tokens = "a place" if part.is_marker else f"{part.tokens} tokens"
-    yield clipped(f"  {mark} {visible(part.name)} ({tokens})", WIDTH)
+    yield clip_text(f"  {mark} {escape_controls(part.name)} ({tokens})", WIDTH)
     order = f", order {part.injection_order}" if part.injection_order != DEFAULT_ORDER else ""
     yield from item_lines(f"{part.place or 'stays where it is'}{order}", 6)
     component = f"component {part.key}"

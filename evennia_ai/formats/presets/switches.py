@@ -8,7 +8,7 @@ from evennia_ai.engine.foreign.documents import one_line
 from evennia_ai.engine.foreign.fields import suggest_name
 from evennia_ai.engine.prompt.messages import Role
 from evennia_ai.engine.prompt.tokens import ESTIMATE, TokenCounter
-from evennia_ai.engine.text.columns import WIDTH, clipped, visible
+from evennia_ai.engine.text.columns import WIDTH, clip_text, escape_controls
 from evennia_ai.formats.presets.preset import HISTORY, KIND, OrderItem, Preset, PresetPrompt
 
 _MOST_MEANT: Final = 5
@@ -100,5 +100,5 @@ def switch_lines(preset: Preset, *, counter: TokenCounter = ESTIMATE) -> list[st
         size = "a place" if one.is_marker else f"{one.tokens} tokens"
         about = "the conversation" if one.identifier == HISTORY else f"{one.role}{depth}, {size}"
         line = f"{number:4} {'[x]' if one.is_on else '[ ]'} {one.name} ({about})"
-        lines.append(clipped(visible(line), WIDTH))
+        lines.append(clip_text(escape_controls(line), WIDTH))
     return lines

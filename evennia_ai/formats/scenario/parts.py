@@ -15,7 +15,12 @@ from evennia_ai.engine.foreign.fields import Must
 from evennia_ai.engine.lorebook.book import ATTACH_RANK, BookMode, Lorebook
 from evennia_ai.engine.lorebook.decorators import NO_ICONS, Absent
 from evennia_ai.engine.lorebook.rules import Preset as LorePreset
-from evennia_ai.engine.lorebook.same_book import copy_of, linked_world, told_of_copy, with_label
+from evennia_ai.engine.lorebook.same_book import (
+    copy_of,
+    describe_copy,
+    linked_world,
+    with_free_label,
+)
 from evennia_ai.engine.prompt.components import (
     ALL_GRANTS,
     GAME,
@@ -43,7 +48,7 @@ from evennia_ai.formats.scenario.tables import (
     Whole,
     known_keys,
     read_row,
-    wrong,
+    wrong_value_error,
 )
 
 FIELDS: Final = (
@@ -99,7 +104,9 @@ def component_set(
     for component in settings:
         if component.key in keys:
             raise FormatError(
-                KIND, f"settings.{component.key} and a component of that key: leave one out"
+                KIND,
+                f"settings.{component.key} and a component with that key are both given; leave"
+                " one out",
             )
     keys |= {component.key for component in settings}
     plugged = [component for component in card if component.key not in keys]
@@ -108,8 +115,8 @@ def component_set(
         if component.id in taken:
             raise FormatError(
                 KIND,
-                f"components: ID {component.id} of '{component.key}' is that of"
-                f" '{taken[component.id]}'; take one that is no multiple of 10",
+                f"components: ID {component.id} of '{component.key}' is already used by"
+                f" '{taken[component.id]}'; choose one that is no multiple of 10",
             )
     components = [*listed, *settings, *plugged]
     for component in components:
@@ -177,12 +184,14 @@ def _static_base(row: _Row, place: _Place) -> PromptComponent | None:
     component with another ID, or its ID with another key.
     """
     if place.scope != GAME.kind:
-        raise NotYetError("a scope other than game", f"{row.path}.scope")
+        raise NotYetError(f"the scope '{place.scope}'", f"{row.path}.scope")
     key, at = row.key, row.id
     base = _STATIC_BY_KEY.get(key or "") or _STATIC_BY_ID.get(-1 if at is None else at)
     is_static = base is not None
     if "is_static" in row.row and place.is_static is not is_static:
-        raise wrong(f"{row.path}.is_static", not is_static, f"{str(is_static).lower()} here")
+        raise wrong_value_error(
+            f"{row.path}.is_static", not is_static, f"{str(is_static).lower()} here"
+        )
     if base is not None and (key or base.key, base.id if at is None else at) != (base.key, base.id):
         raise FormatError(
             KIND,
@@ -255,7 +264,7 @@ class Files:
         elif isinstance(given, dict):
             card = read_card(given)
         else:
-            raise wrong("card", given, "a path or a card's object")
+            raise wrong_value_error("card", given, "a path or a card's object")
         self.notices += card.notices
         self.notices += containment_notices(
             card, grants=self.card_grants, post_history_depth=self.post_history_depth
@@ -271,7 +280,7 @@ class Files:
         elif isinstance(given, dict):
             data, name = given, "preset"
         else:
-            raise wrong("preset", given, "a path or a preset's object")
+            raise wrong_value_error("preset", given, "a path or a preset's object")
         try:
             preset = read_preset(data, name=name)
         except FormatError as error:
@@ -309,9 +318,9 @@ class Files:
             else:
                 copy = copy_of(own, books, world=linked_world(card.extensions))
                 if copy is None:
-                    books.insert(0, with_label(own, self._free_label(own.label)))
+                    books.insert(0, self._relabelled(own))
                 else:
-                    self.notices.append(f"lorebook {copy.label}: {told_of_copy(own, copy)}")
+                    self.notices.append(f"lorebook {copy.label}: {describe_copy(own, copy)}")
         for book in books:
             self.notices += [f"lorebook {book.label}: {notice}" for notice in book.notices]
         return tuple(books)
@@ -326,7 +335,7 @@ class Files:
             given, twice = book_file(file)
             self.notices += [f"{file}: {notice}" for notice in twice]
         if not isinstance(given, dict):
-            raise wrong(f"{path}.book", given, "a path or a book's object")
+            raise wrong_value_error(f"{path}.book", given, "a path or a book's object")
         label = read.name or _own_name(given) or stem
         return _listed_book(label, given, attach=read.attach, mode=read.mode)
 
@@ -357,6 +366,14 @@ class Files:
             revision=found.revision,
             absent=self.absent,
         )
+
+    def _relabelled(self, own: Lorebook) -> Lorebook:
+        """Return the card's book, with another label if a listed book has its label."""
+        book = with_free_label(own, tuple(self._labels))
+        if book.label != own.label:
+            shown = f"the card's is shown as '{book.label}'"
+            self.notices.append(f"two lorebooks are called '{own.label}': {shown}")
+        return book
 
     def _free_label(self, label: str) -> str:
         """Return the label, with a number if another book of the scenario has it."""

@@ -46,13 +46,13 @@ from evennia_ai.formats.scenario.tables import (
     Depth,
     Rows,
     Whole,
-    listed,
+    list_items,
     one_of,
     read_row,
     read_rows,
     text_at,
     whole_from,
-    wrong,
+    wrong_value_error,
 )
 from evennia_ai.formats.scenario.tokenizers import counter_named
 
@@ -62,7 +62,7 @@ def _fact(path: str, value: object) -> Fact:
         return value
     if isinstance(value, list) and all(isinstance(text, str) for text in value):
         return tuple(value)
-    raise wrong(path, value, "text, a number, true or false, or a list of texts")
+    raise wrong_value_error(path, value, "text, a number, true or false, or a list of texts")
 
 
 def _facts(given: Any) -> Facts:
@@ -70,19 +70,19 @@ def _facts(given: Any) -> Facts:
     if given is None:
         return {}
     if not isinstance(given, dict):
-        raise wrong("settings.facts", given, "a mapping of names")
+        raise wrong_value_error("settings.facts", given, "a mapping of names")
     return {name: _fact(f"settings.facts.{name}", value) for name, value in given.items()}
 
 
 def _lore(given: Any) -> ActivationRules:
     if given is not None and not isinstance(given, Mapping):
-        raise wrong("settings.lore", given, "a mapping")
+        raise wrong_value_error("settings.lore", given, "a mapping")
     return read_rules(dict(given or {}))
 
 
 def _assembly(given: Any, lore: ActivationRules, preset: Preset | None) -> AssemblyRules:
     if given is not None and not isinstance(given, Mapping):
-        raise wrong("settings.assembly", given, "a mapping")
+        raise wrong_value_error("settings.assembly", given, "a mapping")
     own = preset_assembly(preset) if preset is not None else None
     return read_assembly(given or {}, lore_rules=lore.rules, file_rules=own)
 
@@ -188,7 +188,7 @@ class Settings:
         """The card's grants: those in the settings, else all if the author vouches for the card."""
         if self.card_grants is None:
             return ALL_GRANTS if self.card_trust == "author" else NO_GRANTS
-        rows = listed(self.card_grants, path="settings.card_grants")
+        rows = list_items(self.card_grants, path="settings.card_grants")
         return frozenset(one_of(path, text_at(path, row), tuple(ALLOWS)) for path, row in rows)
 
 
@@ -300,10 +300,12 @@ def read_scenario(data: object, *, folder: Path | None = None) -> Scenario:
     )
     preset = None if file.preset is None else files.preset(file.preset)
     card = None if file.card is None else files.card(file.card)
-    lorebooks = listed(file.lorebooks, path="lorebooks")
+    lorebooks = list_items(file.lorebooks, path="lorebooks")
     books = files.books(card, lorebooks, rules=settings.lore.rules)
     if settings.greeting and card is None:
-        files.notices.append("settings.greeting: there is no card whose greeting could open it")
+        files.notices.append(
+            "settings.greeting: there is no card with a greeting; add one, or remove the setting"
+        )
     return Scenario(
         settings=settings,
         assembly=_assembly(settings.assembly, settings.lore, preset),
@@ -311,9 +313,9 @@ def read_scenario(data: object, *, folder: Path | None = None) -> Scenario:
         card=card,
         books=books,
         components=read_components(
-            listed(file.components, path="components"), placed=_ids_by_key(preset)
+            list_items(file.components, path="components"), placed=_ids_by_key(preset)
         ),
-        notes=_read_notes(listed(file.notes, path="notes")),
+        notes=_read_notes(list_items(file.notes, path="notes")),
         persona=_read_persona(file.persona),
         turns=_read_turns(file),
         several=file.turns is not None,
@@ -380,9 +382,12 @@ def _read_turns(file: _File) -> tuple[TurnText, ...]:
         return (_read_turn(file.history, file.event, blocks, path=""),)
     for key in ("history", "event"):
         if getattr(file, key) is not None:
-            raise FormatError(KIND, f"{key}: with turns it belongs to each turn")
+            raise FormatError(
+                KIND, f"{key}: a scenario with turns has this key in each turn; move it there"
+            )
     rows = [
-        (path, read_row(_TurnRow, row, path=path)) for path, row in listed(file.turns, path="turns")
+        (path, read_row(_TurnRow, row, path=path))
+        for path, row in list_items(file.turns, path="turns")
     ]
     return tuple(
         _read_turn(
@@ -400,7 +405,7 @@ def _read_turns(file: _File) -> tuple[TurnText, ...]:
 def _read_blocks(given: list[Any] | None, *, path: str) -> tuple[DynamicBlock, ...]:
     return tuple(
         DynamicBlock(key=str(index), text=text_at(at, text))
-        for index, (at, text) in enumerate(listed(given, path=path))
+        for index, (at, text) in enumerate(list_items(given, path=path))
     )
 
 

@@ -227,9 +227,9 @@ def _notices(turn: ComposedTurn) -> Iterable[str]:
         if template is None or not compiled.component.enabled:
             continue
         for name in template.unknown(known):
-            yield f"{compiled.origin}: there is no name '{name}'; it was left as written"
+            yield f"{compiled.origin}: the name '{name}' is unknown and was left as written"
         if inputs.rules.layout == "cache" and compiled.rolls_before_history("cache"):
             yield (
-                f"{compiled.origin}: differs from turn to turn before the history, so that no"
-                " prompt is cached from there on; make it volatile"
+                f"{compiled.origin}: is before the history and changes in every turn, so providers"
+                " cannot cache the prompt from there on; make it volatile"
             )

@@ -65,7 +65,9 @@ def read_row(form: type[_Row], row: object, *, path: str) -> _Row:
         wanted = describe_in_data(made.model_fields[name], first["input"])
         if first["type"] in _NO_CHOICE and not isinstance(first["input"], str):
             wanted = "text"
-        raise wrong(f"{path}.{name}" if path else name, first["input"], wanted) from error
+        raise wrong_value_error(
+            f"{path}.{name}" if path else name, first["input"], wanted
+        ) from error
     return build_dataclass(form, vars(read))
 
 
@@ -77,7 +79,7 @@ def read_rows(form: type[_Row], rows: list[Any] | None, *, path: str) -> list[_R
     try:
         read = _all_of(cast(Hashable, form)).validate_python(rows or [])
     except ValidationError:
-        return [read_row(form, row, path=at) for at, row in listed(rows, path=path)]
+        return [read_row(form, row, path=at) for at, row in list_items(rows, path=path)]
     return [build_dataclass(form, vars(one)) for one in read]
 
 
@@ -90,14 +92,14 @@ def _all_of(form: Hashable) -> TypeAdapter[list[Any]]:
 def known_keys(row: object, *, path: str, known: Collection[str]) -> dict[str, Any]:
     """Return the mapping, or raise FormatError if it has keys that are not in `known`."""
     if not isinstance(row, dict):
-        raise wrong(path, row, "a mapping of " + ", ".join(known))
+        raise wrong_value_error(path, row, "a mapping of " + ", ".join(known))
     unknown = [key for key in row if key not in known]
     if unknown:
         raise FormatError(KIND, _unknown_keys(unknown, path=path, known=known))
     return row
 
 
-def listed(items: list[Any] | None, *, path: str) -> list[tuple[str, Any]]:
+def list_items(items: list[Any] | None, *, path: str) -> list[tuple[str, Any]]:
     """Return the items of a list with their paths; None counts as an empty list."""
     return [(f"{path}[{index}]", item) for index, item in enumerate(items or ())]
 
@@ -107,23 +109,25 @@ def one_of(path: str, value: str, choices: Sequence[_Choice]) -> _Choice:
     for choice in choices:
         if value == choice:
             return choice
-    raise wrong(path, value, "one of " + ", ".join(choices))
+    raise wrong_value_error(path, value, "one of " + ", ".join(choices))
 
 
 def text_at(path: str, value: object) -> str:
     """Return the value if it is a string, or raise FormatError."""
     if not isinstance(value, str):
-        raise wrong(path, value, "text")
+        raise wrong_value_error(path, value, "text")
     return value
 
 
-def wrong(path: str, value: object, wanted: str) -> FormatError:
+def wrong_value_error(path: str, value: object, wanted: str) -> FormatError:
     """Return a FormatError that says what kind of value was wanted at the path."""
     where = path or "the scenario"
-    return FormatError(KIND, f"{where}: {brief(value)} is not allowed: it must be {wanted}")
+    return FormatError(
+        KIND, f"{where}: {render_briefly(value)} is not allowed: it must be {wanted}"
+    )
 
 
-def brief(value: object) -> str:
+def render_briefly(value: object) -> str:
     """Render a value for an error message in at most 60 characters."""
     shown = reprlib.repr(value)
     return shown if len(shown) <= 60 else shown[:57] + "..."

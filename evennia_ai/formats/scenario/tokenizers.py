@@ -14,7 +14,7 @@ from typing import Any, Final
 
 from evennia_ai.engine.errors import NotYetError
 from evennia_ai.engine.prompt.tokens import ESTIMATE, TokenCounter, ratio_counter
-from evennia_ai.formats.scenario.tables import brief, wrong
+from evennia_ai.formats.scenario.tables import render_briefly, wrong_value_error
 
 WHERE: Final = "settings.tokenizer"
 _RATIO: Final = re.compile(r"chars/([0-9]{1,4}(?:\.[0-9]{1,6})?)")
@@ -47,10 +47,10 @@ def counter_named(name: str) -> TokenCounter:
     ratio = _RATIO.fullmatch(name)
     if ratio is None:
         known = ", ".join(("estimate", "chars/R", *VOCABULARIES))
-        raise NotYetError(f"{brief(name)} (there are {known})", WHERE)
+        raise NotYetError(f"{render_briefly(name)} (there are {known})", WHERE)
     per_token = float(ratio[1])
     if not (math.isfinite(per_token) and per_token > 0):
-        raise wrong(WHERE, name, "chars/R with R above 0")
+        raise wrong_value_error(WHERE, name, "chars/R with R above 0")
     return ratio_counter(per_token)
 
 

@@ -18,6 +18,8 @@ from evennia_ai.engine.lorebook.conditions import (
     NORMAL,
     NPC_KEY,
     NPC_TAGS,
+    ROOM_KEY,
+    ROOM_TAGS,
     SPEAKER_KIND,
     ZONES,
     Fact,
@@ -31,8 +33,6 @@ from evennia_ai.npc.senses.presence import NPC, ZONE, bystanders, can_see, known
 from evennia_ai.npc.senses.text import plain_name
 from evennia_ai.store import memories
 
-ROOM_KEY: Final = "room.key"
-ROOM_TAGS: Final = "room.tags"
 SPEAKER_RANK: Final = "speaker.rank"
 SPEAKER_NAME: Final = "speaker.name"
 HOUR: Final = "time.hour"

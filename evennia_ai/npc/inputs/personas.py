@@ -4,7 +4,7 @@ from dataclasses import replace
 from functools import lru_cache
 from typing import Final
 
-from evennia_ai.engine.history.role_markup import neutralize
+from evennia_ai.engine.history.role_markup import neutralize_markup
 from evennia_ai.engine.lorebook.entry import SourceName
 from evennia_ai.engine.prompt.blocks import DynamicBlock
 from evennia_ai.engine.prompt.personas import NotePlace, Persona, persona_block
@@ -47,7 +47,7 @@ def persona_blocks(view: NPCView, event: Event | None) -> tuple[DynamicBlock, ..
 @lru_cache(maxsize=256)
 def _plain(text: str) -> str:
     """Return a persona on one line, without anything that reads as a fact or frame of the game."""
-    return neutralize(one_line(text))
+    return neutralize_markup(one_line(text))
 
 
 def persona_sources(view: NPCView, event: Event | None) -> dict[SourceName, str]:

@@ -15,7 +15,7 @@ from typing import Any, Final, NamedTuple
 
 from evennia_ai.engine.history.projection import record_of
 from evennia_ai.engine.history.records import Record, RecordKind, speaker_known_in
-from evennia_ai.engine.history.role_markup import neutralize
+from evennia_ai.engine.history.role_markup import neutralize_markup
 from evennia_ai.engine.knowledge import meta_prompt
 from evennia_ai.engine.knowledge.pages.page import BaseInfo
 from evennia_ai.engine.memory.memories import Memory
@@ -85,7 +85,7 @@ def _words(relations: Any, speaker_ref: str) -> str:
     if not isinstance(relations, Mapping):
         raise TypeError(f"the Attribute {RELATIONS} is {type(relations).__name__}, no dictionary")
     said = relations.get(speaker_ref) or relations.get(f"#{speaker_ref}") or ""
-    return neutralize(one_line(str(said))[:MOST_OF_RELATION].rstrip(" ."))
+    return neutralize_markup(one_line(str(said))[:MOST_OF_RELATION].rstrip(" ."))
 
 
 _HOURS_OF_A_DAY = 24
@@ -201,7 +201,7 @@ MOST_COMPANY: Final = 20
 @lru_cache(maxsize=1024)
 def _place_name(name: str) -> str:
     """Return the name of a place as facts may have it; builders and players choose such names."""
-    return quote_name(neutralize(plain_name(name)))
+    return quote_name(neutralize_markup(plain_name(name)))
 
 
 def place(npc: NPC, event: Event | None, conversation: ConversationRef | None) -> str:
@@ -230,7 +230,9 @@ def goals(npc: NPC, event: Event | None, conversation: ConversationRef | None) -
     if not told:
         return ""
     texts = [told] if isinstance(told, str) else list(told)
-    lines = [line for text in texts if (line := neutralize(one_line(str(text))[:MOST_OF_GOAL]))]
+    lines = [
+        line for text in texts if (line := neutralize_markup(one_line(str(text))[:MOST_OF_GOAL]))
+    ]
     if not lines:
         return ""
     return "\n".join(["What you are after now:", *(f"- {line}" for line in lines[:MOST_GOALS])])
@@ -308,7 +310,7 @@ def _line(record: Record) -> tuple[str, int]:
     """The line of a record and its tokens, worked out once."""
     known = record.memo.get(_LINE)
     if known is None:
-        said = neutralize(one_line(record.body)[:MOST_OF_LINE])
+        said = neutralize_markup(one_line(record.body)[:MOST_OF_LINE])
         who = "you" if record.kind is RecordKind.ASSISTANT else quote_name(record.name)
         text = f"- {who}: {said}" if who else f"- {said}"
         known = record.memo[_LINE] = (text, ESTIMATE.count(text) + 1)

@@ -21,7 +21,7 @@ from twisted.internet.defer import Deferred, succeed
 from twisted.python.failure import Failure
 
 from evennia_ai.engine.errors import EvenniaAIError, ModelError
-from evennia_ai.engine.knowledge.assembly.assembly import assemble
+from evennia_ai.engine.knowledge.assembly.assembly import assemble_package
 from evennia_ai.engine.knowledge.assembly.config import AssemblyRules
 from evennia_ai.engine.knowledge.assembly.packages import Package
 from evennia_ai.engine.knowledge.assembly.requests import (
@@ -181,7 +181,7 @@ class Reader:
 
     def read(self, task: LoreTask, rules: AssemblyRules) -> "Deferred[Package]":
         """The package for a task. It fails with what the assembly or the backend fails with."""
-        return Deferred.fromCoroutine(self._driven(assemble(task, rules=rules)))
+        return Deferred.fromCoroutine(self._driven(assemble_package(task, rules=rules)))
 
     async def _driven(self, steps: Step[Package]) -> Package:
         """Send the assembly answer after answer until it comes to its package."""

@@ -15,7 +15,7 @@ from typing import Any, Final
 
 from twisted.internet.defer import Deferred
 
-from evennia_ai.engine.actors import author
+from evennia_ai.engine.actors import actor_without_rights
 from evennia_ai.engine.errors import EvenniaAIError
 from evennia_ai.engine.knowledge.assembly.packages import Package, place_package
 from evennia_ai.engine.knowledge.pages.markup import MarkupError, read_page
@@ -234,5 +234,8 @@ def _draft(
     who = str(written.by.key)[:180]
     note = " ".join(written.task.split())[:200]
     return PageDraft(
-        page=new, was=now.revision if now else "", by=author(f"lorekeeper for {who}"), note=note
+        page=new,
+        was=now.revision if now else "",
+        by=actor_without_rights(f"lorekeeper for {who}"),
+        note=note,
     ), ""

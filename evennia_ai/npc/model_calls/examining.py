@@ -10,11 +10,9 @@ from typing import Final
 
 from twisted.internet.defer import Deferred
 
-from evennia_ai.engine.prompt.messages import ToolSpec
 from evennia_ai.npc.model_calls.calls import ModelCalls
 from evennia_ai.npc.model_calls.limits import CallKey
 from evennia_ai.services.endpoints import Access, NotReady
-from evennia_ai.services.llm.chat import AnswerSchema, ChatMessage, ChatReply, Listener
 from evennia_ai.services.llm.clients.remote import RemoteChat
 from evennia_ai.services.llm.doctor import Finding, examine, finding_of_window
 from evennia_ai.services.llm.probes import Answer, Fetch, Probe, send_probes
@@ -37,31 +35,15 @@ async def examined(calls: ModelCalls, access: Access) -> tuple[Finding, ...]:
         told = f"the profile cannot be asked: {client.reason}"
         return (Finding(about="profile", state="FAIL", told=told),)
     trial = access if client is None else replace(access, model=client)
-
-    def ask(
-        text: str,
-        *,
-        max_tokens: int,
-        seconds: float,
-        tools: tuple[ToolSpec, ...] = (),
-        schema: AnswerSchema | None = None,
-        hear: Listener | None = None,
-    ) -> "Deferred[ChatReply]":
-        request = trial.request(
-            [ChatMessage(role="user", content=text)],
-            max_tokens=max_tokens,
-            most_seconds=seconds,
-            tools=tools,
-            schema=schema,
-        )
-        return calls.asked(trial, request, CallKey(npc_ref="", role=CHECK), listener=hear)
-
+    key = CallKey(npc_ref="", role=CHECK)
     return await examine(
         profile,
         has_key=isinstance(client, RemoteChat) and bool(client.endpoint.api_key),
         restart=RESTART,
         fetch=_fetching(calls, client),
-        ask=ask,
+        request=trial.request,
+        learned=trial.learned,
+        ask=lambda request, hear: calls.asked(trial, request, key, listener=hear),
         now=calls.clock.seconds,
     )
 

@@ -14,7 +14,7 @@ from evennia.utils import logger
 
 from evennia_ai.engine.errors import EvenniaAIError
 from evennia_ai.engine.history.records import canonical_json
-from evennia_ai.engine.history.role_markup import neutralize
+from evennia_ai.engine.history.role_markup import neutralize_markup
 from evennia_ai.engine.prompt.names import SOMEONE, quote_name
 from evennia_ai.npc.senses.events import ERRAND, HEARD, TICK, Event, Kind
 from evennia_ai.npc.senses.labels import settled_label
@@ -189,12 +189,12 @@ def item_name(npc: NPC, item: Any, *, count: int = 1) -> str:
     if item is None:
         return ""
     if isinstance(item, str):
-        return neutralize(heard_text(item)[:MAX_ITEM])
+        return neutralize_markup(heard_text(item)[:MAX_ITEM])
     shown = str(item.get_display_name(npc)).strip()
     if not one_line(unmarked(shown)) or not item.access(npc, "view"):
         return UNSEEN
     numbered = str(item.get_numbered_name(count, npc)[0 if count == 1 else 1])
-    return neutralize(plain_name(numbered.strip() or shown))
+    return neutralize_markup(plain_name(numbered.strip() or shown))
 
 
 def description(npc: NPC, thing: Any, *, most: int) -> str:
@@ -202,7 +202,7 @@ def description(npc: NPC, thing: Any, *, most: int) -> str:
 
     Descriptions are written by anybody: what reads as the frame of a chat or of a fact is undone.
     """
-    return neutralize(heard_text(str(thing.get_display_desc(npc)))[:most])
+    return neutralize_markup(heard_text(str(thing.get_display_desc(npc)))[:most])
 
 
 def _name(npc: NPC, other: Any) -> str:

@@ -15,7 +15,7 @@ from typing import Any, Final
 
 from django.conf import settings
 
-from evennia_ai.engine.text.columns import visible
+from evennia_ai.engine.text.columns import escape_controls
 from evennia_ai.npc.senses.happenings import Happening, description, item_name, npcs_in, tell
 from evennia_ai.npc.senses.presence import NPC
 from evennia_ai.npc.senses.text import LINE_BREAK, one_line, plain_name
@@ -90,7 +90,7 @@ def escaped(text: str) -> str:
 def shown_block(text: str) -> str:
     """`text` with its lines, for `msg`: no colour, link, function or control in it counts."""
     lines = text.replace("\r\n", "\n").replace("\t", "    ").split("\n")
-    shown = escaped("\n".join(visible(line) for line in lines))
+    shown = escaped("\n".join(escape_controls(line) for line in lines))
     return f"{shown} " if shown.endswith("|") else shown  # the portal misreads a last pipe
 
 

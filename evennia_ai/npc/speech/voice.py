@@ -114,6 +114,7 @@ class Start:
         is_wanted: Callable[[], bool],
     ) -> None:
         self.said = ""
+        self.has_heard = False
         self.committed: Deferred[None] = succeed(None)
         """Fires when what is said of it, if anything, is committed and said."""
 
@@ -127,6 +128,7 @@ class Start:
 
     def __call__(self, piece: str) -> None:
         """Hear a piece of the reply."""
+        self.has_heard = True
         if self._is_over:
             return
         self._given_out += "".join(self._spoken.feed(piece))

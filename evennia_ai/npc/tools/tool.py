@@ -20,7 +20,7 @@ from pydantic_core import ErrorDetails
 from twisted.internet.defer import Deferred
 
 from evennia_ai.engine.errors import FormatError
-from evennia_ai.engine.history.role_markup import neutralize
+from evennia_ai.engine.history.role_markup import neutralize_markup
 from evennia_ai.npc.inputs.mind import Mind
 from evennia_ai.npc.knowledge.backends import Backends
 from evennia_ai.npc.model_calls.calls import ModelCalls
@@ -142,7 +142,7 @@ def result_text(told: object) -> str:
     20,000 characters only the start is told.
     """
     lines = [one_line(line) for line in LINE_BREAK.split(unmarked(str(told)))]
-    return neutralize("\n".join([line for line in lines if line][:MAX_LINES])) or NOTHING
+    return neutralize_markup("\n".join([line for line in lines if line][:MAX_LINES])) or NOTHING
 
 
 MAX_CHARACTERS: Final = 8_000

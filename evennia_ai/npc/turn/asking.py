@@ -10,7 +10,7 @@ from typing import Final
 
 from twisted.internet.defer import Deferred, maybeDeferred
 
-from evennia_ai.engine.errors import Fault, ModelError, ModelRubbish
+from evennia_ai.engine.errors import Fault, ModelError, ModelRubbish, ModelUnavailable
 from evennia_ai.npc.model_calls.calls import CountedCall, ModelCalls
 from evennia_ai.npc.model_calls.limits import CallKey
 from evennia_ai.npc.speech.voice import Start, Voice
@@ -83,7 +83,10 @@ class Asking:
         if is_silence(text):
             return replace(reply, text="")
         if not text and not is_enough(reply):
-            raise ModelRubbish(reply.model, "nothing of it can be said aloud")
+            problem = "it says nothing and calls more tools than one answer may"
+            if not reply.tool_calls:
+                problem = "nothing of it can be said aloud"
+            raise ModelRubbish(reply.model, problem)
         return replace(reply, text=text)
 
     def other(self, failed: Round, error: Exception) -> Access | None:
@@ -101,6 +104,11 @@ class Asking:
             if access.profile.name not in self._tried and access.limit_tokens >= needed_tokens:
                 return access
         return None
+
+    def has_broken_off(self, error: Exception) -> bool:
+        """True if a reply that broke off had begun: then its client did not ask again."""
+        begun = self._start is not None and self._start.has_heard
+        return begun and isinstance(error, ModelUnavailable)
 
     @property
     def has_said_the_start(self) -> bool:

@@ -12,10 +12,10 @@ from evennia_ai.engine.compose import Composition
 from evennia_ai.engine.errors import FormatError
 from evennia_ai.engine.execution_request import ExecutionRequest
 from evennia_ai.engine.lorebook.book import Lorebook
+from evennia_ai.engine.lorebook.conditions import ROOM_KEY
 from evennia_ai.engine.prompt.dice import Dice
 from evennia_ai.engine.prompt.templates.work import Meter
 from evennia_ai.formats.cards.card import greetings, opening_message
-from evennia_ai.npc.inputs.facts import ROOM_KEY
 from evennia_ai.npc.senses.events import Event
 from evennia_ai.npc.senses.labels import label_of
 from evennia_ai.npc.senses.presence import NPC, seen_here

@@ -21,7 +21,7 @@ from evennia_ai.engine.history.turn.sending import (
     storable_messages,
     tool_list_record,
 )
-from evennia_ai.engine.prompt.cache_account import CacheAccount, Sent, account
+from evennia_ai.engine.prompt.cache_account import CacheAccount, Sent, account_for_prefix
 from evennia_ai.engine.prompt.messages import Message, ToolSpec
 from evennia_ai.engine.prompt.prompt import Prompt
 from evennia_ai.npc.inputs.facts import candidates
@@ -207,6 +207,12 @@ class Rounds:
         called = next(one for one in tools if one.tool_calls)
         self._thoughts[called.tool_calls[0].id] = thoughts or NO_THOUGHTS
 
+    def is_sent_otherwise(self, failed: Round) -> bool:
+        """True if the model of a round takes the same prompt in other messages by now."""
+        said = chat_messages(storable_messages(failed.prompt.messages))
+        now = self._asked(failed.composed, failed.access, said)
+        return now.messages != failed.asked.messages
+
     def forget_thoughts(self) -> bool:
         """Keep nothing that another model thought; True if there was something."""
         had_any = bool(self._thoughts)
@@ -326,7 +332,9 @@ class _Beginning:
         before = self.now.sent
         if before is None:
             return None
-        return account(before, self.sent, counter=prompt.counter, components=prompt.components)
+        return account_for_prefix(
+            before, self.sent, counter=prompt.counter, components=prompt.components
+        )
 
     def _recorded(self, gathered: Gathered) -> dict[str, Any]:
         """What the prompt is made from, for its manifest."""

@@ -82,6 +82,7 @@ class Turn:
         self._acted: list[Acted] = []
         self._has_said_something = False  # beside calls
         self._is_shortened = False
+        self._is_repeated = False
         self._commits: Final = Commits(mind.ref, live.writer)
         self._ending: Final = Ending(mind, heard, self._commits, live.writer)
         self._cancelled = ""
@@ -248,7 +249,7 @@ class Turn:
                 )
             except Exception as error:  # whatever a model raises ends the turn, never the server
                 is_over = asking.has_said_the_start or bool(self._is_stale())
-                if not is_over and await self._asks_otherwise(error):
+                if not is_over and await self._asks_same(error, asking):
                     continue
                 other = asking.other(this, error)
                 if other is None or is_over:
@@ -259,13 +260,21 @@ class Turn:
                     error, this.composed, access=other, doing=f"{other.name} is asked instead"
                 )
 
-    async def _asks_otherwise(self, error: Exception) -> bool:
-        """Send the same model what it takes, if its refusal says what that is; once each."""
+    async def _asks_same(self, error: Exception, asking: Asking) -> bool:
+        """Ask the same model again if that may help; once for each reason.
+
+        Its reply broke off unheard, or its refusal says what it takes.
+        """
         this, access = self._open_round, self._open_round.access
         composed = this.composed
-        if not isinstance(error, ModelRefused):
+        if asking.has_broken_off(error) and access.profile.max_retries and not self._is_repeated:
+            self._is_repeated = True
+            doing = f"{access.name} is asked again"
+        elif not isinstance(error, ModelRefused):
             return False
-        if error.wants_past_thoughts:
+        elif error.wants_roles and self._rounds.is_sent_otherwise(this):
+            doing = f"with its messages in other roles {access.name} is asked again"
+        elif error.wants_past_thoughts:
             # First calls of earlier turns, whose thoughts are gone; then those of this one too.
             if access.tells_past_calls and not self._rounds.forget_thoughts():
                 return False

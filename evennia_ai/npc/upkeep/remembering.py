@@ -12,7 +12,7 @@ from typing import Final
 from evennia.utils import logger
 
 from evennia_ai.engine.actors import Actor, trusted
-from evennia_ai.engine.history.role_markup import neutralize
+from evennia_ai.engine.history.role_markup import neutralize_markup
 from evennia_ai.engine.memory.learning import People, judge_text
 from evennia_ai.engine.memory.memories import (
     MAX_TEXT,
@@ -189,7 +189,7 @@ def recall(
 
 def plain_text(text: str) -> str:
     """A text as a memory may have it: one line, without markup of the game or of chat formats."""
-    return neutralize(one_line(unmarked(text)))
+    return neutralize_markup(one_line(unmarked(text)))
 
 
 def people_of(npc_ref: str, *, about: str = "") -> People:

@@ -34,7 +34,14 @@ from evennia_ai.engine.prompt.templates.template import compile_template
 from evennia_ai.formats.cards.card import Card
 from evennia_ai.formats.cards.components import CARD_KEYS, character_book
 from evennia_ai.formats.scenario.parts import COPIED, Files, NoteRow, read_components
-from evennia_ai.formats.scenario.tables import Rows, listed, one_of, read_row, text_at, wrong
+from evennia_ai.formats.scenario.tables import (
+    Rows,
+    list_items,
+    one_of,
+    read_row,
+    text_at,
+    wrong_value_error,
+)
 from evennia_ai.npc.views.parse_cache import parsed_card
 from evennia_ai.npc.views.recomposing import CHARACTER, MOST_KEPT, PastInputs
 from evennia_ai.npc.views.view import (
@@ -266,7 +273,7 @@ def read_edit(data: object, *, folder: Path) -> ProposedEdit:
     if all(getattr(file, key) is None for key in keys):
         raise FormatError(KIND, f"changes nothing; name one of {', '.join(keys)}")
     settings = read_row(_Settings, file.settings or {}, path="settings")
-    rows = listed(file.components, path="components")
+    rows = list_items(file.components, path="components")
     components = tuple(map(_of_a_builder, read_components(rows), (row for _, row in rows)))
     for component, (path, _) in zip(components, rows, strict=True):
         where = f"{path}: component '{component.key}'"
@@ -280,7 +287,7 @@ def read_edit(data: object, *, folder: Path) -> ProposedEdit:
         },
         card=None if file.card is None else files.card(file.card),
         grants=_grants(settings),
-        books=files.books(None, listed(file.lorebooks, path="lorebooks"), rules="evennia_ai"),
+        books=files.books(None, list_items(file.lorebooks, path="lorebooks"), rules="evennia_ai"),
         notes=None if file.notes is None else Notes(_notes(file.notes)),
         rules=_lore(settings),
         blocks=settings.blocks,
@@ -305,12 +312,12 @@ def _check_text(text: str, *, trust: Trust, where: str) -> None:
 def _grants(settings: _Settings) -> Grants | None:
     if settings.card_grants is None:
         return None
-    rows = listed(settings.card_grants, path="settings.card_grants")
+    rows = list_items(settings.card_grants, path="settings.card_grants")
     return frozenset(one_of(path, text_at(path, row), tuple(ALLOWS)) for path, row in rows)
 
 
 def _notes(given: list[Any]) -> tuple[AuthorsNote, ...]:
-    return tuple(_note(path, row) for path, row in listed(given, path="notes"))
+    return tuple(_note(path, row) for path, row in list_items(given, path="notes"))
 
 
 def _note(path: str, row: Any) -> AuthorsNote:
@@ -325,7 +332,7 @@ def _lore(settings: _Settings) -> dict[str, Any]:
     if given is None:
         return {}
     if not isinstance(given, dict):
-        raise wrong("settings.lore", given, "a mapping")
+        raise wrong_value_error("settings.lore", given, "a mapping")
     read: ActivationRules = read_rules(given)
     preset = PRESETS[read.rules] if "rules" in given else {}
     return {name: getattr(read, name) for name in (*preset, *given)}

@@ -60,7 +60,8 @@ NEAR: Final = 0.9
 _BYTES_A_TOKEN: Final = 9
 """More bytes than a token of any language has on the average."""
 
-_TOKENS: Final[Slot[int]] = Slot("tokens of arrival")
+_SIZE: Final[Slot[tuple[int, int, int]]] = Slot("size of arrival")
+"""The tokens of a message, and the characters and bytes of its text."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -95,14 +96,13 @@ class _Seen:
 
 def measure(request: ChatRequest) -> Measure:
     """Count the prompt of a request."""
-    texts = [message.content for message in request.messages]
-    characters = sum(map(len, texts))
-    text_bytes = sum(len(text.encode("utf-8", "replace")) for text in texts)
+    sizes = zip((0, 0, 0), *map(_size_of, request.messages), strict=True)
+    words, characters, text_bytes = map(sum, sizes)
     beside: list[object] = [[one.name, one.description, one.parameters] for one in request.tools]
     if request.schema is not None:
         beside.append(request.schema.schema)
     return Measure(
-        words=sum(map(_tokens_of, request.messages)),
+        words=words,
         beside=ESTIMATE.recall(json.dumps(beside, default=dict)) if beside else 0,
         text_bytes=text_bytes,
         width=round(text_bytes / characters) if characters else 1,
@@ -152,12 +152,14 @@ def counted_tokens(usage: Usage | None) -> int:
     return usage.input_tokens if usage.input_tokens >= cached else usage.input_tokens + cached
 
 
-def _tokens_of(message: ChatMessage) -> int:
-    known = message.memo.get(_TOKENS)
+def _size_of(message: ChatMessage) -> tuple[int, int, int]:
+    known = message.memo.get(_SIZE)
     if known is None:
+        text = message.content
         calls = [text for call in message.tool_calls for text in (call.name, call.arguments)]
-        known = ESTIMATE.of_message(message.content, name=message.name, more=calls)
-        message.memo[_TOKENS] = known
+        tokens = ESTIMATE.of_message(text, name=message.name, more=calls)
+        known = (tokens, len(text), len(text.encode("utf-8", "replace")))
+        message.memo[_SIZE] = known
     return known
 
 
@@ -205,6 +207,6 @@ def cut_in_words(*, counted: int, whole: int, profile: str) -> str:
         f"the server read {counted} of about {whole} tokens of the prompt and dropped the rest,"
         " mostly rules and card. Enlarge its window (Ollama: OLLAMA_CONTEXT_LENGTH or num_ctx;"
         " llama.cpp: -c, which --parallel divides; LM Studio: the context length of the model),"
-        f" or lower context_tokens of the profile '{profile or 'default'}'; ai/check"
-        f" {profile or 'default'} asks the server how large it is"
+        f" or lower context_tokens of the profile '{profile or 'default'}'; with ai/check"
+        f" {profile or 'default'} an Admin asks the server how large it is"
     )

@@ -1,9 +1,9 @@
 """Doctor: what works of a profile's model server, and what to do about the rest, in seconds.
 
 `examine` asks the server a few small things and returns the findings as values. It neither knows
-the game nor a network: the caller hands it a `Fetch` for plain requests and an `Ask` for calls of
-the model, so that the game counts these as it counts all others. Both must end in the seconds they
-are given, which together are less than `SECONDS`, whatever the server does.
+the game nor a network: the caller hands it a `Fetch` for plain requests, and for calls of the model
+a `MakeRequest` and an `Ask`, so that the game counts these as it counts all others. Both must end
+in the seconds they are given, which together are less than `SECONDS`, whatever the server does.
 """
 
 from collections.abc import Awaitable, Callable, Sequence
@@ -12,10 +12,24 @@ from difflib import get_close_matches
 from typing import Any, Final, Literal, Protocol
 from urllib.parse import urlsplit
 
-from evennia_ai.engine.errors import EvenniaAIError, ModelRefused, on_one_line
+from evennia_ai.engine.errors import (
+    EvenniaAIError,
+    ModelRefused,
+    ModelRubbish,
+    ModelTimeout,
+    ModelUnavailable,
+    on_one_line,
+)
 from evennia_ai.engine.prompt.messages import ToolSpec
 from evennia_ai.engine.prompt.tokens import ESTIMATE
-from evennia_ai.services.llm.chat import AnswerSchema, ChatReply, Listener
+from evennia_ai.services.llm.chat import (
+    AnswerSchema,
+    ChatMessage,
+    ChatReply,
+    ChatRequest,
+    Listener,
+)
+from evennia_ai.services.llm.learned import Learned
 from evennia_ai.services.llm.probes import (
     Answer,
     Fetch,
@@ -60,20 +74,30 @@ class Finding:
         return f"{self.state:4}  {self.about:9} {self.told}{f'. {self.advice}' * bool(self.advice)}"
 
 
-class Ask(Protocol):
-    """Calls the model with one message, within so many seconds; raises as a `ChatModel` fails."""
+class MakeRequest(Protocol):
+    """Makes a request as the profile wants it: `endpoints.Access.request`."""
 
     def __call__(
         self,
-        text: str,
+        messages: Sequence[ChatMessage],
         *,
         max_tokens: int,
-        seconds: float,
+        most_seconds: float,
         tools: tuple[ToolSpec, ...] = (),
         schema: AnswerSchema | None = None,
-        hear: Listener | None = None,
-    ) -> Awaitable[ChatReply]: ...
+    ) -> ChatRequest: ...
 
+
+Ask = Callable[[ChatRequest, Listener | None], Awaitable[ChatReply]]
+"""Calls the model within the seconds of the request; raises as a `ChatModel` fails."""
+
+_WEATHER: Final = (
+    ChatMessage(role="system", content="Answer in one short sentence."),
+    ChatMessage(role="user", content="It is evening by the sea."),
+    ChatMessage(role="system", content="Speak of nothing but the weather."),
+    ChatMessage(role="user", content="What is the weather like?"),
+)
+"""In the roles of an NPC's prompt, which some chat templates refuse."""
 
 _LOOK: Final = ToolSpec(
     name="look",
@@ -104,6 +128,8 @@ class _Examination:
     has_key: bool
     restart: str
     fetch: Fetch
+    request: MakeRequest
+    learned: Learned
     ask: Ask
     now: Callable[[], float]
     until: float
@@ -124,6 +150,8 @@ async def examine(
     has_key: bool,
     restart: str,
     fetch: Fetch,
+    request: MakeRequest,
+    learned: Learned,
     ask: Ask,
     now: Callable[[], float],
 ) -> tuple[Finding, ...]:
@@ -134,7 +162,9 @@ async def examine(
         has_key: Whether this process has a key for it; the key itself is the callers' matter.
         restart: What to do after a key was exported, as the end of a sentence.
         fetch: Sends plain requests, with the key.
-        ask: Calls the model.
+        request: Makes a call of the model.
+        learned: What the server taught us, also by these calls.
+        ask: Sends it.
         now: The time in seconds.
     """
     one = _Examination(
@@ -142,6 +172,8 @@ async def examine(
         has_key=has_key,
         restart=restart,
         fetch=fetch,
+        request=request,
+        learned=learned,
         ask=ask,
         now=now,
         until=now() + SECONDS,
@@ -162,6 +194,7 @@ async def examine(
         _judge_window(one, await window_of(profile, listed, fetch, one.seconds(WINDOW_SECONDS)))
         await _try_tools(one)
         await _try_schema(one)
+        _judge_requests(one)
     return tuple(one.findings)
 
 
@@ -224,12 +257,7 @@ async def _replied(one: _Examination) -> tuple[bool, EvenniaAIError | None]:
     began = one.now()
     seconds = one.seconds(REPLY_SECONDS)
     try:
-        reply = await one.ask(
-            "Say in one short sentence what the weather is like by the sea.",
-            max_tokens=min(REPLY_TOKENS, one.profile.reply_tokens),
-            seconds=seconds,
-            hear=lambda piece: heard.append((one.now(), piece)),
-        )
+        reply = await _weather(one, seconds, lambda piece: heard.append((one.now(), piece)))
     except EvenniaAIError as error:
         if not heard:
             one.add("reply", "FAIL", on_one_line(error), _advice_for_no_reply(error, seconds))
@@ -248,23 +276,50 @@ async def _replied(one: _Examination) -> tuple[bool, EvenniaAIError | None]:
     elif not one.profile.stream:
         one.add("streaming", "ok", "not asked for (stream: False in the profile)")
     else:
-        one.add("streaming", "note", "the server answers in one piece", "NPCs speak late; no more")
+        one.add(
+            "streaming",
+            "note",
+            "the server answers in one piece",
+            "NPCs speak once a reply is complete",
+        )
     writing = ended - (heard[0][0] if heard else began)
     if writing < 0.05:  # all of it came at once
         writing = ended - began
     rate = tokens / max(writing, 0.001)
     slow = "NPCs need a while; a smaller model is quicker" if rate < 5 else ""
-    shown = f"{rate:.0f}" if rate < 1000 else "over 1000"
-    one.add("speed", "note" if slow else "ok", f"about {shown} tokens a second", slow)
+    shown = f"about {rate:.0f}" if rate < 1000 else "over 1000"
+    one.add("speed", "note" if slow else "ok", f"{shown} tokens a second", slow)
     return True, None
 
 
+async def _weather(one: _Examination, seconds: float, hear: Listener) -> ChatReply:
+    """Ask for the weather, in other roles if the server refuses those of a prompt."""
+    until = one.now() + seconds
+    max_tokens = min(REPLY_TOKENS, one.profile.reply_tokens)
+    request = one.request(_WEATHER, max_tokens=max_tokens, most_seconds=seconds)
+    while True:
+        try:
+            return await one.ask(request, hear)
+        except ModelRefused:
+            left = until - one.now()
+            again = one.request(_WEATHER, max_tokens=max_tokens, most_seconds=left)
+            # Its client has learned of the roles. They are the same where nothing was to learn.
+            if again.messages == request.messages or left < LEAST_SECONDS:
+                raise
+            request = again
+
+
 def _advice_for_no_reply(error: EvenniaAIError, seconds: float) -> str:
-    if getattr(error, "timeout_seconds", None) is not None:
+    """What to do, unless the error itself says so."""
+    if isinstance(error, ModelTimeout):
         return (
             f"A model that is loaded first may need longer than the {seconds:.0f} s of this check;"
             " try once more"
         )
+    if isinstance(error, ModelUnavailable):
+        return "Try again in a minute; if it stays so, look at the server's own log"
+    if isinstance(error, ModelRubbish) and "of the profile" not in error.problem:
+        return "Look at the server's own log; a model that is not made for chats may write nothing"
     return ""
 
 
@@ -282,6 +337,14 @@ def _judge_key(one: _Examination, *, status: int | None) -> None:
         one.add("key", "FAIL", told, f"Export it as {where}, {one.restart}")
     else:
         one.add("key", "ok", "none, and none is asked for")
+
+
+def _judge_requests(one: _Examination) -> None:
+    """Name what the server refused of a request and is not sent any longer."""
+    if changes := one.learned.describe_changes():
+        told = f"the server refused the usual one; now it {changes}"
+        advice = f"Set {one.learned.lasting_settings()} in the profile: then it refuses none"
+        one.add("request", "note", told, advice)
 
 
 def _names(listed: Any) -> list[str]:
@@ -402,9 +465,15 @@ async def _answered(
     if not seconds:
         one.add(about, "note", _NO_TIME)
         return None
-    most = min(REPLY_TOKENS, one.profile.reply_tokens)
+    request = one.request(
+        [ChatMessage(role="user", content=text)],
+        max_tokens=min(REPLY_TOKENS, one.profile.reply_tokens),
+        most_seconds=seconds,
+        tools=tools,
+        schema=schema,
+    )
     try:
-        return await one.ask(text, max_tokens=most, seconds=seconds, tools=tools, schema=schema)
+        return await one.ask(request, None)
     except EvenniaAIError as error:
         if getattr(error, "timeout_seconds", None) is not None:
             one.add(about, "note", _NO_TIME)

@@ -13,8 +13,14 @@ from collections.abc import Collection, Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any, Final, Literal
 
-from evennia_ai.engine.errors import Fault, ModelRefused, ModelRubbish, ModelUnavailable
-from evennia_ai.services.llm.learned import INNER_FIELDS
+from evennia_ai.engine.errors import (
+    Fault,
+    ModelRefused,
+    ModelRubbish,
+    ModelUnavailable,
+    RoleWish,
+)
+from evennia_ai.services.llm.learned import INNER_FIELDS, setting_for
 from evennia_ai.services.llm.profiles import Endpoint
 
 MOST_READ: Final = 500
@@ -81,6 +87,7 @@ _CODES: Final[Mapping[Fault, frozenset[str]]] = {
         insufficient_system_resource
         """
     ),
+    Fault.MALFORMED: _words("tool_use_failed json_validate_failed"),  # Groq: the model's own words
     Fault.PROMPT: _words(
         """
         invalid_request_error badrequesterror invalid_argument bad_request unsupported_parameter
@@ -102,6 +109,9 @@ _TOO_LONG: Final = _any(
     r"context[ _](?:length|size|window|limit)\b.{0,80}?(?:exceed|overflow|only|too )",
     r"exceed\w*.{0,60}?context[ _](?:length|size|window|limit)",  # llama.cpp, Ollama
     r"(?:prompt|input|message|request(?: body)?)s?(?: is| are)? too (?:long|large)",  # Anthropic
+    r"than the context length|model token limit|contextwindowexceeded",  # LM Studio, Kimi, LiteLLM
+    r"max_tokens must be at least 1, got -",  # vLLM, where the prompt leaves no room for a reply
+    r"超长",  # Zhipu
     r"too many (?:input |prompt )?tokens",  # Cohere
     r"input token count|input tokens exceed|exceeds the maximum number of tokens",  # Gemini, OpenAI
     r"reduce (?:the length of|your (?:prompt|message))",  # Groq
@@ -113,8 +123,8 @@ _WINDOWS: Final = tuple(
     for pattern in (
         r"(?:context|prompt) length (?:is|of)(?: only)? \(?(\d[\d,]*)",
         r"with (\d[\d,]*) maximum context",
-        r"context[ _](?:length|size|window|limit)[^.\d]{0,30}?(\d[\d,]*)",
         r"> ?(\d[\d,]*)",
+        r"context[ _](?:length|size|window|limit)[^.\d]{0,30}?(\d[\d,]*)",
         r"(?:tokens allowed|must be <=?|configured limit of)\D{0,3}(\d[\d,]*)",
         r"(?:max size:|cannot exceed) (\d[\d,]*)",
         r"\blimit:? (\d[\d,]*)",
@@ -127,8 +137,10 @@ _COUNTED: Final = tuple(
     for pattern in (
         r"(\d[\d,]*) (?:in the messages|of text input|input tokens|`inputs` tokens)",
         r"(?:resulted in|request contains|you requested(?: about)?|prompt contains) (\d[\d,]*)",
+        r"(\d[\d,]*) \+ \d[\d,]* >",
         r"(\d[\d,]*)(?: tokens)? >",
-        r"(?:request|input|input token count|input length|prompt length) ?\(?(\d[\d,]*)",
+        r"(?:request|input|requested tokens) ?\(?(\d[\d,]*)",
+        r"(?:input|token|prompt|request) (?:count|length) ?\(?(\d[\d,]*)",
         r"\brequested:? (\d[\d,]*)|received (\d[\d,]*)|keep the first (\d[\d,]*)",
     )
 )
@@ -143,16 +155,28 @@ _POLICY: Final = _any(
 _NO_CREDIT: Final = _any(
     r"insufficient[ _](?:credit|quota|balance|funds)|credit balance|out of credits?",
     r"exceeded your current quota|quota (?:has been )?exceeded|billing|payment required|arrears",
+    r"余额不足|欠费",  # Zhipu
 )
 _BAD_KEY: Final = _any(
     r"(?:invalid|incorrect|missing|no|expired|unauthorized) (?:api|access|authentication)[ _-]?key",
     r"api[ _-]?key (?:is |was )?(?:not valid|invalid|missing|required|expired|not found)",
     r"(?:invalid|missing|no) (?:auth\w*|credentials|bearer)",
+    r"(?:organization|account|workspace)\b.{0,30}?(?:disabled|suspended|deactivated)",
 )
-_COMES_BACK: Final = _any(r"retry in|try again in|retry after|per (?:minute|second)|rate.?limit")
+_COMES_BACK: Final = _any(
+    r"retry in|try again in|retry after|per (?:minute|second)|rate.?limit|google\.rpc\.retryinfo"
+)
+_THROTTLED: Final = _any(r"throttl|rate exceeded")  # Bedrock sends it with status 400
+# Inside a good answer words may be all there is.
+_PASSES: Final = _any(
+    r"overloaded|over capacity|busy|try again|retry|time(?:d )?-?out|rate.?limit|too many requests",
+    r"internal (?:server )?error|upstream|disconnect|connection (?:error|reset|closed)",
+    r"out of memory|unavailable",
+)
 _NO_MODEL: Final = _any(
     r"\bmodel\b.{0,80}?(?:not found|not exist|not a valid|not loaded|decommissioned|no longer)",
     r"(?:unknown|invalid|no such|not a valid) model|no models? (?:is |are )?loaded",
+    r"(?:^|\n)model: \S+(?:$|\n)",  # Anthropic
 )
 _NO_ADDRESS: Final = _any(r"unexpected endpoint|no route|not found|cannot (?:post|get)|invalid url")
 _NO_TOOLS: Final = _any(
@@ -220,6 +244,7 @@ def failure(
     *,
     status: int | None,
     words: str,
+    shown: str | None = None,
     body: object = None,
     extra: Collection[str] = (),
     retry_in_seconds: float | None = None,
@@ -231,6 +256,7 @@ def failure(
         endpoint: The server that was asked.
         status: The status of the answer, None for an error inside a good answer.
         words: The server's explanation, as people read it.
+        shown: What the error shows of the explanation, None for all of it.
         body: The answer as JSON, None where it is none.
         extra: The further fields of the request, which the server may refuse by name.
         retry_in_seconds: How long the server asks to wait, None where it does not.
@@ -239,7 +265,7 @@ def failure(
     said = _said(words, body)
     if status is None:
         status = next((int(one) for one in said.codes if re.fullmatch(r"[345]\d\d", one)), None)
-    quoted = endpoint.api_key.quoted(words) or "no reason given"
+    quoted = endpoint.api_key.quoted(words if shown is None else shown) or "no reason given"
     told = quoted if status is None else f"status {status}: {quoted}"
     refused = _refused(said, extra) if status is None or status < 500 else {}
     found = _fault(said, status, comes_back=bool(retry_in_seconds)) or otherwise
@@ -264,7 +290,14 @@ def failure(
         counted_tokens=counted,
         refused=refused,
         wants_past_thoughts=fault is Fault.PROMPT and bool(_PAST_CALLS.search(said.text)),
+        wants_roles=_wanted_roles(said) if fault is Fault.PROMPT else "",
     )
+
+
+def _wanted_roles(said: _Said) -> RoleWish:
+    if _NO_SYSTEM.search(said.text):
+        return "no_system"
+    return "in_turn" if _ROLES.search(said.text) else ""
 
 
 def _fault(said: _Said, status: int | None, *, comes_back: bool) -> Fault | None:
@@ -280,15 +313,17 @@ def _fault(said: _Said, status: int | None, *, comes_back: bool) -> Fault | None
         (status != 429 and _TOO_LONG.search(text), Fault.TOO_LONG),
         # llama.cpp and Ollama answer so with 500, whoever is asked next.
         (any(one.search(text) for one in of_prompt), Fault.PROMPT),
+        (coded is Fault.MALFORMED, Fault.MALFORMED),
         # Google says "quota" of a limit per minute too.
         (is_spent and not comes_back and not _COMES_BACK.search(text), Fault.ACCOUNT),
-        (known in _TRANSIENT or known >= 500, Fault.TEMPORARY),
+        (known in _TRANSIENT or known >= 500 or _THROTTLED.search(text), Fault.TEMPORARY),
         (coded is Fault.POLICY or _POLICY.search(text), Fault.POLICY),
         (status in _ACCOUNT or any(one.search(text) for one in of_account), Fault.ACCOUNT),
         (0 < known < 400, Fault.ACCOUNT),  # a redirect: the address is another one
         (known, Fault.PROMPT),
         (coded is not None, coded),
         (_NO_ADDRESS.search(text), Fault.ACCOUNT),
+        (_PASSES.search(text), Fault.TEMPORARY),
     )
     return next((fault for is_so, fault in table if is_so and fault), None)
 
@@ -332,17 +367,14 @@ def _advice(
             "check the credit of the account, or name another profile for the role",
         ),
         (accounts and no_model, "check model of the profile"),
+        (
+            300 <= (status or 0) < 400,
+            "set base_url of the profile to the address that answers itself, mostly with https",
+        ),
         (accounts, "check base_url of the profile (is /v1 missing?), and its model"),
     )
     other = "check tools, schema, strict_roles, reply_tokens and extra of the profile"
     return next((advice for is_so, advice in table if is_so), other)
-
-
-def setting_for(refused: Mapping[str, str]) -> str:
-    """Return the setting of a profile that leaves refused fields out for good."""
-    settings = [f'reply_limit to "{instead}"' for instead in refused.values() if instead]
-    extra = {field: None for field, instead in refused.items() if not instead}
-    return " and ".join([*settings, *([f"extra to {extra}"] if extra else [])])
 
 
 def _refused(said: _Said, extra: Collection[str]) -> dict[str, str]:
@@ -359,6 +391,7 @@ def _refused(said: _Said, extra: Collection[str]) -> dict[str, str]:
         # A plain word such as "user" must be quoted, or be called a field.
         is_word = "_" not in field
         bare = rf"(?:argument|parameter|field|name|property|key|input)s?(?: supplied)?:? {name}\b"
+        bare = rf"{bare}|(?:supported|permitted|allowed)[^:\n]{{0,40}}: {name}\b"
         spelt = rf"(?<!role )[\"'`]{name}[\"'`]|{bare}|\b{name}(?:: extra|`? (?:is|does|may))"
         pattern = spelt if is_word else rf"\b{name}\b"
         sentences = re.split(r"\n|\. ", text)

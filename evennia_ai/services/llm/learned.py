@@ -9,6 +9,8 @@ each value is replaced as a whole and never changed in place.
 from collections.abc import Mapping
 from typing import Any, Final
 
+from evennia_ai.engine.errors import RoleWish
+
 CUT_PERCENT: Final = 75
 """What remains of a prompt that is too long for a server which names no window."""
 
@@ -26,6 +28,18 @@ INNER_FIELDS: Final = frozenset(
 NEEDED_FIELDS: Final = frozenset(
     ["model", "messages", "system", "stream", "max_tokens", "tools", "tool_choice"]
 )
+ROLES_TAKEN: Final[Mapping[RoleWish, tuple[str, str]]] = {
+    "no_system": ("gets no role system", "system_role to False"),
+    "in_turn": ("gets one system message, then user and assistant", "strict_roles to True"),
+}
+"""What a server is sent that refused other roles, and the setting of a profile that does so."""
+
+
+def setting_for(refused: Mapping[str, str]) -> str:
+    """Return the setting of a profile that leaves refused fields out for good."""
+    settings = [f'reply_limit to "{instead}"' for instead in refused.values() if instead]
+    extra = {field: None for field, instead in refused.items() if not instead}
+    return " and ".join([*settings, *([f"extra to {extra}"] if extra else [])])
 
 
 class Learned:
@@ -40,6 +54,44 @@ class Learned:
         """The fields that it refused, each with the field to send instead, "" for none."""
         self.tells_past_calls = False
         """True if it wants fields in earlier calls of tools that only their own turn had."""
+        self.roles: frozenset[RoleWish] = frozenset()
+        """What it wants of the roles of messages."""
+
+    def describe_lines(self) -> list[str]:
+        """Return what the server taught us, a line each, with the setting that lasts."""
+        lines = []
+        if self.limit_tokens is not None:
+            window = f"reads {self.window_tokens} tokens" if self.window_tokens else "refused more"
+            size = f" to {self.window_tokens}" if self.window_tokens else ""
+            lines.append(
+                f"{window}: a prompt gets at most {self.limit_tokens} (set context_tokens{size})"
+            )
+        if changes := self.describe_changes():
+            lines.append(f"{changes} (set {self.lasting_settings()})")
+        return lines
+
+    def describe_changes(self) -> str:
+        """Return how requests to the server changed after its refusals, "" if they did not."""
+        return ", ".join(
+            [
+                *(
+                    f"gets {instead} for {field}" if instead else f"gets no {field}"
+                    for field, instead in self.refused.items()
+                ),
+                *(ROLES_TAKEN[wish][0] for wish in sorted(self.roles)),
+                *(["gets tool calls of earlier turns as text"] * self.tells_past_calls),
+            ]
+        )
+
+    def lasting_settings(self) -> str:
+        """Return the settings of a profile that make these changes last."""
+        return " and ".join(
+            [
+                *([setting_for(self.refused)] if self.refused else []),
+                *(ROLES_TAKEN[wish][1] for wish in sorted(self.roles)),
+                *(['past_calls to "told"'] * self.tells_past_calls),
+            ]
+        )
 
     def left_out(self, extra: Mapping[str, Any]) -> dict[str, str]:
         """Return the fields that a body goes without, each with the field sent instead, or "".
@@ -53,6 +105,13 @@ class Learned:
         if field in self.refused:
             return False
         self.refused = {**self.refused, field: instead}
+        return True
+
+    def learn_roles(self, wish: RoleWish) -> bool:
+        """Remember what the server wants of roles; True if that is news."""
+        if not wish or wish in self.roles:
+            return False
+        self.roles |= {wish}
         return True
 
     def learn_window(

@@ -7,7 +7,6 @@ is read in the thread of the bridge.
 import asyncio
 from collections.abc import Awaitable, Callable, Mapping, Sequence
 from dataclasses import dataclass
-from json import loads
 from typing import TYPE_CHECKING, Any, Final
 
 from evennia_ai.services.net.http import (
@@ -17,6 +16,7 @@ from evennia_ai.services.net.http import (
     answered,
     headers_of,
     http_client,
+    json_value,
     receive,
 )
 
@@ -93,12 +93,8 @@ async def _answer(
         return Answer(problem=f"the connection broke off ({problem})")
     except TooLarge as problem:
         return Answer(problem=str(problem) or f"the answer is larger than {MOST_BYTES} bytes")
-    try:
-        found = loads(bytes(body))
-    except (ValueError, RecursionError):
-        found = None
     location = headers_of(response).get("location", "")[:MOST_LOCATION]
-    return Answer(status=response.status_code, json=found, location=location)
+    return Answer(status=response.status_code, json=json_value(bytes(body)), location=location)
 
 
 def is_list(answer: Answer) -> bool:

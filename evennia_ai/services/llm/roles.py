@@ -15,7 +15,7 @@ from dataclasses import dataclass, replace
 from typing import Final, Literal
 
 from evennia_ai.engine.history.role_markup import without_tags, without_tokens
-from evennia_ai.engine.prompt.memo import Slot, each
+from evennia_ai.engine.prompt.memo import Slot, cached_or_made
 from evennia_ai.engine.prompt.messages import OF_DYNAMIC, Message, Role, ToolSpec
 from evennia_ai.engine.prompt.names import (
     SOMEONE,
@@ -84,13 +84,18 @@ class RoleProfile:
 OPEN: Final = RoleProfile()
 """Takes any order of roles: the servers of today."""
 
-STRICT: Final = RoleProfile(merge=True, one_system=True, alternate=True)
-"""One system message, then user and assistant in turn."""
+
+def alternating(roles: RoleProfile) -> RoleProfile:
+    """Return the same with one system message, then user and assistant in turn."""
+    return replace(roles, merge=True, one_system=True, alternate=True)
+
+
+STRICT: Final = alternating(OPEN)
 
 
 def chat_messages(messages: Iterable[Message]) -> tuple[ChatMessage, ...]:
     """The messages of a prompt without what only we know about them."""
-    return tuple(each(tuple(messages), _CHAT_MESSAGE, _chat_message))
+    return tuple(cached_or_made(tuple(messages), _CHAT_MESSAGE, _chat_message))
 
 
 def adapt(
@@ -177,7 +182,7 @@ def _each(step: _Step, messages: Sequence[ChatMessage]) -> list[ChatMessage]:
         message.memo[slot] = _UNCHANGED if done is message else done
         return done
 
-    done = zip(messages, each(messages, slot, made), strict=True)
+    done = zip(messages, cached_or_made(messages, slot, made), strict=True)
     return [message if one is _UNCHANGED else one for message, one in done]
 
 

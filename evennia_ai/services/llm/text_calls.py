@@ -48,7 +48,10 @@ _BEGIN: Final = re.compile(
     rf"\{{\s{{0,8}}[\"'](?:{_KEYS})[\"']\s{{0,8}}:)"
     rf"|(?P<list>\[\s{{0,8}}{_PYTHON})"
     rf"|(?P<line>(?:{_FENCE}\w{{0,12}}\n)?^[ \t]{{0,8}}{_PYTHON})"
-    rf"|(?P<colon>\bcall:{NAME}\{{)",
+    rf"|(?P<colon>\bcall:{NAME}\{{)"
+    # Gemini; Kimi, where the server took the marks away.
+    rf"|(?P<gemini>(?:\bprint\(\s{{0,8}})?\bdefault_api\.{NAME}\()"
+    rf"|(?P<kimi>\bfunctions\.{NAME}:\d{{1,4}}(?=\s{{0,8}}[{{<]))",
     re.IGNORECASE | re.MULTILINE,
 )
 _BEGIN_MARK: Final = re.compile(f"{MARK_START}(?:{mark_pattern('call_begins')})", re.IGNORECASE)
@@ -67,6 +70,14 @@ _KEY_IN_MARK: Final = re.compile(
 )
 _TEXT_IN_MARK: Final = re.compile(r"string\s?=\s?[\"']?true", re.IGNORECASE)
 _HEADER: Final = re.compile(rf"({NAME})(?::\d{{1,4}})?")
+# What some models write right before a call, and what opens a code fence around its marks.
+_LABEL: Final = re.compile(
+    r"(?:(?:\bfunctools|^[ \t]{0,8}(?:action|tool|(?:tool|function)[ _]calls?):)\s{0,8})?"
+    r"(?:```\w{0,12}\s{0,8})?\Z",
+    re.IGNORECASE | re.MULTILINE,
+)
+_MOST_LABEL_CHARACTERS: Final = 80
+_CLOSED_FENCE: Final = re.compile(r"[\s\]]{0,8}```[ \t]{0,8}$", re.MULTILINE)
 # gpt-oss: a message to a tool, in a channel that is not spoken.
 _TO_TOOL: Final = re.compile(
     rf"\bto=({NAME})[^{{}}\n]{{0,120}}<\|message\|>\s{{0,8}}(?=\{{)", re.IGNORECASE
@@ -80,6 +91,8 @@ _CUT: Final = re.compile(
     rf"|\[/?\w{{0,40}}|(?:\[\s{{0,8}}|^[ \t]{{0,8}}){NAME}\([^()\n]{{0,40}}"
     rf"|(?:{_FENCE}\w{{0,12}}\s{{0,8}})?(?:\[\s{{0,8}})?"
     r"\{\s{0,8}(?:[\"']\w{0,20}[\"']?\s{0,8})?|\bcall:\w{1,64}"
+    r"|\bprint\([\w.]{0,80}(?:\([^()\n]{0,80})?|\bdefault_api\.[\w.]{0,80}(?:\([^()\n]{0,80})?"
+    r"|\bfunctions\.[\w.-]{0,80}(?::\d{0,4})?"
     rf"|^[ \t]{{0,8}}`{{1,2}}|{_FENCE}\w{{1,12}}\s{{0,8}}"
     rf"|{_FENCE}(?:python|py|json|xml|tool_\w{{1,12}})\b[^`]*)\Z",
     re.MULTILINE,
@@ -123,8 +136,12 @@ def read_calls(
             continue
         at, is_call = walk.read(begun)
         if is_call:
-            parts.append(text[kept_from : begun.start()])
-            kept_from = at
+            label_from = max(kept_from, begun.start() - _MOST_LABEL_CHARACTERS)
+            label = _LABEL.search(text, label_from, begun.start())
+            parts.append(text[kept_from : label.start() if label else begun.start()])
+            is_fenced = label is not None and "```" in label[0]
+            closed = _CLOSED_FENCE.match(text, at) if is_fenced else None
+            kept_from = at = closed.end() if closed else at
         if len(walk.calls) + len(walk.dropped) >= MOST_BEGINNINGS:
             kept_from = len(text)
             break

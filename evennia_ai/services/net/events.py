@@ -9,7 +9,7 @@ import json
 from collections.abc import Iterator
 from typing import Final
 
-from evennia_ai.services.net.http import TooLarge
+from evennia_ai.services.net.http import TooLarge, text_in
 
 MOST_EVENTS: Final = 100_000
 """Events of one stream: more than any model writes in its time, a word each."""
@@ -55,10 +55,11 @@ class BodyStart:
 class EventReader:
     """Reads server-sent events as WHATWG HTML, 9.2 defines them, from chunks cut anywhere.
 
-    Of an event only its data is given out. Two things are read beyond the standard: the end of the
-    stream completes an event, and what a server sends as an error (`event: error`, or the field
-    `error` of old llama.cpp) is given out as the JSON object `{"error": data}`. An event is at
-    most `limit_bytes` large.
+    Of an event only its data is given out. Four things are read beyond the standard: the end of
+    the stream completes an event, each line may begin with a byte order mark, a line that is no
+    UTF-8 is read as `text_in` does, and what a server sends as an error (`event: error`, or the
+    field `error` of old llama.cpp) is given out as the JSON object `{"error": data}`. An event is
+    at most `limit_bytes` large.
     """
 
     def __init__(self, *, limit_bytes: int = LARGEST_EVENT_BYTES) -> None:
@@ -69,7 +70,6 @@ class EventReader:
         self._event_bytes = 0
         self._left_lines = MOST_LINES
         self._left_events = MOST_EVENTS
-        self._is_first_line = True
         self._ended_with_cr = False
 
     def fed(self, chunk: bytes) -> Iterator[str]:
@@ -91,12 +91,9 @@ class EventReader:
         self._grow(len(first))
         self._line.append(first)
         for begun in others:
-            whole = b"".join(self._line).decode("utf-8", "replace")
+            whole = text_in(b"".join(self._line))
             self._line = [begun]
-            if self._is_first_line:
-                whole = whole.removeprefix("\ufeff")
-                self._is_first_line = False
-            yield from self._event_after(whole)
+            yield from self._event_after(whole.removeprefix("\ufeff"))
             self._grow(len(begun))
 
     def ended(self) -> Iterator[str]:

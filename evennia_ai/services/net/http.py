@@ -86,7 +86,7 @@ async def answered(
     try:
         response = await client.send(request, stream=True)
     except Exception as problem:  # of httpx2, TLS or the system; none may be chained, see above
-        raise _no_connection(problem) from None
+        raise no_connection(problem) from None
     try:
         yield response
     finally:
@@ -159,8 +159,8 @@ def _until_date(date: str) -> float | None:
         return None
 
 
-def _no_connection(problem: Exception) -> NoConnection:
-    """With the system's words where it has any (refused, certificate, ...).
+def no_connection(problem: Exception) -> NoConnection:
+    """Return why no answer came, in the system's words if it has any (refused, certificate, ...).
 
     Of any other error only the kind is told: its text may quote the request.
     """
@@ -173,7 +173,16 @@ def _no_connection(problem: Exception) -> NoConnection:
         if isinstance(link, OSError) and link.strerror:
             return NoConnection(kind, f"{kind}: {link.strerror}")
         link = link.__cause__ or link.__context__
-    return NoConnection(kind, kind)
+    words = _KINDS.get(kind)
+    return NoConnection(kind, f"{kind}: {words}" if words else kind)
+
+
+_KINDS: Final = {
+    "RemoteProtocolError": "what answers hung up, or speaks no HTTP (is it https?)",
+    "ReadError": "the server hung up",
+    "WriteError": "the server hung up",
+}
+"""What a failure of the transport means of which the system says nothing."""
 
 
 LONGEST_REASON_BYTES: Final = 65_536
@@ -255,10 +264,25 @@ async def reason_of(response: "httpx2.Response") -> bytes:
     return bytes(body[:LONGEST_REASON_BYTES])
 
 
+def text_in(body: bytes) -> str:
+    """Return what a server sent as text: UTF-8, as the standards want it, or else Windows-1252.
+
+    A broken character among others of UTF-8 becomes U+FFFD, and the others stay.
+    """
+    try:
+        return body.decode()
+    except UnicodeDecodeError:
+        text = body.decode("utf-8", "replace")
+    is_utf8 = any(not one.isascii() and one != "\ufffd" for one in text)
+    return text if is_utf8 else body.decode("cp1252", "replace")
+
+
 def json_value(body: bytes | str) -> Any:
     """Return the JSON value in `body`, None where there is none."""
     try:
         return json.loads(body)
+    except UnicodeDecodeError as error:
+        return json_value(text_in(error.object))
     except (ValueError, RecursionError):
         return None
 

@@ -22,8 +22,8 @@ from evennia_ai.engine.knowledge.relevance import (
     index_text,
     query_weights,
     rarities_among,
-    rarity,
     score_page,
+    word_rarity,
 )
 from evennia_ai.engine.text.word_forms import Languages
 from evennia_ai.engine.text.words import split_words, unspaced_runs
@@ -158,7 +158,7 @@ class Finder:
         all_words, *each = await asyncio.gather(*(self._found(one, places) for one in asked))
         each = each or [all_words]  # a single word was asked for once
         rarities = {
-            ours: counts * rarity(one.total, pages=max(self._pages_there, one.total))
+            ours: counts * word_rarity(one.total, pages=max(self._pages_there, one.total))
             for word, one in zip(words, each, strict=True)
             for ours, counts in words[word].items()
         }

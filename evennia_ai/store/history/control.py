@@ -34,7 +34,7 @@ from evennia_ai.engine.history.records import (
     is_staying,
 )
 from evennia_ai.engine.lorebook.activation.timers import state_from
-from evennia_ai.engine.text.columns import clipped
+from evennia_ai.engine.text.columns import clip_text
 from evennia_ai.store.core.snapshots import changing, one_change
 from evennia_ai.store.history.conversations import appended, opening_summary, segment_begun
 from evennia_ai.store.history.record_rows import ConversationRef, records_from
@@ -216,7 +216,7 @@ def _meant(record: Record, said: Sequence[Utterance], which: int | None) -> Utte
         return said[0]
     if which is None or not 1 <= which <= len(said):
         each = ", ".join(
-            f"#{record.id}.{number} ({clipped(one.words, MOST_QUOTED)})"
+            f"#{record.id}.{number} ({clip_text(one.words, MOST_QUOTED)})"
             for number, one in enumerate(said, start=1)
         )
         raise StoreError(

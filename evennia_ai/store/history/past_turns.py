@@ -15,9 +15,9 @@ from django.db.models import Exists, OuterRef, Subquery
 
 from evennia_ai import models
 from evennia_ai.engine.errors import ReplayError
-from evennia_ai.engine.history.projection import message_of, project, release_records
+from evennia_ai.engine.history.projection import message_of, project_records, release_records
 from evennia_ai.engine.history.records import BOOKKEEPING, Record, RecordKind, is_staying
-from evennia_ai.engine.history.turn.replay import Replay, replay
+from evennia_ai.engine.history.turn.replay import Replay, replay_turn
 from evennia_ai.engine.prompt.history import History
 from evennia_ai.engine.prompt.messages import Message
 from evennia_ai.models import ERASED_META
@@ -52,7 +52,7 @@ MOST_LOOKED_AT: Final = 2000
 
 def replayed(turn: StoredTurn) -> Replay:
     """Rebuild the messages that a past turn sent, and check the turn against its seal."""
-    rebuilt = replay(turn.manifest, records(turn.manifest.sent_ids))
+    rebuilt = replay_turn(turn.manifest, records(turn.manifest.sent_ids))
     if rebuilt.problem:
         return rebuilt
     problem = problem_of_turn(turn.id)
@@ -194,7 +194,7 @@ class _Segment:
             return []
         self._read(self._start(told["first"]), newest_record)
         records = [record for record in self._records if record.seq <= newest_record]
-        shown = list(project(records, tail=self._tail, segment=self._number))
+        shown = list(project_records(records, tail=self._tail, segment=self._number))
         at = {message.record: index for index, message in enumerate(shown)}
         for wanted in (told["first"], told["last"]):
             if wanted not in at:

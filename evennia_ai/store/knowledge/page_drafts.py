@@ -13,7 +13,7 @@ from dataclasses import dataclass, field
 from typing import Any, Final, Literal
 
 from evennia_ai import models
-from evennia_ai.engine.actors import Actor, author
+from evennia_ai.engine.actors import Actor, actor_without_rights
 from evennia_ai.engine.errors import ComponentValueError, NotStoredError, StoreError
 from evennia_ai.engine.history.records import canonical_json, make_storable
 from evennia_ai.engine.knowledge.pages.page import PageDraft
@@ -137,7 +137,9 @@ def _value(row: models.KnowledgeDraft) -> StoredDraft:
         row,
         number=row.pk,
         base=row.base_key,
-        draft=PageDraft(page=page, was=row.was, by=author(row.made_by), note=row.note),
+        draft=PageDraft(
+            page=page, was=row.was, by=actor_without_rights(row.made_by), note=row.note
+        ),
         context_meta=json.loads(row.context_meta),
     )
 

@@ -11,12 +11,12 @@ from evennia_ai.engine.prompt.report import (
     KINDS,
     STAGES,
     Report,
-    broken_words,
     calls_in_words,
+    describe_break,
     final_verdicts,
     hidden_in_words,
     number_of,
-    shares,
+    token_shares,
 )
 from evennia_ai.engine.prompt.trace import Verdict
 
@@ -47,7 +47,7 @@ def column_of(report: Report) -> dict[str, Any]:
             "breakpoints": [number_of(report, spot) for spot in report.breakpoints],
             "stable_tokens": report.stable_tokens,
             "shared_tokens": report.shared_tokens,
-            "told": "" if report.shared_tokens is None else broken_words(report),
+            "told": "" if report.shared_tokens is None else describe_break(report),
         },
     }
 
@@ -55,7 +55,7 @@ def column_of(report: Report) -> dict[str, Any]:
 def _bar(report: Report) -> Iterator[dict[str, Any]]:
     """The stretches of a bar of `BAR_CELLS`, each with where it begins."""
     at = 0
-    for share in shares(report, cells=BAR_CELLS):
+    for share in token_shares(report, cells=BAR_CELLS):
         yield {
             "kind": share.kind,
             "mark": share.mark,

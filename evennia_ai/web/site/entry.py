@@ -18,7 +18,7 @@ from evennia_ai.engine.errors import (
     NotStoredError,
 )
 from evennia_ai.engine.lorebook.entry import Logic, LoreEntry
-from evennia_ai.engine.lorebook.scan.regex.pattern import is_delimited
+from evennia_ai.engine.lorebook.scan.regex.pattern import has_slashes
 from evennia_ai.engine.prompt.components import MAX_DEPTH
 from evennia_ai.formats.lorebooks.editing.edits import add_entry, change_entry, content_at
 from evennia_ai.formats.lorebooks.editing.typed import (
@@ -200,7 +200,7 @@ def _implied(given: Mapping[str, Any], typed: Mapping[str, Any]) -> dict[str, An
     if fields.get("secondary_keys"):
         fields["selective"] = True
     keys = [*fields.get("keys", ()), *fields.get("secondary_keys", ())]
-    if any(map(is_delimited, keys)):
+    if any(map(has_slashes, keys)):
         fields["patterns"] = "by_form"
     return fields
 

@@ -6,7 +6,7 @@ from dataclasses import replace
 from functools import partial
 from typing import Any, Final
 
-from evennia_ai.engine.prompt.report import broken_words
+from evennia_ai.engine.prompt.report import describe_break
 from evennia_ai.npc.mind import npc_list
 from evennia_ai.npc.mind.overview import NPCRow
 from evennia_ai.npc.views.visibility import Seer
@@ -97,7 +97,7 @@ def _broken(
         manifest = turns.turn(ref, newest[ref].number).manifest
         if manifest.broken_by is not None:
             seen = replace(manifest, broken_by=seer_of(ref).origin(manifest.broken_by))
-            found[ref] = broken_words(seen)
+            found[ref] = describe_break(seen)
     return found
 
 

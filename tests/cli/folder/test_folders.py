@@ -265,13 +265,13 @@ def test_hostile_files_are_left_out_one_by_one_and_stop_nothing(stage, folder, t
     report = told(folder)
 
     assert "nested more than 64 deep" in why(report, "chats/Oren/deep.jsonl")
-    assert "is no UTF-8 text" in why(report, "chats/Oren/binary.jsonl")
+    assert "is not UTF-8 text" in why(report, "chats/Oren/binary.jsonl")
     assert "it is empty" in why(report, "chats/Oren/empty.jsonl")
     assert "1000001 swipes and may have 1000" in why(report, "chats/Oren/swipes.jsonl")
     assert "a link" in why(report, "worlds/away.json")
     assert "a link" in why(report, "worlds/keys.json")
     assert "a link" in why(report, "chats/Oren/keys.jsonl")
-    assert "no valid JSON" in why(report, "worlds/nan.json")
+    assert "is not valid JSON" in why(report, "worlds/nan.json")
     assert why(report, "characters/broken.png")
     assert report["counts"]["chat"]["taken"] == 2
     assert report["counts"]["card"]["taken"] == 6

@@ -16,10 +16,10 @@ from tests.effort import little_work
         ("a: &a [x]\nb: *a", "alias '*a' is not allowed: write it out"),
         ("a: 1" + ":5" * 20_000 + ".5", "too large"),
         ("a: 1" + ":5" * 20_000, "a number is too large"),
-        ("a: " + "9" * 5000, "is no YAML: Exceeds the limit"),
+        ("a: " + "9" * 5000, "is not YAML: Exceeds the limit"),
         ("a: .nan", "a number is not finite"),
         ("a: !!python/object/apply:os.getcwd []", "could not determine a constructor"),
-        ("a: !!binary AAAA", "a value of type bytes is no JSON"),
+        ("a: !!binary AAAA", "a value of type bytes is not a JSON value"),
         ("? [a]\n: b", "found unhashable key"),
         ("1: b", "a member's name is not text"),
         ("a: 1\n---\na: 1", "found another document"),
@@ -35,7 +35,7 @@ def test_hidden_yaml_features_are_refused(text: str, problem: str) -> None:
 def test_duplicate_key_is_found_in_linear_time() -> None:
     text = "".join(f"a{n}: 1\n" for n in range(5000)) + "a4999: 2"
     with little_work(3):
-        with pytest.raises(FormatError, match="key 'a4999' is there twice in the block of line 1"):
+        with pytest.raises(FormatError, match="key 'a4999' occurs twice in the block of line 1"):
             read_yaml(text, kind="scenario", where="f.yaml")
 
 

@@ -42,7 +42,14 @@ KINDS = [
     ({"kind": "character", "persona": {}}, "a character of Agnai"),
     ({"type": "risu", "data": []}, "a RisuAI lorebook"),
     ([{"id": "1", "keys": "mill", "entry": "The mill."}], "an AI Dungeon world"),
+    ([{"keys": "mill", "value": "The mill.", "type": "place"}], "an AI Dungeon world"),
     ({"title": "x", "storyCards": []}, "an AI Dungeon world"),
+    ({"worldInfo": []}, "an AI Dungeon world"),
+    ({"type": "risuModule", "module": {}}, "a module of RisuAI"),
+    ({"name": "x", "mainPrompt": "", "jailbreak": ""}, "a preset of RisuAI"),
+    ({"kind": "preset", "name": "x"}, "a preset of Agnai or NovelAI"),
+    ({"presetVersion": 3, "name": "x"}, "a preset of Agnai or NovelAI"),
+    ({"instruct": {}, "context": {}, "sysprompt": {}}, "a master export of SillyTavern"),
     ({"gamestarted": True, "actions": []}, "a saved story of KoboldAI"),
     ([{"title": "x", **MILL}], "a bare list of lore entries"),
     ({"char_name": "Ida", "char_persona": "Bees."}, "a character of text-generation-webui"),
@@ -53,6 +60,8 @@ KINDS = [
     ({"prompts": [], "prompt_order": []}, "a SillyTavern preset for chat completion"),
     ({"entries": {}}, "a SillyTavern world file"),
     ({"entries": [MILL]}, "a lorebook"),
+    ({"name": "mill", "description": "A book of a mill.", "entries": [MILL]}, "a lorebook"),
+    ({"name": "mill", "description": "", "entries": {}}, "a SillyTavern world file"),
     ({"spec": "lorebook_v3", "data": {}}, "a lorebook of Card V3"),
     (card_data(), "a character card"),
     ({"name": "Ida", "description": "Bees."}, "a character card"),
@@ -117,3 +126,10 @@ def test_kind_is_named_of_a_file_that_is_not_json(content, name):
 )
 def test_kind_is_empty_of_an_unknown_file(content):
     assert kind_of_file(content) is None
+
+
+@pytest.mark.parametrize("wanted", READERS)
+@pytest.mark.parametrize("content", [b"", b" \r\n"])
+def test_an_empty_file_is_called_empty(content, wanted):
+    with pytest.raises(FormatError, match="the file is empty; get it again"):
+        READERS[wanted](content)

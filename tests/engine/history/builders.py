@@ -4,7 +4,7 @@ from collections.abc import Iterable, Sequence
 from typing import Any
 
 from evennia_ai.engine.compose import compose
-from evennia_ai.engine.history.projection import project
+from evennia_ai.engine.history.projection import project_records
 from evennia_ai.engine.history.records import (
     NewRecord,
     Record,
@@ -84,7 +84,7 @@ def a_prompt(
     """The prompt that answers the newest record, with components, an injection and a block."""
     *past, event = records
     return a_prompt_after(
-        project(past),
+        project_records(past),
         event,
         mood=mood,
         mood_revision=mood_revision,

@@ -4,7 +4,12 @@ import gc
 
 import pytest
 
-from evennia_ai.engine.history.projection import message_of, project, record_of, release_messages
+from evennia_ai.engine.history.projection import (
+    message_of,
+    project_records,
+    record_of,
+    release_messages,
+)
 from evennia_ai.engine.history.records import RecordKind
 from evennia_ai.engine.history.turn.sending import Handle, sent_messages
 from evennia_ai.engine.prompt.messages import Message, ToolCall
@@ -61,7 +66,7 @@ def test_tool_calls_and_results_keep_their_ids():
             a_new_record("Waves.", kind=RecordKind.TOOL_RESULT, meta={"tool_call_id": "c1"}),
         ]
     )
-    asked, answered = project(records)
+    asked, answered = project_records(records)
 
     assert asked.tool_calls == (ToolCall(id="c1", name="look", arguments='{"at": "sea"}'),)
     assert (answered.role, answered.tool_call_id) == ("tool", "c1")
@@ -77,13 +82,13 @@ def test_history_has_no_context_blocks_and_silent_records():
         ]
     )
 
-    assert [m.content for m in project(records)] == ["Hello.", "Good evening."]
+    assert [m.content for m in project_records(records)] == ["Hello.", "Good evening."]
 
 
 def test_window_keeps_the_indexes_of_the_history():
     records = a_conversation(10)
-    window = project(records[4:], earlier=4, earlier_users=2)
-    whole = project(records)
+    window = project_records(records[4:], earlier=4, earlier_users=2)
+    whole = project_records(records)
 
     assert window.stop == whole.stop
     assert window[7] == whole[7]
@@ -91,13 +96,15 @@ def test_window_keeps_the_indexes_of_the_history():
 
 
 def test_history_is_empty_without_records():
-    assert len(project([])) == 0
+    assert len(project_records([])) == 0
 
 
 def test_projection_is_deterministic():
     records = a_conversation(5)
 
-    assert [m.wire() for m in project(records)] == [m.wire() for m in project(records)]
+    assert [m.wire() for m in project_records(records)] == [
+        m.wire() for m in project_records(records)
+    ]
 
 
 class TestToolResults:
@@ -124,14 +131,14 @@ class TestToolResults:
             ]
         )
 
-        said = [message.content for message in project(records)]
+        said = [message.content for message in project_records(records)]
         assert said == ["Well?", "", "Taken.", "The sea.", "Hello!", "Anybody?"]
 
     @pytest.mark.req("S2-05")
     def test_result_without_its_call_comes_first(self):
         records = stored([a_new_record("Well?"), self.result("c9", "A boat.")])
 
-        history = project(records)
+        history = project_records(records)
 
         assert [message.content for message in history] == ["A boat.", "Well?"]
         assert history.whole_pairs(0) == 1
@@ -139,7 +146,7 @@ class TestToolResults:
     def test_message_with_tool_calls_is_no_reply(self):
         records = stored([self.asked(), a_new_record("Here.", kind=RecordKind.ASSISTANT)])
 
-        assert project(records).replies == 1
+        assert project_records(records).replies == 1
 
 
 def _how_many_are_left_without_a_search(text, *, lets_go):

@@ -2,7 +2,7 @@
 
 import pytest
 
-from evennia_ai.engine.history.projection import project, tool_result_record
+from evennia_ai.engine.history.projection import project_records, tool_result_record
 from evennia_ai.engine.history.records import RecordKind
 from tests.engine.history.builders import a_new_record, stored
 
@@ -18,7 +18,7 @@ def a_pair(body, **fields):
 @pytest.mark.req("S2-05")
 def test_long_result_is_recorded_whole_and_shown_in_part():
     records = a_pair("0123456789", most_shown=4)
-    _, shown = project(records)
+    _, shown = project_records(records)
 
     assert records[1].body == "0123456789"
     assert shown.content == "0123\n[6 more characters are in record 1.2]"
@@ -26,22 +26,22 @@ def test_long_result_is_recorded_whole_and_shown_in_part():
 
 @pytest.mark.req("S2-05")
 def test_prompt_shows_4000_characters_of_a_long_result():
-    _, shown = project(a_pair("x" * 4_001))
+    _, shown = project_records(a_pair("x" * 4_001))
 
     assert shown.content == "x" * 4_000 + "\n[1 more characters are in record 1.2]"
-    assert project(a_pair("x" * 4_000))[1].content == "x" * 4_000
+    assert project_records(a_pair("x" * 4_000))[1].content == "x" * 4_000
 
 
 @pytest.mark.req("S2-05")
 def test_shortened_result_stays_after_its_call():
-    asked, shown = project(a_pair("0123456789", most_shown=4))
+    asked, shown = project_records(a_pair("0123456789", most_shown=4))
 
     assert asked.tool_calls[0].id == shown.tool_call_id == "c1"
 
 
 @pytest.mark.req("S2-05")
 def test_shortened_result_is_deterministic():
-    one, other = (project(a_pair("0123456789", most_shown=4)) for _ in range(2))
+    one, other = (project_records(a_pair("0123456789", most_shown=4)) for _ in range(2))
 
     assert [m.wire() for m in one] == [m.wire() for m in other]
 
@@ -50,11 +50,11 @@ def test_shortened_result_is_deterministic():
 def test_short_result_is_shown_unchanged(body):
     records = a_pair(body, most_shown=4)
 
-    assert [m.content for m in project(records)][1] == body
+    assert [m.content for m in project_records(records)][1] == body
     assert "shown" not in records[1].meta
 
 
 def test_result_is_cut_between_characters():
-    _, shown = project(a_pair("水の音だよ、聞いて", most_shown=3))
+    _, shown = project_records(a_pair("水の音だよ、聞いて", most_shown=3))
 
     assert shown.content.startswith("水の音\n[6 more")

@@ -91,20 +91,20 @@ class BackendSuite:
 
     # Fetching
 
-    def test_a_page_comes_back_as_it_was_written(self, fetched):
+    def test_page_is_fetched_as_it_was_written(self, fetched):
         (page,) = fetched("Ferry")
 
         assert (page.name, page.body, page.meta) == (PAGES[0].name, PAGES[0].body, PAGES[0].meta)
         assert page.base == "harbour"
         assert page.revision
 
-    def test_pages_come_in_the_order_in_which_they_are_asked(self, fetched):
+    def test_pages_are_fetched_in_the_order_of_the_names(self, fetched):
         pages = fetched("Sources:Ledger", "Nowhere", "Ferry", "Sources:Ledger")
 
         names = [page and page.name.full for page in pages]
         assert names == ["Sources:Ledger", None, "Ferry", "Sources:Ledger"]
 
-    def test_upper_and_lower_case_of_a_title_are_one(self, fetched):
+    def test_page_is_found_in_any_letter_case_of_its_title(self, fetched):
         assert [page.name.full for page in fetched("hARBOUR mASTER", "lighthouse")] == [
             "Harbour Master",
             "Lighthouse",
@@ -124,7 +124,7 @@ class BackendSuite:
 
         assert main.body != talk.body
 
-    def test_a_page_tells_what_it_links_to(self, fetched):
+    def test_fetched_page_has_its_links(self, fetched):
         (page,) = fetched("Ferry")
 
         assert [name.full for name in page.links] == [
@@ -133,7 +133,7 @@ class BackendSuite:
             "Drowned Bell",
         ]
 
-    def test_nothing_asked_is_nothing_fetched(self, fetched):
+    def test_fetch_without_names_is_empty(self, fetched):
         assert fetched() == []
 
     # Searching
@@ -155,36 +155,36 @@ class BackendSuite:
     def test_a_page_is_found_by_its_alias(self, found):
         assert found("grey goose")[0] == "Ferry"
 
-    def test_a_question_finds_what_it_is_about(self, found):
+    def test_question_finds_the_page_on_its_subject(self, found):
         assert found("Who keeps the lamp of the lighthouse?", limit=3)[0] == "Lighthouse"
 
-    def test_only_the_namespaces_that_are_asked_are_searched(self, found):
+    def test_only_the_given_namespaces_are_searched(self, found):
         assert found("toll", namespaces=["Sources"]) == ["Sources:Ledger"]
         assert {*found("toll", namespaces=["Sources", "Talk"])} == {"Sources:Ledger", "Talk:Ferry"}
         assert {*found("toll")} >= {"Ferry", "Harbour Master", "Sources:Ledger", "Talk:Ferry"}
 
-    def test_no_more_are_found_than_asked(self, found):
+    def test_search_returns_at_most_the_limit(self, found):
         assert len(found("toll", limit=2)) == 2
         assert found("toll", limit=2) == found("toll")[:2]
 
-    def test_equal_queries_find_the_same(self, found):
+    def test_equal_queries_give_equal_hits(self, found):
         assert found("toll at dawn") == found("toll at dawn")
 
-    def test_a_page_is_found_once_though_a_redirect_is_called_so_too(self, found):
+    def test_page_is_found_once_when_a_redirect_matches_too(self, found):
         names = found("old ferry")
 
         assert names[0] == "Ferry"
         assert names.count("Ferry") == 1
         assert "Old Ferry" not in names
 
-    def test_a_script_without_blanks_is_found(self, found):
+    def test_word_in_a_script_without_blanks_is_found(self, found):
         assert found("渡船") == ["渡口"]
 
-    def test_a_word_that_no_page_has_hides_nothing(self, found):
+    def test_unknown_word_does_not_hide_other_hits(self, found):
         assert "Smuggler's Cave" in found("brandy zyzzyva")
 
     @pytest.mark.parametrize("query", ["", "…", '"', "*:(", "zyzzyva"])
-    def test_what_is_on_no_page_is_not_found(self, found, query):
+    def test_search_for_unknown_words_is_empty(self, found, query):
         assert found(query) == []
 
     @pytest.mark.parametrize(
@@ -199,13 +199,13 @@ class BackendSuite:
             "-brandy",
         ],
     )
-    def test_marks_of_query_languages_are_no_queries(self, found, query):
+    def test_query_syntax_of_databases_is_plain_text(self, found, query):
         assert "Smuggler's Cave" in found(query)
 
-    def test_a_very_long_query_finds_by_its_first_words(self, found):
+    def test_very_long_query_uses_its_first_words(self, found):
         assert found("brandy " + "zyzzyva " * 10_000) == ["Smuggler's Cave"]
 
-    def test_the_passage_is_the_part_of_a_long_page_that_answers(self, backend, told):
+    def test_passage_is_the_matching_part_of_a_long_page(self, backend, told):
         hit = told(backend.search("kraken bronze bell"))[0]
 
         assert hit.page.name.full == "Chronicle"
@@ -219,12 +219,12 @@ class BackendSuite:
 
     # Listing, linking, all pages
 
-    def test_the_pages_of_a_namespace_come_by_their_titles(self, backend, told):
+    def test_pages_of_a_namespace_are_listed_by_title(self, backend, told):
         names = told(backend.listed("Instructions"))
 
         assert [name.title for name in names] == ["Create/Person", "Create/Source", "Style"]
 
-    def test_pages_are_listed_by_how_their_titles_begin(self, backend, told):
+    def test_pages_are_listed_by_title_prefix(self, backend, told):
         names = told(backend.listed("Instructions", prefix="Create/"))
 
         assert [name.title for name in names] == ["Create/Person", "Create/Source"]
@@ -232,22 +232,22 @@ class BackendSuite:
     def test_an_empty_namespace_has_no_pages(self, backend, told):
         assert list(told(backend.listed("Talk", prefix="Nobody"))) == []
 
-    def test_links_come_for_each_page_that_is_asked(self, backend, told):
+    def test_links_are_returned_for_each_page(self, backend, told):
         links = told(backend.linking([page_name("Harbour Master"), page_name("Style")]))
 
         assert [[name.full for name in names] for names in links] == [["Sources:Ledger"], []]
 
-    def test_a_base_that_is_small_enough_comes_whole(self, backend, told):
+    def test_small_base_is_returned_whole(self, backend, told):
         names = {page.name.full for page in told(backend.pages(most_characters=1_000_000))}
 
         assert names >= {page.name.full for page in PAGES if page.meta.redirect is None}
 
-    def test_a_base_that_is_too_large_does_not_come(self, backend, told):
+    def test_too_large_base_is_not_returned(self, backend, told):
         assert told(backend.pages(most_characters=1_000)) is None
 
     # Writing
 
-    def test_a_new_page_is_there_once_it_is_written(self, backend, told, fetched):
+    def test_new_page_exists_after_writing(self, backend, told, fetched):
         written = told(backend.write(a_draft("Buoy", "Red and [[Ferry|wet]].")))
 
         (page,) = fetched("Buoy")
@@ -257,14 +257,14 @@ class BackendSuite:
             ["Ferry"],
         )
 
-    def test_a_page_is_written_over_the_revision_it_was_made_from(self, backend, told, fetched):
+    def test_page_is_overwritten_at_the_revision_of_the_draft(self, backend, told, fetched):
         first = told(backend.write(a_draft("Pier", "Old planks.")))
         second = told(backend.write(a_draft("Pier", "New planks.", was=first.revision)))
 
         assert second.revision != first.revision
         assert fetched("Pier")[0].body == "New planks."
 
-    def test_a_page_that_somebody_changed_meanwhile_is_not_written(self, backend, told, fetched):
+    def test_page_changed_since_the_draft_is_not_overwritten(self, backend, told, fetched):
         first = told(backend.write(a_draft("Quay", "Old stones.")))
         told(backend.write(a_draft("Quay", "Anna's stones.", was=first.revision)))
 
@@ -273,7 +273,7 @@ class BackendSuite:
 
         assert fetched("Quay")[0].body == "Anna's stones."
 
-    def test_a_new_page_is_not_written_over_one_that_is_there(self, backend, told, fetched):
+    def test_new_page_does_not_overwrite_an_existing_one(self, backend, told, fetched):
         told(backend.write(a_draft("Crane", "Tall.")))
 
         with pytest.raises(BackendError):

@@ -5,8 +5,8 @@ from evennia_ai.engine.knowledge.relevance import (
     index_page,
     query_weights,
     rarities_among,
-    rarity,
     score_page,
+    word_rarity,
 )
 
 
@@ -64,8 +64,8 @@ def test_short_page_scores_higher_than_a_long_one():
 
 
 def test_word_of_every_page_still_scores():
-    assert rarity(40, pages=40) > 0
-    assert rarity(1, pages=40) > rarity(2, pages=40)
+    assert word_rarity(40, pages=40) > 0
+    assert word_rarity(1, pages=40) > word_rarity(2, pages=40)
 
 
 def test_neighbouring_equal_words_are_each_counted():

@@ -152,6 +152,12 @@ def test_keyword_is_left_out_with_a_date(keyword):
 
 
 @pytest.mark.req("S0-24")
+@pytest.mark.req("S0-24")
+def test_keyword_is_told_without_a_heading():
+    keywords = ("== Why ==", "## The plan", "\uff1d\uff1d Why \uff1d\uff1d", "gate == Why ==")
+    assert safe_metadata(replace(INFO, keywords=keywords)).keywords == ("gate",)
+
+
 def test_keyword_is_left_out_with_a_number():
     assert safe_metadata(replace(INFO, keywords=("1702", "forty keys", "gate"))).keywords == (
         "gate",

@@ -4,7 +4,7 @@ import re
 from typing import Any
 
 from evennia_ai.engine.lorebook.activation.activation import Activation
-from evennia_ai.engine.lorebook.activation.passes import activate
+from evennia_ai.engine.lorebook.activation.passes import activate_lore
 from evennia_ai.engine.lorebook.book import Lorebook
 from evennia_ai.engine.lorebook.rules import ActivationRules
 from evennia_ai.engine.lorebook.scan.window import Scan
@@ -67,7 +67,7 @@ def awake(
     dice: Dice = DICE,
 ) -> Activation:
     """What the books give."""
-    return activate(
+    return activate_lore(
         books,
         scan or a_scan("user: I have a coin"),
         rules=rules or ActivationRules(),

@@ -20,18 +20,18 @@ BOOKS = {
 }
 
 
-def test_a_book_floats_unless_it_says_otherwise():
+def test_book_is_floating_by_default():
     assert a_book().mode == "floating"
     assert a_book(extensions={"evennia_ai": {"mode": None}}).mode == "floating"
     assert a_book(extensions=FROZEN).mode == "frozen"
 
 
-def test_who_uses_a_book_may_decide_otherwise():
+def test_given_mode_overrides_the_mode_of_the_book():
     assert a_book(extensions=FROZEN, mode="floating").mode == "floating"
 
 
 @pytest.mark.parametrize("book", BOOKS.values(), ids=BOOKS)
-def test_the_mode_is_written_and_taken_back_without_a_trace(book):
+def test_mode_is_written_and_removed_without_a_trace(book):
     frozen = set_mode(book, "frozen")
 
     assert read_book(frozen).mode == "frozen"
@@ -39,11 +39,11 @@ def test_the_mode_is_written_and_taken_back_without_a_trace(book):
     assert set_mode(frozen, "floating") == book
 
 
-def test_extensions_that_were_there_stay():
+def test_other_extensions_are_kept():
     assert set_mode(BOOKS["v3"], "frozen")["extensions"] == {"theirs": 1, **FROZEN}
 
 
-def test_what_is_given_stays_as_it_is():
+def test_set_mode_does_not_change_its_argument():
     book = new_book("harbour")
     set_mode(book, "frozen")
 
@@ -51,7 +51,7 @@ def test_what_is_given_stays_as_it_is():
 
 
 @pytest.mark.parametrize("name", ["standalone", "world"])
-def test_the_mode_travels_to_the_other_format_and_back(name):
+def test_mode_survives_conversion_and_back(name):
     frozen = set_mode(BOOKS[name], "frozen")
     there, back = (as_world, as_v3) if name == "standalone" else (as_v3, as_world)
 
@@ -74,10 +74,10 @@ def test_a_book_of_another_program_can_be_frozen():
         ({"mode": ["frozen"]}, r"must be floating or frozen, not \['frozen'\]"),
     ],
 )
-def test_err_what_is_wrong_in_it_is_named(own, told):
+def test_err_invalid_mode_data_is_named(own, told):
     with pytest.raises(FormatError, match=told):
         a_book(label="inn", extensions={"evennia_ai": own})
 
 
-def test_extensions_of_a_strange_shape_say_nothing():
+def test_extensions_of_another_type_give_the_default_mode():
     assert a_book(extensions=7).mode == "floating"

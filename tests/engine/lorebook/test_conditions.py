@@ -2,7 +2,7 @@
 
 import pytest
 
-from evennia_ai.engine.lorebook.conditions import TESTS, Condition, unmet
+from evennia_ai.engine.lorebook.conditions import CONDITION_TESTS, Condition, unmet_condition
 
 
 def asks(test, *values, fact="fact", **more):
@@ -39,14 +39,14 @@ def asks(test, *values, fact="fact", **more):
         ("at_most", (3,), ("1",), False),
     ],
 )
-def test_a_fact_passes_a_test_or_not(test, values, fact, is_met):
-    assert (unmet((asks(test, *values),), {"fact": fact}) == "") == is_met
+def test_test_of_a_fact_is_met_or_not(test, values, fact, is_met):
+    assert (unmet_condition((asks(test, *values),), {"fact": fact}) == "") == is_met
 
 
-@pytest.mark.parametrize("test", TESTS)
-def test_a_fact_that_is_not_known_passes_only_where_that_is_allowed(test):
-    assert unmet((asks(test, 1),), {}).endswith("and nothing is known about it")
-    assert unmet((asks(test, 1, kept_unknown=True),), {}) == ""
+@pytest.mark.parametrize("test", CONDITION_TESTS)
+def test_unknown_fact_is_met_only_when_allowed(test):
+    assert unmet_condition((asks(test, 1),), {}).endswith("and the fact is unknown")
+    assert unmet_condition((asks(test, 1, kept_unknown=True),), {}) == ""
 
 
 @pytest.mark.parametrize(
@@ -60,17 +60,17 @@ def test_a_fact_that_is_not_known_passes_only_where_that_is_allowed(test):
         (asks("has_none", "old"), ("old",), "fact must not have old, and it is old"),
     ],
 )
-def test_what_was_wanted_and_what_was_found_is_told(condition, fact, words):
-    assert unmet((condition,), {"fact": fact}) == words
+def test_unmet_condition_names_wanted_and_found_values(condition, fact, words):
+    assert unmet_condition((condition,), {"fact": fact}) == words
 
 
-def test_all_conditions_must_be_met_and_the_first_that_is_not_is_told():
+def test_first_unmet_condition_is_the_reason():
     conditions = (asks("is_any", 1, fact="a"), asks("is_any", 2, fact="b"), asks("is_any", 3))
-    assert unmet(conditions, {"a": 1, "b": 9}) == "b must be 2, and it is 9"
-    assert unmet(conditions, {"a": 1, "b": 2, "fact": 3}) == ""
-    assert unmet((), {}) == ""
+    assert unmet_condition(conditions, {"a": 1, "b": 9}) == "b must be 2, and it is 9"
+    assert unmet_condition(conditions, {"a": 1, "b": 2, "fact": 3}) == ""
+    assert unmet_condition((), {}) == ""
 
 
-def test_long_values_are_told_in_short():
-    words = unmet((asks("is_any", *("x" * 500 for _ in range(50))),), {"fact": "y" * 500})
+def test_long_values_are_shortened_in_the_reason():
+    words = unmet_condition((asks("is_any", *("x" * 500 for _ in range(50))),), {"fact": "y" * 500})
     assert len(words) < 600

@@ -4,7 +4,11 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from evennia_ai.engine.lorebook.decorators import read_decorators, with_value, without
+from evennia_ai.engine.lorebook.decorators import (
+    parse_decorators,
+    with_decorator_value,
+    without_decorators,
+)
 from tests.effort import little_work
 
 
@@ -20,8 +24,8 @@ from tests.effort import little_work
         ("@@depth 4", "@@depth 9"),
     ],
 )
-def test_the_line_that_counts_gets_the_value(content, after):
-    assert with_value(content, "depth", "9") == after
+def test_with_value_changes_the_line_in_force(content, after):
+    assert with_decorator_value(content, "depth", "9") == after
 
 
 @pytest.mark.parametrize(
@@ -34,16 +38,16 @@ def test_the_line_that_counts_gets_the_value(content, after):
         ("@@depth x\nLore.", "@@depth x\nLore."),
     ],
 )
-def test_no_line_of_the_name_counts_any_more(content, after):
-    assert without(content, ("depth",)) == after
+def test_without_leaves_no_line_of_the_name_in_force(content, after):
+    assert without_decorators(content, ("depth",)) == after
 
 
 @pytest.mark.long
-def test_a_head_of_thousands_of_lines_takes_bounded_time():
+def test_editing_thousands_of_lines_takes_bounded_time():
     content = "@@role user\n" * 5 + "@@@depth 4\n" * 9_000 + "@@depth 4\n" * 9_000 + "L"
     with little_work(30):
-        with_value(content, "depth", "9")
-        without("@@depth 4\n" * 9_000 + "L", ("depth", "role"))
+        with_decorator_value(content, "depth", "9")
+        without_decorators("@@depth 4\n" * 9_000 + "L", ("depth", "role"))
 
 
 LINES = st.lists(
@@ -55,10 +59,12 @@ LINES = st.lists(
 
 
 @given(LINES)
-def test_the_text_under_the_head_and_other_decorators_stay(lines):
+def test_edit_keeps_the_text_and_other_decorators(lines):
     content = "\n".join([*lines, "Lore."])
-    changed = with_value(content, "depth", "9")
-    others = [each for each in read_decorators(content).decorators if each[0] != "depth"]
-    assert [each for each in read_decorators(changed).decorators if each[0] != "depth"] == others
-    assert read_decorators(changed).text == read_decorators(content).text
-    assert read_decorators(without(content, ("position", "depth"))).value("depth") is None
+    changed = with_decorator_value(content, "depth", "9")
+    others = [each for each in parse_decorators(content).decorators if each[0] != "depth"]
+    assert [each for each in parse_decorators(changed).decorators if each[0] != "depth"] == others
+    assert parse_decorators(changed).text == parse_decorators(content).text
+    assert (
+        parse_decorators(without_decorators(content, ("position", "depth"))).value("depth") is None
+    )

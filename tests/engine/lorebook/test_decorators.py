@@ -5,32 +5,36 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from evennia_ai.engine.foreign.documents import MAX_NOTICES
-from evennia_ai.engine.lorebook.decorators import read_decorators, with_value, without
+from evennia_ai.engine.lorebook.decorators import (
+    parse_decorators,
+    with_decorator_value,
+    without_decorators,
+)
 from evennia_ai.formats.lorebooks.books import read_book
 from tests.effort import little_work
 from tests.formats.scenario.builders import an_entry
 
 
 def names(content: str) -> list[str]:
-    return [name for name, _ in read_decorators(content).decorators]
+    return [name for name, _ in parse_decorators(content).decorators]
 
 
-def test_content_without_decorators_stays_as_it_is():
+def test_content_without_decorators_is_unchanged():
     content = "\n  Some lore.\n@@depth 4\n"
-    read = read_decorators(content)
+    read = parse_decorators(content)
     assert read.decorators == ()
     assert read.text == content
 
 
 @pytest.mark.req("S3-25")
-def test_decorators_and_the_lines_around_them_are_cut():
-    read = read_decorators("@@depth 4\n@@role user\n\n\nSome lore.\n\nMore.")
+def test_decorators_and_blank_lines_around_them_are_removed():
+    read = parse_decorators("@@depth 4\n@@role user\n\n\nSome lore.\n\nMore.")
     assert read.decorators == (("depth", ("4",)), ("role", ("user",)))
     assert read.text == "Some lore.\n\nMore."
 
 
 def test_blank_lines_before_and_between_are_skipped():
-    read = read_decorators("\n\n@@depth 1\n\n  @@role user  \nLore.")
+    read = parse_decorators("\n\n@@depth 1\n\n  @@role user  \nLore.")
     assert read.decorators == (("depth", ("1",)), ("role", ("user",)))
     assert read.text == "Lore."
 
@@ -40,39 +44,41 @@ UNSEEN = ["\ufeff", "\u200b", "\u2060", "\u00ad", " \ufeff\u3000", "\u200e\u00a0
 
 
 @pytest.mark.parametrize("unseen", UNSEEN)
-def test_characters_that_nobody_sees_hide_no_decorator(unseen):
+def test_invisible_characters_do_not_hide_a_decorator(unseen):
     content = f"{unseen}@@depth 1{unseen}\n{unseen}@@role user\n{unseen}\nSome{unseen}lore."
-    read = read_decorators(content)
+    read = parse_decorators(content)
     assert read.decorators == (("depth", ("1",)), ("role", ("user",)))
     assert read.text == f"Some{unseen}lore."
-    assert read_decorators(with_value(content, "depth", "3")).value("depth") == "3"
-    assert read_decorators(without(content, ["depth"])).decorators == (("role", ("user",)),)
+    assert parse_decorators(with_decorator_value(content, "depth", "3")).value("depth") == "3"
+    assert parse_decorators(without_decorators(content, ["depth"])).decorators == (
+        ("role", ("user",)),
+    )
     plain = f"{unseen}Some lore.\n@@depth 1"
-    assert read_decorators(plain).text == plain
+    assert parse_decorators(plain).text == plain
 
 
 @pytest.mark.parametrize("unseen", ["", *UNSEEN])
 @pytest.mark.parametrize("end", LINE_ENDS)
-def test_a_book_reads_the_head_of_its_entries_whatever_is_unseen_there(unseen, end):
+def test_book_reads_decorators_after_invisible_characters(unseen, end):
     book = read_book({"entries": [an_entry(f"{unseen}@@depth 2{end}Lore.")] * 3})
     assert [(one.template.source, one.depth) for one in book.entries] == [("Lore.", 2)] * 3
 
 
 @pytest.mark.parametrize("end", LINE_ENDS)
 def test_every_line_end_ends_a_decorator(end):
-    read = read_decorators(f"@@depth 1{end}@@role system{end}{end}Some lore.")
+    read = parse_decorators(f"@@depth 1{end}@@role system{end}{end}Some lore.")
     assert read.decorators == (("depth", ("1",)), ("role", ("system",)))
     assert read.text == "Some lore."
 
 
 def test_a_decorator_at_the_very_end_needs_no_line_end():
-    read = read_decorators("@@depth 2")
+    read = parse_decorators("@@depth 2")
     assert read.decorators == (("depth", ("2",)),)
     assert read.text == ""
 
 
-def test_only_the_head_block_counts():
-    read = read_decorators("Lore first.\n@@depth 2\n")
+def test_decorators_after_the_head_are_text():
+    read = parse_decorators("Lore first.\n@@depth 2\n")
     assert read.decorators == ()
     assert read.text == "Lore first.\n@@depth 2\n"
 
@@ -80,17 +86,17 @@ def test_only_the_head_block_counts():
 @pytest.mark.parametrize(
     "line", ["@@depth4", "@@depths 4", "@@dept 4", "@@DEPTH 4", "@@ depth 4", "@@"]
 )
-def test_a_name_counts_as_a_whole_word_only(line):
-    read = read_decorators(f"{line}\nLore.")
+def test_decorator_name_is_matched_as_a_whole_word(line):
+    read = parse_decorators(f"{line}\nLore.")
     assert read.decorators == ()
     assert read.text == "Lore."
     assert len(read.notices) == 1
 
 
-def test_an_unknown_decorator_is_cut_and_noticed():
-    read = read_decorators("@@paint_it_blue 4\nLore.")
+def test_unknown_decorator_is_removed_with_a_notice():
+    read = parse_decorators("@@paint_it_blue 4\nLore.")
     assert read.text == "Lore."
-    assert read.notices == ("@@paint_it_blue is not known; it is ignored",)
+    assert read.notices == ("@@paint_it_blue is unknown; it is ignored",)
 
 
 @pytest.mark.req("S3-25")
@@ -109,77 +115,77 @@ def test_an_unknown_decorator_is_cut_and_noticed():
         ("@@additional_keys , ,", "1 to 1000 keys"),
     ],
 )
-def test_a_value_it_cannot_have_makes_a_decorator_count_for_nothing(line, wanted):
-    read = read_decorators(f"{line}\nLore.")
+def test_decorator_with_an_invalid_value_is_ignored_with_a_notice(line, wanted):
+    read = parse_decorators(f"{line}\nLore.")
     assert read.decorators == ()
     assert read.text == "Lore."
-    assert f"wants {wanted}" in read.notices[0]
+    assert f"needs {wanted}" in read.notices[0]
 
 
 @pytest.mark.req("S3-27")
-def test_a_known_position_counts_and_an_unknown_one_is_ignored_with_a_notice():
+def test_unknown_position_is_ignored_with_a_notice():
     assert names("@@position before_desc\nLore.") == ["position"]
-    read = read_decorators("@@position behind_the_moon\nLore.")
+    read = parse_decorators("@@position behind_the_moon\nLore.")
     assert read.decorators == ()
     assert read.notices == (
-        "@@position wants one of before_desc, after_desc, personality, scenario; it is ignored",
+        "@@position needs one of before_desc, after_desc, personality, scenario; it is ignored",
     )
 
 
 def test_the_fallback_of_an_unknown_decorator_is_used():
-    assert read_decorators("@@app_only 4\n@@@depth 3\nL").decorators == (("depth", ("3",)),)
+    assert parse_decorators("@@app_only 4\n@@@depth 3\nL").decorators == (("depth", ("3",)),)
 
 
 @pytest.mark.req("S3-25")
-def test_the_fallback_of_a_bad_value_is_used():
-    assert read_decorators("@@depth x\n@@@depth 3\nL").decorators == (("depth", ("3",)),)
+def test_fallback_of_an_invalid_value_is_used():
+    assert parse_decorators("@@depth x\n@@@depth 3\nL").decorators == (("depth", ("3",)),)
 
 
 def test_the_fallback_of_a_known_decorator_is_not_used():
     assert names("@@depth 1\n@@@activate_only_after 99\nL") == ["depth"]
 
 
-def test_a_chain_is_walked_to_the_first_that_counts():
+def test_first_usable_line_of_a_chain_is_used():
     chain = (
         "@@a_one 1\n@@@a_two 1\n@@@a_three 1\n@@@a_four 1\n@@@a_five 1\n@@@depth 2\n@@@role user\nL"
     )
     assert names(chain) == ["depth"]
 
 
-def test_a_fallback_of_nothing_is_ignored():
-    read = read_decorators("@@@depth 3\nLore.")
+def test_fallback_without_a_decorator_is_ignored():
+    read = parse_decorators("@@@depth 3\nLore.")
     assert read.decorators == ()
-    assert read.notices == ("@@depth 3 is a fallback of nothing; it is ignored",)
+    assert read.notices == ("@@depth 3 has no decorator above it; it is ignored",)
 
 
 @pytest.mark.req("S3-25")
-def test_the_first_of_a_name_counts_after_fallbacks():
-    read = read_decorators("@@app_only 1\n@@@depth 3\n@@depth 5\nL")
+def test_first_line_of_a_name_counts_after_fallbacks():
+    read = parse_decorators("@@app_only 1\n@@@depth 3\n@@depth 5\nL")
     assert read.decorators == (("depth", ("3",)),)
-    assert "@@depth is there twice; the first counts" in read.notices
+    assert "@@depth occurs twice; the first one counts" in read.notices
 
 
 def test_additional_keys_repeat_and_their_values_are_split_and_trimmed():
-    read = read_decorators("@@additional_keys thanks\n@@additional_keys  coin , ,ferry\nL")
+    read = parse_decorators("@@additional_keys thanks\n@@additional_keys  coin , ,ferry\nL")
     assert read.lists("additional_keys") == [("thanks",), ("coin", "ferry")]
 
 
-def test_a_comma_in_a_value_that_is_no_list_is_part_of_it():
-    assert read_decorators("@@app 1\n@@@role user,system\nL").decorators == ()
+def test_comma_is_part_of_a_single_value():
+    assert parse_decorators("@@app 1\n@@@role user,system\nL").decorators == ()
 
 
 @pytest.mark.req("S3-25")
-def test_depth_is_ignored_beside_a_position():
+def test_depth_is_ignored_next_to_a_position():
     assert names("@@depth 4\n@@position after_desc\nL") == ["position"]
 
 
 @pytest.mark.req("S3-25")
-def test_depth_counts_beside_a_position_that_is_ignored():
+def test_depth_counts_next_to_an_ignored_position():
     assert names("@@depth 4\n@@position moon\nL") == ["depth"]
 
 
 @pytest.mark.req("S3-26")
-def test_reverse_depth_counts_alone_and_is_ignored_beside_depth_or_position():
+def test_reverse_depth_is_ignored_next_to_depth_or_position():
     assert names("@@reverse_depth 1\nL") == ["reverse_depth"]
     assert names("@@reverse_depth 1\n@@depth 4\nL") == ["depth"]
     assert names("@@reverse_depth 1\n@@position after_desc\nL") == ["position"]
@@ -189,46 +195,46 @@ def test_the_fallback_of_an_overruled_decorator_is_used():
     assert names("@@depth 4\n@@@role user\n@@position after_desc\nL") == ["role", "position"]
 
 
-def test_dont_activate_is_ignored_beside_activate():
+def test_dont_activate_is_ignored_next_to_activate():
     assert names("@@dont_activate\n@@activate\nL") == ["activate"]
 
 
 @pytest.mark.parametrize(
     "name", ["instruct_depth", "reverse_instruct_depth", "instruct_scan_depth"]
 )
-def test_decorators_for_prompts_of_one_text_give_way_to_their_fallback(name):
+def test_fallback_of_a_decorator_for_text_completion_is_used(name):
     assert names(f"@@{name} 200\n@@@depth 2\nL") == ["depth"]
 
 
 @pytest.mark.parametrize("name", ["keep_activate_after_match", "dont_activate_after_match"])
-def test_what_remembers_matches_counts_and_has_no_values(name):
-    read = read_decorators(f"@@{name} whatever\nL")
+def test_after_match_decorator_takes_no_values(name):
+    read = parse_decorators(f"@@{name} whatever\nL")
     assert read.decorators == ((name, ()),)
     assert read.notices == ()
 
 
-def test_the_name_of_an_icon_is_one_value_with_its_commas():
-    read = read_decorators("@@is_user_icon  red cap, new \nL")
+def test_is_user_icon_takes_one_value_with_commas():
+    read = parse_decorators("@@is_user_icon  red cap, new \nL")
     assert read.decorators == (("is_user_icon", ("red cap, new",)),)
 
 
-def test_a_card_cannot_switch_off_the_game_s_own_prompts():
-    read = read_decorators("@@disable_ui_prompt system_prompt\nL")
+def test_disable_ui_prompt_is_ignored():
+    read = parse_decorators("@@disable_ui_prompt system_prompt\nL")
     assert read.decorators == ()
     assert read.text == "L"
-    assert "never honoured" in read.notices[0]
+    assert "is not supported" in read.notices[0]
 
 
-def test_notices_are_few_however_many_lines_are_wrong():
-    read = read_decorators(
+def test_notices_about_lines_are_limited():
+    read = parse_decorators(
         "".join(f"@@app_{chr(97 + i % 26)}{chr(97 + i // 26)} 1\n" for i in range(600))
     )
     assert len(read.notices) == MAX_NOTICES + 1
 
 
-def test_eighty_thousand_lines_are_read_at_once():
+def test_eighty_thousand_lines_are_read_in_linear_time():
     with little_work(3):
-        read = read_decorators("@@nothing_known 1\n" * 40_000 + "@@@depth 2\n" * 40_000 + "L")
+        read = parse_decorators("@@nothing_known 1\n" * 40_000 + "@@@depth 2\n" * 40_000 + "L")
     assert read.decorators == (("depth", ("2",)),)
 
 
@@ -242,29 +248,29 @@ LINES = st.lists(
 
 
 @given(LINES, st.sampled_from(["\n", "\r\n"]))
-def test_whatever_stands_there_the_text_after_the_head_is_its_end(lines, end):
+def test_text_after_the_head_is_the_end_of_any_content(lines, end):
     content = end.join(lines)
-    read = read_decorators(content)
+    read = parse_decorators(content)
     assert content.endswith(read.text)
     counted = [name for name, _ in read.decorators if name != "additional_keys"]
     assert len(counted) == len(set(counted))
 
 
 @given(st.text(min_size=1).filter(lambda t: t.strip() and not t.strip().startswith("@@")))
-def test_text_that_does_not_begin_with_a_decorator_is_left_alone(content):
+def test_text_without_a_leading_decorator_is_unchanged(content):
     first = next(line for line in content.replace("\r", "\n").split("\n") if line.strip())
     if not first.strip().startswith("@@"):
-        assert read_decorators(content).text == content
+        assert parse_decorators(content).text == content
 
 
 @pytest.mark.parametrize("place", ["personality", "scenario"])
-def test_places_beside_card_fields_count(place: str):
-    read = read_decorators(f"@@position {place}\n@@@depth 2\nL")
+def test_positions_next_to_card_fields_count(place: str):
+    read = parse_decorators(f"@@position {place}\n@@@depth 2\nL")
     assert read.decorators == (("position", (place,)),)
     assert read.notices == ()
 
 
-def test_a_notice_about_a_line_is_one_line_whatever_the_line_holds():
-    assert read_decorators("@@\x1b[2Jdepth 1\x85\nText.").notices == (
-        "@@ [2Jdepth 1 is no decorator; it is ignored",
+def test_notice_about_any_line_is_one_line():
+    assert parse_decorators("@@\x1b[2Jdepth 1\x85\nText.").notices == (
+        "@@ [2Jdepth 1 is not a decorator; it is ignored",
     )

@@ -2,7 +2,7 @@
 
 import pytest
 
-from evennia_ai.engine.lorebook.activation.passes import activate
+from evennia_ai.engine.lorebook.activation.passes import activate_lore
 from evennia_ai.engine.lorebook.activation.timers import NO_STATE, Clock
 from evennia_ai.engine.lorebook.rules import ActivationRules
 from evennia_ai.engine.lorebook.scan.window import Scan
@@ -34,7 +34,7 @@ def our_entry(content="Some lore.", *, keys=("coin",), **own):
 
 def turn(book, text, *, state=NO_STATE, rules=None, facts=None, sources=None, **clock):
     """What one line of Anna's wakes."""
-    return activate(
+    return activate_lore(
         [book],
         Scan(history=History(), event=event_message(text, name="Anna"), sources=sources or {}),
         rules=rules or ActivationRules(),
@@ -90,7 +90,7 @@ def test_secondary_keys_decide_by_four_logics(logic, line, wakes):
     assert bool(texts(turn(book, line))) is wakes
 
 
-def test_case_and_whole_words_are_an_entry_s_own_choice():
+def test_entry_chooses_case_and_whole_words():
     entries = [
         an_app_entry("Any.", match_whole_words=False, keys=["OIN"]),
         an_app_entry("As written.", case_sensitive=True, keys=["Coin"]),
@@ -99,7 +99,7 @@ def test_case_and_whole_words_are_an_entry_s_own_choice():
     assert texts(turn(a_book(*entries), "a Coin")) == ["Any.", "As written."]
 
 
-def test_scan_depth_counts_messages_for_rules_books_and_entries():
+def test_scan_depth_is_set_by_rules_book_or_entry():
     scan = a_scan("user: coin", "user: -", "user: -")
     deep = an_entry("@@scan_depth 3\nDeep.")
     assert texts(awake(a_book(an_entry(), deep, scan_depth=2), scan=scan)) == ["Deep."]
@@ -107,14 +107,14 @@ def test_scan_depth_counts_messages_for_rules_books_and_entries():
     assert texts(awake(a_book(an_entry()), scan=scan, rules=ActivationRules(scan_depth=2))) == []
 
 
-def test_who_speaks_is_a_condition_and_a_name_is_scanned():
+def test_speaker_is_a_condition_and_speakers_names_are_scanned():
     book = a_book(our_entry("For players.", speakers=["player"]), an_entry("Anna.", keys=["Anna"]))
     assert texts(turn(book, "a coin", facts={"speaker.kind": "npc"})) == ["Anna."]
     both = texts(turn(book, "a coin", facts={"speaker.kind": "player"}))
     assert both == ["For players.", "Anna."]
 
 
-def test_an_entry_may_look_into_the_texts_of_the_card_and_the_room():
+def test_entry_may_search_texts_of_the_card_and_the_room():
     book = a_book(our_entry("Grey.", keys=["fog"], sources=["room"]), an_entry("No.", keys=["fog"]))
     result = turn(book, "hello", sources={"room": "A quay in the fog.", "persona": "fog"})
     assert texts(result) == ["Grey."]
@@ -132,7 +132,7 @@ def test_a_constant_entry_is_always_active():
         *((5, "examples_before"), (6, "examples_after"), (7, "outlet")),
     ],
 )
-def test_an_entry_stands_where_it_asks(number, position):
+def test_entry_is_placed_at_its_position(number, position):
     book = a_book(an_app_entry(position=number, depth=2, role=1, outlet_name="tides"))
     [entry] = turn(book, "coin").entries
     assert entry.position == position
@@ -142,14 +142,14 @@ def test_an_entry_stands_where_it_asks(number, position):
         assert entry.outlet == "tides"
 
 
-def test_an_entry_may_stand_beside_a_component():
+def test_entry_may_be_placed_next_to_a_component():
     book = a_book(our_entry(anchor={"component": "goals", "side": "before"}))
     [entry] = turn(book, "coin").entries
     assert entry.anchor is not None
     assert (entry.anchor.component, entry.anchor.side) == ("goals", "before")
 
 
-def test_low_order_comes_first_and_priority_is_another_number():
+def test_order_and_priority_are_separate():
     book = a_book(
         an_entry("two three", insertion_order=9, priority=1),
         an_entry("one", insertion_order=3, priority=5),
@@ -159,7 +159,7 @@ def test_low_order_comes_first_and_priority_is_another_number():
     assert texts(turn(book, "coin", rules=few)) == ["one"]
 
 
-def test_the_budget_is_a_share_a_cap_and_a_book_s_own():
+def test_budget_is_a_percentage_a_cap_and_a_books_own_limit():
     entries = [an_entry(f"one two three {n}", keys=["coin"]) for n in range(9)]
     assert len(awake(a_book(*entries), limit_tokens=64).entries) == 4
     capped = ActivationRules(budget_tokens=8)
@@ -167,14 +167,14 @@ def test_the_budget_is_a_share_a_cap_and_a_book_s_own():
     assert len(awake(a_book(*entries, token_budget=4), limit_tokens=64).entries) == 1
 
 
-def test_what_ignores_the_budget_does_so_in_books_that_somebody_approved():
+def test_entry_ignores_the_budget_only_in_a_book_with_the_grant():
     entry = an_app_entry("one two three", ignore_budget=True)
     none_left = ActivationRules(budget_tokens=0)
     assert texts(turn(a_book(entry), "coin", rules=none_left)) == ["one two three"]
     assert texts(turn(a_book(entry, grants=NO_GRANTS), "coin", rules=none_left)) == []
 
 
-def test_where_several_speak_what_one_of_them_wakes_takes_a_share_and_no_more():
+def test_each_of_several_speakers_has_a_share_of_the_budget():
     book = a_book(*(an_entry(f"one two three {n}", keys=[f"key{n}"]) for n in range(6)))
     scan = a_scan("user Ben: key5", event="Anna: key0 key1 key2 key3 key4")
     shared = ActivationRules(budget_percent=100, budget_tokens=24, speaker_share_percent=50)
@@ -186,7 +186,7 @@ def test_where_several_speak_what_one_of_them_wakes_takes_a_share_and_no_more():
     assert "Anna" in reasons(found)["book#3"]
 
 
-def test_what_does_not_fit_is_skipped_and_the_next_is_tried_or_the_scan_ends():
+def test_entry_that_does_not_fit_is_skipped_or_ends_the_scan():
     book = a_book(an_entry("one two three", priority=9), an_entry("one", priority=1))
     skip, stop = (ActivationRules(budget_tokens=2, overflow=how) for how in ("skip", "stop"))
     assert texts(turn(book, "coin", rules=skip)) == ["one"]
@@ -195,7 +195,7 @@ def test_what_does_not_fit_is_skipped_and_the_next_is_tried_or_the_scan_ends():
     assert over in reasons(turn(book, "coin", rules=skip))["book#0"]
 
 
-def test_a_chance_is_rolled_once_with_the_turn_s_dice():
+def test_chance_is_rolled_once_a_turn():
     book = a_book(an_app_entry(probability=40))
     for dice, wakes in ((0.39, True), (0.41, False)):
         result = turn(book, "coin", rules=ActivationRules(dice=dice))
@@ -204,7 +204,7 @@ def test_a_chance_is_rolled_once_with_the_turn_s_dice():
     assert turn(book, "coin").verdicts == turn(book, "coin").verdicts
 
 
-def test_of_a_group_one_is_active_by_weight_preference_or_score():
+def test_one_member_of_a_group_wins_by_weight_preference_or_score():
     weighed = a_book(
         an_app_entry("Rain.", group="weather", group_weight=30),
         an_app_entry("Sun.", group="weather", group_weight=70),
@@ -224,21 +224,21 @@ def test_of_a_group_one_is_active_by_weight_preference_or_score():
     assert texts(turn(scored, "coin gold", rules=rules)) == ["Sun."]
 
 
-def test_a_group_may_rest_as_a_whole():
+def test_group_may_have_a_cooldown():
     entries = [our_entry("Rain.", group_cooldown=2), our_entry("Sun.", keys=["gold"])]
     for entry in entries:
         entry["extensions"]["group"] = "weather"
     assert over_turns(a_book(*entries), ["coin", "gold", "gold"]) == [["Rain."], [], ["Sun."]]
 
 
-def test_a_sticky_entry_stays_rests_and_comes_back():
+def test_sticky_entry_stays_then_has_its_cooldown_then_returns():
     book = a_book(an_app_entry(sticky=2, cooldown=2))
     lines = ["coin", "-", "coin", "coin", "coin"]
     active = [bool(found) for found in over_turns(book, lines)]
     assert active == [True, True, False, False, True]
 
 
-def test_a_delayed_entry_sleeps_until_its_clock_is_there():
+def test_delayed_entry_is_inactive_until_its_time():
     book = a_book(an_app_entry(delay=3))
     assert over_turns(book, ["coin"] * 4) == [[], [], ["Some lore."], ["Some lore."]]
 
@@ -257,13 +257,13 @@ def test_timers_count_turns_messages_or_seconds():
         ("dont_activate_after_match", [True, False, False]),
     ],
 )
-def test_what_was_active_once_may_be_so_for_ever_or_never_again(decorator, active):
+def test_entry_may_be_active_always_or_never_after_its_first_match(decorator, active):
     book = a_book(an_entry(f"@@{decorator}\nLore."))
     lines = ["coin", "-" if active[1] else "coin", "coin"]
     assert [bool(found) for found in over_turns(book, lines)] == active
 
 
-def test_the_scan_is_widened_until_enough_is_active():
+def test_scan_is_widened_until_enough_entries_are_active():
     scan = a_scan("user: gold", "user: coin", "user: -")
     book = a_book(an_entry("C."), an_entry("G.", keys=["gold"]))
     rules = ActivationRules(scan_depth=1, min_activations=1)
@@ -272,7 +272,7 @@ def test_the_scan_is_widened_until_enough_is_active():
     assert texts(awake(book, scan=scan, rules=limited)) == ["C."]
 
 
-def test_entries_wake_entries_in_at_most_three_passes():
+def test_recursion_has_at_most_three_passes():
     chain = [an_entry(f"key{n + 1}", keys=[f"key{n}"]) for n in range(6)]
     result = turn(a_book(*chain), "key0")
     assert texts(result) == ["key1", "key2", "key3", "key4"]
@@ -280,7 +280,7 @@ def test_entries_wake_entries_in_at_most_three_passes():
     assert len(turn(a_book(*chain, recursive_scanning=False), "key0").entries) == 1
 
 
-def test_entries_may_be_left_out_of_recursion_or_wait_for_it():
+def test_entry_may_be_excluded_from_recursion_or_delayed_until_it():
     book = a_book(
         an_entry("gold silver"),
         an_app_entry("Excluded.", keys=["gold"], exclude_recursion=True),
@@ -291,7 +291,7 @@ def test_entries_may_be_left_out_of_recursion_or_wait_for_it():
     assert texts(turn(book, "coin")) == ["gold silver", "Waits.", "lead"]
 
 
-def test_entries_that_wake_each_other_end():
+def test_entries_that_activate_each_other_end():
     book = a_book(an_entry("gold"), an_entry("coin", keys=["gold"]))
     rules = ActivationRules(max_recursion_steps=0)
     assert texts(turn(book, "coin", rules=rules)) == ["gold", "coin"]
@@ -308,7 +308,7 @@ def test_entries_that_wake_each_other_end():
     ],
     ids=str,
 )
-def test_an_entry_may_be_for_some_npcs_places_events_and_speakers(own, fact):
+def test_entry_may_be_filtered_by_npc_place_event_and_speaker(own, fact):
     book = a_book(our_entry(**own))
     assert texts(turn(book, "coin", facts=fact)) == ["Some lore."]
     [name] = fact
@@ -318,7 +318,7 @@ def test_an_entry_may_be_for_some_npcs_places_events_and_speakers(own, fact):
     assert name in reasons(result)["book#0"]
 
 
-def test_an_entry_may_ask_for_what_is_true_in_the_game():
+def test_entry_may_have_conditions_on_facts():
     question = {"fact": "tide", "test": "at_least", "values": [3]}
     book = a_book(our_entry("High water.", when=[question]))
     assert texts(turn(book, "coin", facts={"tide": 3})) == ["High water."]
@@ -326,7 +326,7 @@ def test_an_entry_may_ask_for_what_is_true_in_the_game():
     assert texts(turn(book, "coin")) == []
 
 
-def test_narrow_books_go_before_wide_ones_and_the_chat_before_all():
+def test_books_are_read_from_chat_to_narrow_to_wide():
     books = [
         a_book(an_entry(attach), label=attach, attach=attach)
         for attach in ("global", "zone", "room", "character", "player", "chat")
@@ -337,7 +337,7 @@ def test_narrow_books_go_before_wide_ones_and_the_chat_before_all():
     assert (found[0], found[1], found[-1]) == ("chat", "global", "player")
 
 
-def test_constant_entries_have_room_before_matched_ones():
+def test_constant_entries_are_offered_room_before_matched_ones():
     book = a_book(
         an_entry("one two three", priority=99),
         an_entry("one two", keys=[], constant=True, priority=1),
@@ -359,7 +359,7 @@ def test_constant_entries_have_room_before_matched_ones():
         ("{{user}}'s lantern", "Zoe\u0308\u2019s lantern!", "Zoe\u0308\u2019s lantern"),
     ],
 )
-def test_keys_and_texts_are_compared_in_one_form_and_places_are_as_it_was_written(
+def test_keys_match_in_normal_form_and_spans_are_of_the_written_text(
     rules, sensitive, key, line, spoken
 ):
     result = awake(

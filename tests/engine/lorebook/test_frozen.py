@@ -24,13 +24,13 @@ def times(prompt: Prompt, text: str = "Coins are cut from shells.") -> int:
     return texts(prompt).count(text)
 
 
-def test_a_woken_entry_stands_before_the_event_in_a_message_of_its_own() -> None:
+def test_frozen_entry_is_its_own_message_before_the_event() -> None:
     prompt = a_chat().turn("A coin?", facts="It rains.")
     assert texts(prompt) == ["Rules.", "Coins are cut from shells.", "It rains.", "A coin?"]
     assert staying(prompt) == [("lore:book#0", "Coins are cut from shells.")]
 
 
-def test_it_is_not_said_again_while_it_stands() -> None:
+def test_frozen_entry_is_not_sent_again_while_it_is_in_the_history() -> None:
     chat = a_chat()
     first = chat.turn("A coin?")
     second = chat.turn("Which coin?")
@@ -39,21 +39,21 @@ def test_it_is_not_said_again_while_it_stands() -> None:
     assert shared(first, second) == len(first.messages)
 
 
-def test_the_verdict_says_where_it_stands() -> None:
+def test_verdict_says_where_a_frozen_entry_is() -> None:
     chat = a_chat()
     chat.turn("A coin?")
     prompt = chat.turn("Which coin?")
     placed = verdicts_of(prompt, "lore:book#0")[-1]
-    assert placed == ("place", True, "stands in the history already: 2 messages follow")
+    assert placed == ("place", True, "already in the history: 2 messages follow")
 
 
-def test_it_stays_when_nothing_wakes_it_any_more() -> None:
+def test_frozen_entry_stays_when_no_key_activates_it() -> None:
     chat = a_chat()
     chat.turn("A coin?")
     assert times(chat.say(10)) == 1
 
 
-def test_it_is_said_again_in_the_prompt_that_cut_it_away() -> None:
+def test_frozen_entry_is_sent_again_in_the_prompt_that_cuts_it_away() -> None:
     chat = a_chat(limit=120)
     prompts = [chat.turn("Another coin for the ferry?") for _ in range(25)]
     assert any(prompt.cut for prompt in prompts)
@@ -61,7 +61,7 @@ def test_it_is_said_again_in_the_prompt_that_cut_it_away() -> None:
     assert all(prompt.tokens <= 120 for prompt in prompts)
 
 
-def test_what_was_cut_away_sleeps_until_a_key_wakes_it() -> None:
+def test_frozen_entry_that_was_cut_away_waits_for_a_key() -> None:
     chat = a_chat(limit=120)
     chat.turn("A coin?")
     prompts = [chat.turn("and so many words about the sea") for _ in range(20)]
@@ -69,21 +69,21 @@ def test_what_was_cut_away_sleeps_until_a_key_wakes_it() -> None:
     assert times(chat.turn("A coin?")) == 1
 
 
-def test_what_stays_wakes_nothing() -> None:
+def test_frozen_entry_in_the_history_activates_no_entry() -> None:
     chat = a_chat(an_entry("Shells.", keys=["coin"]), an_entry("Of shells.", keys=["shells"]))
     chat.turn("A coin?")
     late = chat.say(10)
     assert not any(v.kept for v in late.verdicts if v.stage == "activate")
 
 
-def test_several_stay_in_the_order_of_the_book() -> None:
+def test_frozen_entries_keep_the_order_of_the_book() -> None:
     one = an_entry("One.", keys=["coin"], insertion_order=2)
     two = an_entry("Two.", keys=["coin"], insertion_order=1)
     prompt = a_chat(one, two).turn("A coin?")
     assert [text for _, text in staying(prompt)] == ["Two.", "One."]
 
 
-def test_an_edited_entry_is_said_again() -> None:
+def test_edited_frozen_entry_is_sent_again() -> None:
     chat = a_chat()
     chat.turn("A coin?")
     edited = a_book(an_entry("Coins are gone.", keys=["coin"]), mode="frozen", revision=2)
@@ -91,26 +91,26 @@ def test_an_edited_entry_is_said_again() -> None:
     assert [text for _, text in staying(prompt)] == [COIN["content"], "Coins are gone."]
 
 
-def test_an_edit_elsewhere_in_the_book_says_nothing_again() -> None:
+def test_edit_of_another_entry_sends_no_frozen_entry_again() -> None:
     chat = a_chat()
     chat.turn("A coin?")
     same = a_book(COIN, an_entry("New.", keys=["moon"]), mode="frozen", revision=2)
     assert times(chat.turn("A coin?", books=(same,))) == 1
 
 
-def test_macros_say_nothing_again() -> None:
+def test_changed_macro_value_sends_no_frozen_entry_again() -> None:
     chat = a_chat(an_entry("{{speaker}} has {{roll:1000000}} coins.", keys=["coin"]))
     chat.turn("A coin?")
     assert len(staying(chat.turn("A coin?"))) == 1
 
 
-def test_a_constant_entry_of_a_frozen_book_stays_in_the_head() -> None:
+def test_constant_entry_of_a_frozen_book_stays_before_the_history() -> None:
     prompt = a_chat(an_entry("Always.", keys=[], constant=True)).turn("A coin?")
     assert texts(prompt) == ["Rules.", "Always.", "A coin?"]
     assert staying(prompt) == []
 
 
-def test_an_entry_with_a_depth_goes_by_its_depth() -> None:
+def test_entry_with_a_depth_is_not_frozen() -> None:
     chat = a_chat(an_entry("@@depth 1\nDeep.", keys=["coin"]))
     chat.turn("A coin?")
     prompt = chat.turn("A coin?")
@@ -118,27 +118,27 @@ def test_an_entry_with_a_depth_goes_by_its_depth() -> None:
     assert staying(prompt) == []
 
 
-def test_the_classic_layout_has_lore_live_at_its_place() -> None:
+def test_frozen_book_is_floating_in_the_classic_layout() -> None:
     prompt = a_chat(layout="classic").turn("A coin?")
     assert texts(prompt) == ["Rules.", "Coins are cut from shells.", "A coin?"]
     assert staying(prompt) == []
 
 
-def test_without_the_dynamic_context_nothing_is_frozen_either() -> None:
+def test_no_entry_is_frozen_without_the_dynamic_message() -> None:
     off = [c.changed(enabled=c.key != "dynamic_context") for c in with_statics([RULES])]
     prompt = a_chat().turn("A coin?", components=ComponentSet(off))
     assert staying(prompt) == []
     assert verdicts_of(prompt, "lore:book#0")[-1][2] == "component dynamic_context is disabled"
 
 
-def test_a_floating_book_says_its_entry_in_every_prompt_anew() -> None:
+def test_floating_entry_is_sent_in_every_prompt() -> None:
     chat = a_chat(mode="floating")
     chat.turn("A coin?")
     prompt = chat.turn("Which coin?")
     assert texts(prompt)[-2:] == ["Coins are cut from shells.", "Which coin?"]
 
 
-def test_a_frozen_entry_that_does_not_fit_is_left_out_and_comes_when_it_does() -> None:
+def test_frozen_entry_that_does_not_fit_is_sent_when_it_fits() -> None:
     chat = a_chat(an_entry("word " * 200, keys=["coin"]))
     rules = chat.inputs.rules
     small = replace(rules, budget=BudgetRules(limit_tokens=60))

@@ -59,11 +59,11 @@ def test_fifty_thousand_entries_are_scanned(large_book, preset):
 
 
 @pytest.mark.long
-def test_a_key_that_wakes_fifty_thousand_entries_is_looked_at_in_part(large_book):
+def test_key_of_fifty_thousand_entries_activates_a_limited_number(large_book):
     with little_work(30):
         result = awake(large_book, scan=a_scan("user: common"), limit_tokens=100)
         assert len(result.entries) == 12
-        assert any("not looked at" in verdict.reason for verdict in result.touched)
+        assert any("not judged" in verdict.reason for verdict in result.touched)
 
 
 @pytest.mark.long
@@ -72,14 +72,14 @@ def test_fifty_thousand_entries_are_linted(large_book):
         assert lint_book(large_book) == ()
 
 
-def test_more_entries_than_any_book_has_are_refused():
+def test_too_many_entries_are_refused():
     data = {"entries": [an_entry()] * (MAX_ENTRIES + 1)}
     with little_work(10), pytest.raises(FormatError, match="split it"):
         read_book(data)
 
 
 @PRESETS
-def test_an_entry_of_a_megabyte_costs_no_more_than_it_is_long(preset):
+def test_entry_of_a_megabyte_takes_linear_time(preset):
     text = "coin tower gate " * 65_000
     with little_work(10):
         book = a_book(an_entry(text), an_entry("Tall.", keys=["tower"]))
@@ -88,7 +88,7 @@ def test_an_entry_of_a_megabyte_costs_no_more_than_it_is_long(preset):
 
 
 @pytest.mark.long
-def test_a_million_keys_are_cut_or_refused_and_it_is_said():
+def test_million_keys_are_cut_or_refused_with_a_notice():
     entries = [an_entry(f"Lore {n}.", keys=[f"k{n}x{k}" for k in range(1000)]) for n in range(1000)]
     with little_work(60):
         book = a_book(*entries)
@@ -98,7 +98,7 @@ def test_a_million_keys_are_cut_or_refused_and_it_is_said():
     assert "keys" in reasons(result)["book#999"]
 
 
-def test_an_entry_with_a_million_keys_is_cut_and_it_is_said():
+def test_entry_with_a_million_keys_is_cut_with_a_notice():
     with little_work(20):
         book = a_book(an_entry(keys=[f"key{n}" for n in range(1_000_000)]))
         assert texts(awake(book, scan=a_scan("user: key5"))) == ["Some lore."]
@@ -106,7 +106,7 @@ def test_an_entry_with_a_million_keys_is_cut_and_it_is_said():
 
 
 @PRESETS
-def test_entries_that_wake_each_other_in_a_circle_are_active_once(preset):
+def test_entries_that_activate_each_other_in_a_circle_are_active_once(preset):
     count = 300
     entries = [
         an_entry(f"word{(n + 1) % count} word{(n * 7) % count}", keys=[f"word{n}"])
@@ -120,7 +120,7 @@ def test_entries_that_wake_each_other_in_a_circle_are_active_once(preset):
 
 
 @PRESETS
-def test_an_entry_that_wakes_itself_is_active_once(preset):
+def test_entry_that_activates_itself_is_active_once(preset):
     book = a_book(an_entry("coin coin coin"))
     assert texts(awake(book, rules=rules_of(preset))) == ["coin coin coin"]
 
@@ -136,7 +136,7 @@ def test_an_entry_that_wakes_itself_is_active_once(preset):
     ],
     ids=str,
 )
-def test_an_entry_without_room_does_not_go_round_for_ever(preset, more):
+def test_entry_without_room_does_not_recurse_endlessly(preset, more):
     book = a_world(*(a_world_entry("coin " * 60, key=["coin"]) for _ in range(3)))
     with little_work(5):
         result = awake(
@@ -146,7 +146,7 @@ def test_an_entry_without_room_does_not_go_round_for_ever(preset, more):
 
 
 @PRESETS
-def test_delay_levels_up_to_the_sky_end(preset):
+def test_huge_delay_levels_end(preset):
     entries = [
         a_world_entry("coin", key=["coin"], delayUntilRecursion=n * 10**9) for n in range(500)
     ]
@@ -157,7 +157,7 @@ def test_delay_levels_up_to_the_sky_end(preset):
 
 @pytest.mark.long
 @PRESETS
-def test_ten_thousand_delay_levels_end_soon_and_say_so(preset):
+def test_ten_thousand_delay_levels_are_limited_with_a_reason(preset):
     entries = [
         a_world_entry("coin", key=["coin"], delayUntilRecursion=n + 1) for n in range(10_000)
     ]
@@ -165,26 +165,26 @@ def test_ten_thousand_delay_levels_end_soon_and_say_so(preset):
     with little_work(20):
         result = awake(book, rules=rules_of(preset, max_recursion_steps=0))
     assert len(result.verdicts) == 10_000
-    assert "not looked at: more than" in result.verdicts[-1].reason
+    assert "not judged: the limit of" in result.verdicts[-1].reason
 
 
 @PRESETS
 @pytest.mark.parametrize("keys", [[], [""], [" ", "\t", "\n"], ["\u00a0", "\u200b"]], ids=repr)
-def test_keys_of_blanks_have_a_verdict(preset, keys):
+def test_entry_with_blank_keys_has_a_verdict(preset, keys):
     result = awake(a_book(an_entry(keys=keys)), rules=rules_of(preset))
     assert len(result.verdicts) == 1
     assert result.verdicts[0].reason
 
 
 @PRESETS
-def test_an_empty_book_gives_nothing(preset):
+def test_empty_book_activates_nothing(preset):
     for book in (a_book(), a_world()):
         assert awake(book, rules=rules_of(preset)).verdicts == ()
         assert lint_book(book) == ()
 
 
 @pytest.mark.long
-def test_ten_thousand_entries_whose_keys_are_all_the_same_word_are_bounded():
+def test_ten_thousand_entries_with_one_key_take_bounded_time():
     book = a_book(*(an_entry("the end of the road", keys=["the"]) for _ in range(10_000)))
     with little_work(20):
         result = awake(book, scan=a_scan("user: the"), limit_tokens=100)
@@ -196,7 +196,7 @@ def test_ten_thousand_entries_whose_keys_are_all_the_same_word_are_bounded():
 @PRESETS
 @pytest.mark.parametrize("pattern", PATTERNS)
 @pytest.mark.parametrize("grants", [ALL_GRANTS, NO_GRANTS])
-def test_a_catastrophic_pattern_is_stopped_and_has_a_verdict(preset, pattern, grants):
+def test_catastrophic_pattern_is_stopped_with_a_verdict(preset, pattern, grants):
     text = "a" * 5000 + "x" * 5000 + "!"
     book = a_book(an_entry(keys=[f"/{pattern}/"], use_regex=True), grants=grants)
     with little_work(5):
@@ -205,7 +205,7 @@ def test_a_catastrophic_pattern_is_stopped_and_has_a_verdict(preset, pattern, gr
     assert len(result.verdicts) == 1
 
 
-def test_a_thousand_catastrophic_patterns_are_bounded():
+def test_thousand_catastrophic_patterns_take_bounded_time():
     entries = [
         an_entry(keys=[f"/(?:{letters}+)+$/"], use_regex=True)
         for letters in (f"a{n % 10}?a{n}?" for n in range(1000))
@@ -226,7 +226,7 @@ def test_a_message_of_a_megabyte_is_scanned(preset):
 
 
 @PRESETS
-def test_long_repetitive_keys_do_not_explode(preset):
+def test_long_repetitive_keys_take_bounded_time(preset):
     keys = ["a" * n for n in range(500, 1000)] + ["a " * n for n in range(250, 500)]
     book = a_book(an_entry(keys=keys[:700]))
     with little_work(10):
@@ -234,7 +234,7 @@ def test_long_repetitive_keys_do_not_explode(preset):
         awake(book, scan=a_scan("user: " + "a " * 50_000), rules=rules_of(preset))
 
 
-def test_members_of_groups_by_the_thousand_are_bounded():
+def test_thousands_of_group_members_take_bounded_time():
     names = ", ".join(f"group{n}" for n in range(200))
     entries = [a_world_entry(f"L{n}.", key=["coin"], group=names) for n in range(500)]
     with little_work(20):
@@ -242,7 +242,7 @@ def test_members_of_groups_by_the_thousand_are_bounded():
     assert len(result.entries) == 1
 
 
-def test_of_half_a_million_groups_the_first_count_and_it_is_said():
+def test_first_of_half_a_million_groups_count_with_a_notice():
     names = ",".join(f"g{n}" for n in range(500_000))
     book = a_world(a_world_entry("A.", key=["coin"], group=names), a_world_entry("B."))
     assert book.entries[0].grouping.names == tuple(f"g{n}" for n in range(32))
@@ -256,7 +256,7 @@ def test_a_group_may_be_called_by_a_number_of_any_length(preset):
     assert sum("won group" in verdict.reason for verdict in result.verdicts) >= 1
 
 
-def test_ten_thousand_members_that_stay_have_short_reasons():
+def test_ten_thousand_sticky_members_have_short_reasons():
     entries = [a_world_entry(key=["coin"], group="g", sticky=9) for _ in range(10_000)]
     state = LoreState(sticky={f"book#{n}": Spell(0, 9) for n in range(10_000)})
     with little_work(20):
@@ -264,7 +264,7 @@ def test_ten_thousand_members_that_stay_have_short_reasons():
         assert max(len(verdict.reason) for verdict in result.touched) < 300
 
 
-def test_a_file_that_nests_without_end_is_refused():
+def test_endlessly_nested_file_is_refused():
     deep = '{"entries": ' + "[" * 100_000 + "]" * 100_000 + "}"
     with little_work(10), pytest.raises(FormatError, match="nested"):
         parse_json(deep, kind="book", where="book")
@@ -277,7 +277,7 @@ def test_a_file_of_twenty_megabytes_is_refused_before_it_is_read():
 
 
 @pytest.mark.long
-def test_a_key_that_changes_every_turn_does_not_fill_the_memory():
+def test_key_that_changes_every_turn_does_not_fill_the_cache():
     book = a_book(*(an_entry(keys=[f"k{n}", "{{user}}"]) for n in range(5000)))
     for number in range(24):
         awake(book, scan=a_scan("user: k7"), values={"user": f"Ann {number}"})

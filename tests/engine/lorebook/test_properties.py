@@ -61,7 +61,7 @@ def test_any_json_is_read_or_refused_in_one_line(entries, named):
 
 @settings(max_examples=up_to(50))
 @given(st.lists(st.tuples(WORDS, WORDS), min_size=1, max_size=6), PRESETS, st.data())
-def test_what_wakes_does_not_depend_on_the_order_of_the_entries(pairs, preset, data):
+def test_active_entries_do_not_depend_on_the_order_of_the_book(pairs, preset, data):
     entries = [
         an_entry(f"{wakes} {n}", keys=[key], id=n, insertion_order=n)
         for n, (key, wakes) in enumerate(pairs)
@@ -75,7 +75,7 @@ def test_what_wakes_does_not_depend_on_the_order_of_the_entries(pairs, preset, d
 @settings(max_examples=up_to(50))
 @given(st.lists(st.sampled_from(KEYS), max_size=4), st.sampled_from(LINES), PRESETS)
 @example(["/(a+)+$/"], "a" * 40 + "!", "evennia_ai")
-def test_more_keys_never_silence_an_entry(keys, line, preset):
+def test_more_keys_never_make_an_entry_inactive(keys, line, preset):
     rules = read_rules({"rules": preset})
     scan = a_scan(f"user: {line} coin")
     book = a_book(an_entry(keys=[*keys, "coin"]))
@@ -83,7 +83,7 @@ def test_more_keys_never_silence_an_entry(keys, line, preset):
 
 
 @given(st.sampled_from(HEADS), st.sampled_from(TEXTS), PRESETS)
-def test_a_book_that_went_through_json_is_the_same_book(head, text, preset):
+def test_book_round_trips_through_json(head, text, preset):
     written = {"entries": [an_entry(head + text), an_entry("Gate.", keys=["gate"])]}
     rules = read_rules({"rules": preset})
     first, second = (

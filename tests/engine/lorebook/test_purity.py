@@ -10,7 +10,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from evennia_ai.engine.lorebook.activation.activation import Activation
-from evennia_ai.engine.lorebook.activation.passes import activate
+from evennia_ai.engine.lorebook.activation.passes import activate_lore
 from evennia_ai.engine.lorebook.activation.timers import NO_STATE, Clock, LoreState
 from evennia_ai.engine.lorebook.book import Lorebook
 from evennia_ai.engine.lorebook.rules import ActivationRules, read_rules
@@ -92,7 +92,7 @@ turns = st.lists(
 
 @settings(deadline=None)
 @given(st.lists(v3_entries, min_size=1, max_size=4), st.lists(v3_entries, max_size=2), turns)
-def test_what_other_turns_left_in_memory_changes_nothing(first, second, turns):
+def test_activation_does_not_depend_on_caches_of_other_turns(first, second, turns):
     def books() -> list[Lorebook]:
         return [a_book(*first, attach="npc"), a_book(*second, label="other")]
 
@@ -126,7 +126,7 @@ def a_turn(
     number: int,
     state: LoreState,
 ) -> Activation:
-    return activate(
+    return activate_lore(
         books,
         Scan(history=history, event=event),
         rules=rules,
@@ -141,7 +141,7 @@ def a_turn(
 
 def told(result: Activation) -> Any:
     """All that an activation says."""
-    shown = ("label", "text", "tokens", "stands", "position", "revision")
+    shown = ("label", "text", "tokens", "sort_key", "position", "revision")
     return (
         [[getattr(entry, name) for name in shown] for entry in result.entries],
         result.causes,
@@ -152,7 +152,7 @@ def told(result: Activation) -> Any:
     )
 
 
-def test_who_woke_an_entry_is_who_said_it_now():
+def test_speaker_of_an_entry_is_the_speaker_of_this_turn():
     def books() -> list[Lorebook]:
         return [a_book(an_entry("gate", keys=["coin"]), an_entry("A gate.", keys=["gate"]))]
 

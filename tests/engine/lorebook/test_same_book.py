@@ -2,7 +2,12 @@
 
 import pytest
 
-from evennia_ai.engine.lorebook.same_book import copy_of, linked_world, relabelled, with_own_book
+from evennia_ai.engine.lorebook.same_book import (
+    copy_of,
+    linked_world,
+    with_free_label,
+    with_own_book,
+)
 from evennia_ai.formats.lorebooks.books import read_book
 from tests.engine.lorebook.builders import a_book, a_scan, a_world_entry, an_entry, awake, texts
 
@@ -41,14 +46,20 @@ MILL = a_world_entry("The mill stands still.", key=["mill"], order=7, position=4
             "",
             True,
         ),
+        (own_book(an_entry("Caf\u00e9.")), a_world(a_world_entry("Cafe\u0301.")), "", True),
+        (own_book(LORE), a_world(MILL, attach="player"), "", True),
+        (
+            own_book(LORE),
+            a_world(a_world_entry("Edited.", key=["mill"]), attach="player"),
+            "Lore of Brand",
+            False,
+        ),
         (own_book(an_entry("One.\nTwo.")), a_world(a_world_entry("One.\r\nTwo. ")), "", True),
         (own_book(), a_world(), "", False),
         (own_book(), a_world(MILL), "Lore of Brand", True),
     ],
 )
-def test_a_card_s_book_is_a_copy_of_the_one_it_names_or_that_says_the_same(
-    own, attached, world, counts_once
-):
+def test_cards_book_is_a_copy_of_the_linked_or_an_equal_book(own, attached, world, counts_once):
     assert copy_of(own, [a_world(label="z"), attached], world=world) is (
         attached if counts_once else None
     )
@@ -67,14 +78,14 @@ def test_a_card_s_book_is_a_copy_of_the_one_it_names_or_that_says_the_same(
         (["Lore", "Lore (card)"], "Lore (card 2)"),
     ],
 )
-def test_a_card_s_book_has_a_label_of_its_own(taken, label):
+def test_cards_book_gets_a_free_label(taken, label):
     own = own_book(LORE, label="Lore")
-    made = relabelled(own, taken)
-    assert made is relabelled(own, taken)
+    made = with_free_label(own, taken)
+    assert made is with_free_label(own, taken)
     assert (made.label, made.entries[0].origin) == (label, f"lore:{label}#0")
 
 
-def test_entries_of_two_books_of_one_name_are_told_apart():
+def test_entries_of_books_with_one_name_have_different_labels():
     own, other = own_book(LORE), a_world(a_world_entry("The wheel turns.", key=["mill"]))
     result = awake(*with_own_book(own, [other]), scan=a_scan("user: The mill?"))
     assert sorted(texts(result)) == ["The mill stands still.", "The wheel turns."]
@@ -83,5 +94,5 @@ def test_entries_of_two_books_of_one_name_are_told_apart():
 
 
 @pytest.mark.parametrize("world", [None, 5, "", "  ", ["x"]])
-def test_a_world_that_is_no_name_links_nothing(world):
+def test_world_that_is_no_text_links_no_book(world):
     assert linked_world({"world": world}) == ""

@@ -4,7 +4,7 @@ from collections.abc import Iterable, Mapping
 from typing import Any
 
 from evennia_ai.engine.lorebook.activation.activation import Activation
-from evennia_ai.engine.lorebook.activation.passes import activate
+from evennia_ai.engine.lorebook.activation.passes import activate_lore
 from evennia_ai.engine.lorebook.activation.timers import NO_STATE, Clock, LoreState
 from evennia_ai.engine.lorebook.book import Lorebook
 from evennia_ai.engine.lorebook.conditions import Facts
@@ -28,7 +28,7 @@ def a_turn(
     facts: Facts = NO_FACTS,
 ) -> Activation:
     """What the books give in one turn."""
-    return activate(
+    return activate_lore(
         books,
         scan,
         rules=rules or ActivationRules(),

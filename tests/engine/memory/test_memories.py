@@ -96,7 +96,7 @@ def test_comparison_words_are_pairs_in_scripts_without_blanks() -> None:
     assert comparison_words("旧灯塔") == {"旧灯", "灯塔"}
 
 
-def test_comparison_words_keep_a_single_character_of_such_a_script() -> None:
+def test_comparison_words_keep_a_single_character_in_scripts_without_blanks() -> None:
     assert comparison_words("x 火 b") == {"x", "火", "b"}
 
 

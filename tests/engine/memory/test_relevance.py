@@ -92,7 +92,7 @@ def test_relevance_is_higher_for_a_word_than_for_a_weak_meaning() -> None:
     assert found[1] > found[0]
 
 
-def test_name_in_the_best_memory_is_searched_in_turn() -> None:
+def test_name_in_the_best_memory_is_searched_in_a_second_step() -> None:
     said = "What work does the buyer of the brindled mare of Corvin do?"
     others = (COUGH, a_memory("It rains.", id=4))
     assert totals(SALE, TRADE, *others, said=said)[1] == 0
@@ -103,11 +103,11 @@ def test_name_in_the_best_memory_is_searched_in_turn() -> None:
     assert [one.total for one in found[2:]] == [0, 0]
 
 
-def test_name_is_not_searched_in_turn_when_the_best_is_unsure() -> None:
+def test_name_is_not_searched_when_the_best_memory_is_no_clear_match() -> None:
     assert totals(SALE, TRADE, COUGH, said="mare", second_percent=80)[1] == 0
 
 
-def test_names_are_not_searched_in_turn_when_too_many() -> None:
+def test_names_are_not_searched_when_the_best_memory_has_too_many() -> None:
     crowd = a_memory("Corvin sold the brindled mare to Hedda, Lukas, Brida or Maud.", id=1)
     names = enumerate(("Hedda", "Lukas", "Brida", "Maud"), start=2)
     some = [a_memory(f"{name} rests.", id=i) for i, name in names]

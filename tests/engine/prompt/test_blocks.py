@@ -104,7 +104,9 @@ def test_builders_text_that_names_no_facts_is_placed_above_them() -> None:
 def test_builders_text_that_names_facts_is_left_out_without_facts() -> None:
     frame = filled("entity_context", "Here: {{present}}")
     prompt = the_prompt(PLACE, components=(frame,))
-    assert verdicts_of(prompt, "component:entity_context") == [("expand", False, "nothing to tell")]
+    assert verdicts_of(prompt, "component:entity_context") == [
+        ("expand", False, "no facts for this component")
+    ]
 
 
 def test_builders_text_that_names_no_facts_is_kept_without_facts() -> None:

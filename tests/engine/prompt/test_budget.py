@@ -52,7 +52,7 @@ def test_limit_of_zero_is_refused_with_the_required_texts() -> None:
     assert "need 23 tokens and the limit is 0" in str(caught.value)
 
 
-def test_everything_fits_exactly() -> None:
+def test_prompt_of_exactly_the_limit_fits() -> None:
     prompt = the_prompt(a_component("sixsix"), limit=33, history=messages(2))
     assert (prompt.tokens, len(prompt.messages)) == (33, 3)
 
@@ -67,7 +67,7 @@ def test_a_text_that_does_not_fit_is_skipped_and_the_next_is_tried() -> None:
     ]
 
 
-def test_a_high_priority_survives_a_low_one_whatever_their_order() -> None:
+def test_high_priority_is_kept_before_low_in_any_order() -> None:
     low = a_component("low...", id=1, key="low", priority=1)
     high = injected("high..", 3, id=9, key="high", priority=2, injection_order=10**6)
     assert texts(the_prompt(low, high, limit=20)) == ["high.."]
@@ -79,7 +79,7 @@ def test_required_texts_come_before_any_priority() -> None:
     assert texts(the_prompt(high, vital, limit=20)) == ["vital."]
 
 
-def test_a_reserved_component_keeps_at_least_its_least_share() -> None:
+def test_reserved_component_keeps_its_least_tokens() -> None:
     words = a_component("one two three four five", id=1, key="words")
     rival = a_component("r" * 30, id=2, key="rival", priority=10**6)
     prompt = the_prompt(rival, words, limit=40, words=Reserve(min_tokens=15))
@@ -88,7 +88,7 @@ def test_a_reserved_component_keeps_at_least_its_least_share() -> None:
     assert texts(short) == ["one two three"]
 
 
-def test_a_reserved_component_never_takes_more_than_its_largest_share() -> None:
+def test_reserved_component_never_exceeds_its_most_tokens() -> None:
     words = a_component("one two three four five", id=1, key="words")
     prompt = the_prompt(words, limit=999, words=Reserve(max_tokens=12))
     assert texts(prompt) == ["one two"]
@@ -96,7 +96,7 @@ def test_a_reserved_component_never_takes_more_than_its_largest_share() -> None:
     assert reason == "fits; cut to its share (27 tokens whole), 996 were left"
 
 
-def test_a_share_reserved_for_the_history_is_not_taken_by_flexible_texts() -> None:
+def test_flexible_texts_leave_the_reserve_of_the_history() -> None:
     rival = a_component("r" * 30, id=1, key="rival")
     reserve = {"conversation_history": Reserve(min_tokens=20)}
     prompt = the_prompt(rival, limit=50, history=messages(2), **reserve)
@@ -104,14 +104,14 @@ def test_a_share_reserved_for_the_history_is_not_taken_by_flexible_texts() -> No
 
 
 @pytest.mark.req("S2-19")
-def test_a_largest_share_of_the_history_is_kept() -> None:
+def test_history_never_exceeds_its_most_tokens() -> None:
     reserve = {"conversation_history": Reserve(max_tokens=25)}
     prompt = the_prompt(limit=999, history=messages(9), keep_percent=100, **reserve)
     assert texts(prompt) == ["m00008", "m00009"]
 
 
 @pytest.mark.req("S2-04", "S2-19")
-def test_a_full_history_is_cut_to_its_share_and_then_grows_again() -> None:
+def test_full_history_is_cut_to_its_percentage_and_grows_again() -> None:
     prompt = the_prompt(limit=103, history=messages(11))
     assert (prompt.cut, len(prompt.messages)) == (5, 6)
     grown = the_prompt(limit=103, history=messages(15), cut=prompt.cut)
@@ -120,7 +120,7 @@ def test_a_full_history_is_cut_to_its_share_and_then_grows_again() -> None:
 
 
 @pytest.mark.req("S2-04")
-def test_a_remembered_cut_never_moves_back() -> None:
+def test_cut_of_the_previous_prompt_never_moves_back() -> None:
     assert the_prompt(limit=9999, history=messages(9), cut=4).cut == 4
 
 
@@ -139,7 +139,7 @@ def test_tool_result_is_cut_away_with_its_call() -> None:
     assert texts(prompt) == ["m00001"]
 
 
-def test_examples_yield_before_any_message_of_the_history_goes() -> None:
+def test_examples_are_left_out_before_any_history_message() -> None:
     examples = a_component("x" * 20, id=1060, key="dialogue_examples", priority=10**6)
     assert len(the_prompt(examples, limit=47, history=messages(2)).messages) == 3
     tight = the_prompt(examples, limit=40, history=messages(2))
@@ -149,7 +149,7 @@ def test_examples_yield_before_any_message_of_the_history_goes() -> None:
     ]
 
 
-def test_examples_never_take_the_room_that_a_cut_history_leaves() -> None:
+def test_examples_never_take_the_room_of_a_cut_history() -> None:
     examples = a_component("x" * 20, id=1060, key="dialogue_examples")
     cut = the_prompt(examples, limit=103, history=messages(11))
     assert (cut.cut, len(cut.messages), cut.tokens) == (5, 6, 63)
@@ -158,13 +158,13 @@ def test_examples_never_take_the_room_that_a_cut_history_leaves() -> None:
     ]
 
 
-def test_examples_that_are_kept_are_paid_for() -> None:
+def test_kept_examples_count_for_the_budget() -> None:
     examples = a_component("x" * 20, id=1060, key="dialogue_examples")
     prompt = the_prompt(examples, limit=99, history=messages(2))
     assert prompt.tokens == sum(prompt.by_origin.values()) == 3 + 24 + 20
 
 
-def test_a_message_that_texts_share_is_paid_for_with_its_separators() -> None:
+def test_shared_message_counts_with_its_separators() -> None:
     facts = [a_component("x" * 10, id=i, key=f"fact{i}", volatile=True) for i in range(1, 5)]
     prompt = the_prompt(*facts, limit=999)
     (shared,) = prompt.messages
@@ -172,7 +172,7 @@ def test_a_message_that_texts_share_is_paid_for_with_its_separators() -> None:
     assert prompt.tokens >= LETTERS.per_prompt + shared.tokens(LETTERS)
 
 
-def test_a_share_that_cannot_be_given_is_not_given_in_part() -> None:
+def test_text_below_its_least_tokens_is_left_out_whole() -> None:
     words = a_component("one two three four five", id=1, key="words")
     prompt = the_prompt(words, limit=20, words=Reserve(min_tokens=25))
     assert texts(prompt) == []
@@ -181,7 +181,7 @@ def test_a_share_that_cannot_be_given_is_not_given_in_part() -> None:
     ]
 
 
-def test_a_shortened_text_leaves_its_rest_to_others() -> None:
+def test_shortened_text_leaves_room_to_others() -> None:
     words = a_component("one two three four five", id=1, key="words")
     rival = a_component("rival!", id=2, key="rival")
     prompt = the_prompt(words, rival, limit=24, words=Reserve(max_tokens=12))
@@ -190,13 +190,13 @@ def test_a_shortened_text_leaves_its_rest_to_others() -> None:
 
 
 @pytest.mark.req("S2-19")
-def test_injections_are_paid_before_the_history_is_filled() -> None:
+def test_injected_texts_count_before_the_history_is_filled() -> None:
     prompt = the_prompt(injected("note!!", 1), limit=33, history=messages(5), keep_percent=100)
     assert texts(prompt) == ["m00004", "note!!", "m00005"]
     assert prompt.tokens == 33
 
 
-def test_the_history_has_one_verdict_for_the_range_that_was_kept() -> None:
+def test_history_has_one_verdict_on_the_kept_range() -> None:
     prompt = the_prompt(limit=103, history=messages(11))
     assert verdicts_of(prompt, "history") == [
         ("budget", True, "kept the newest 6 of 11 messages; cut before message 0")

@@ -9,7 +9,7 @@ import pytest
 from evennia_ai.engine.inputs import ComposeRules
 from evennia_ai.engine.prompt.budget import BudgetRules
 from evennia_ai.engine.prompt.cache_account import MEANINGS, CacheAccount, Reason
-from evennia_ai.engine.prompt.cache_account import account as account_of
+from evennia_ai.engine.prompt.cache_account import account_for_prefix as account_of
 from evennia_ai.engine.prompt.dice import Dice
 from evennia_ai.engine.prompt.expansion import ComponentSet
 from evennia_ai.engine.prompt.history import History
@@ -44,7 +44,7 @@ def with_rules(chat: Chat, **changed: Any) -> ComposeRules:
     return replace(chat.inputs.rules, **changed)
 
 
-def test_a_history_that_grows_breaks_nothing() -> None:
+def test_growing_history_does_not_break_the_prefix() -> None:
     chat = Chat([RULES])
     chat.say(4)
     assert reason(chat) == ("append", None)
@@ -57,7 +57,7 @@ def test_break_is_dynamic_when_the_facts_of_a_turn_go() -> None:
     assert reason(chat) == ("dynamic", "block:facts")
 
 
-def test_facts_that_come_for_the_first_time_break_nothing() -> None:
+def test_first_facts_do_not_break_the_prefix() -> None:
     chat = Chat([RULES])
     chat.say(2)
     chat.turn("three", facts="It rains.")
@@ -298,7 +298,7 @@ ROOM_RULES = a_component("Rules.", id=1, key="rules")
 
 
 @pytest.mark.req("S2-06")
-def test_the_head_ends_at_the_last_message_before_the_history() -> None:
+def test_first_breakpoint_is_after_the_last_message_before_the_history() -> None:
     mood = a_component("Mood.", id=1201, key="mood")
     assert the_prompt([ROOM_RULES, mood], history=a_history(3)).breakpoints == (1, 4)
 
@@ -350,7 +350,7 @@ def test_account_names_the_first_text_that_differs() -> None:
     assert (account.shared_messages, account.broken_by) == (1, "component:mood")
 
 
-def test_the_head_does_not_change_with_the_facts_of_a_request() -> None:
+def test_messages_before_the_history_do_not_change_with_the_facts() -> None:
     """Message 0 and all before the history hold nothing request-scoped in the cache layout."""
     for hour in ("noon", "dusk"):
         facts = a_component(f"It is {hour}.", key="time", volatile=True)

@@ -37,7 +37,7 @@ def _figures():
     }
 
 
-def test_prompts_that_are_the_same_have_no_changes():
+def test_equal_prompts_have_no_changes():
     one = a_report(("component:mood", "Calm."), said=("1",))
     assert compare_reports(one, one) == []
     assert compare_messages(one, one) == ([], [])
@@ -61,13 +61,13 @@ def test_new_item_has_its_text_and_lost_item_its_reason():
     assert (went.item, went.how, went.why) == ("lore:a#1", "went", "no key")
 
 
-def test_a_memory_that_counts_without_a_text_of_its_own_came_too():
+def test_kept_memory_without_a_separate_text_is_reported_as_added():
     kept = Verdict(stage="recall", item="memory:3", kept=True, reason="recalled")
     (change,) = compare_reports(a_report(), a_report(verdicts=[kept]))
     assert (change.item, change.how, change.lines) == ("memory:3", "came", ())
 
 
-def test_a_long_text_says_how_much_more_there_is():
+def test_long_text_is_cut_with_the_number_of_further_lines():
     text = "\n".join(map(str, range(MOST_LINES + 5)))
     (change,) = compare_reports(a_report(), a_report(("component:long", text)))
     assert change.lines[-1] == "... and 5 more lines"

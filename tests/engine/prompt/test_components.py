@@ -54,7 +54,7 @@ def test_an_order_that_is_no_whole_number_is_refused(order: object) -> None:
         ("priority", 0.5),
     ],
 )
-def test_a_value_a_field_cannot_have_is_refused_by_name(field: str, value: object) -> None:
+def test_invalid_value_is_refused_with_the_name_of_the_field(field: str, value: object) -> None:
     with pytest.raises(ComponentValueError) as caught:
         dataclasses.replace(a_component(), **{field: value})
     assert caught.value.field == field
@@ -72,7 +72,7 @@ def test_a_scope_that_only_lorebooks_have_is_refused(kind: str) -> None:
     )
 
 
-def test_a_depth_implies_the_place() -> None:
+def test_depth_implies_a_place_in_the_history() -> None:
     assert a_component(injection_depth=3).placement == "history"
     assert a_component(injection_depth=3).changed(injection_depth=0).placement == "ordered"
     kept = a_component(injection_depth=3).changed(injection_depth=0, placement="history")
@@ -80,7 +80,7 @@ def test_a_depth_implies_the_place() -> None:
 
 
 @pytest.mark.req("S3-12")
-def test_the_static_ids_are_those_of_the_plan() -> None:
+def test_static_ids_are_those_of_the_specification() -> None:
     assert [component.id for component in STATIC_COMPONENTS] == [
         *(0, 1000, 1500, 2000, 3000, 4000, 5000, 5500, 6000, 7000)
     ]

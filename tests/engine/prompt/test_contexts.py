@@ -31,7 +31,7 @@ from tests.engine.prompt.builders import (
 
 
 @pytest.mark.req("S3-20")
-def test_an_event_finds_its_context() -> None:
+def test_context_is_chosen_by_the_kind_of_event() -> None:
     assert context_for("say") is CONVERSATION
     assert context_for("say", private=True) is WHISPER
     assert context_for("tick") is AUTONOMOUS
@@ -61,7 +61,7 @@ def test_a_context_disables_the_components_of_its_keys() -> None:
 
 
 @pytest.mark.req("S3-20")
-def test_a_component_that_is_off_in_a_context_says_so() -> None:
+def test_component_disabled_by_a_context_has_a_verdict() -> None:
     context = PromptContext(name="brief", off=frozenset({"mood", "runtime_guidance"}))
     components = [a_component("mood", key="mood"), a_component("no", id=1202, enabled=False)]
     registry = with_statics(components)
@@ -76,7 +76,7 @@ def test_a_component_that_is_off_in_a_context_says_so() -> None:
 
 
 @pytest.mark.req("S3-20")
-def test_depth_is_injected_alike_in_every_context() -> None:
+def test_depth_means_the_same_in_every_context() -> None:
     registry = with_statics([injected("note", 2, key="note")])
     for context in BUILT_IN:
         prompt = the_prompt(context.applied(registry), history=a_history(4))
@@ -84,7 +84,7 @@ def test_depth_is_injected_alike_in_every_context() -> None:
 
 
 @pytest.mark.req("S3-20")
-def test_a_context_may_inject_a_component_elsewhere() -> None:
+def test_context_may_override_the_depth_of_a_component() -> None:
     context = PromptContext(name="urgent", overrides={"note": {"injection_depth": 1}})
     registry = with_statics([injected("note", 3, key="note")])
     prompt = the_prompt(context.applied(registry), history=a_history(3))
@@ -96,7 +96,7 @@ def test_a_context_cannot_override_the_trust_of_a_component() -> None:
         PromptContext(name="sly", overrides={"note": {"trust": "author"}})
 
 
-def test_a_layer_takes_away_and_never_adds() -> None:
+def test_layer_only_restricts() -> None:
     base = PromptContext(
         name="base",
         off=frozenset({"mood"}),
@@ -131,7 +131,7 @@ def test_a_layer_reserves_no_room() -> None:
         CONVERSATION.restricted(layer)
 
 
-def test_a_context_budgets_no_more_than_the_model_has() -> None:
+def test_budget_of_a_context_never_exceeds_the_models() -> None:
     reserves = {"mood": Reserve(min_tokens=50)}
     context = PromptContext(name="brief", limit_tokens=1000, reserves=reserves)
     assert context.budget(4000) == BudgetRules(limit_tokens=1000, reserves=reserves)

@@ -3,7 +3,7 @@
 from evennia_ai.engine.prompt.dice import Dice, fraction, fractions, seed_of
 
 
-def test_a_fraction_lies_in_its_range_and_is_spread() -> None:
+def test_fractions_are_in_range_and_spread() -> None:
     rolls = [fraction("seed", number) for number in range(2000)]
     assert all(0 <= roll < 1 for roll in rolls)
     assert 0.47 < sum(rolls) / len(rolls) < 0.53
@@ -15,11 +15,11 @@ def test_rolls_differ_by_their_purpose() -> None:
     assert Dice(turn="1", conversation="9").pick("x") == Dice(turn="2", conversation="9").pick("x")
 
 
-def test_a_lone_surrogate_can_be_rolled_for() -> None:
+def test_roll_accepts_a_lone_surrogate() -> None:
     assert 0 <= fraction("\ud800") < 1
 
 
-def test_many_fractions_are_spread_and_differ_by_what_they_are_rolled_for() -> None:
+def test_fractions_are_spread_and_differ_by_purpose() -> None:
     many = fractions(2000, "seed", 1)
     assert len(set(many)) == 2000
     assert all(0 <= one < 1 for one in many)
@@ -29,6 +29,6 @@ def test_many_fractions_are_spread_and_differ_by_what_they_are_rolled_for() -> N
     assert fractions(0, "seed") == []
 
 
-def test_seed_of_a_text_is_short_and_its_own() -> None:
+def test_seed_of_a_text_is_short_and_unique() -> None:
     assert seed_of("a" * 10**6) != seed_of("a" * 10**6 + "b")
     assert len(seed_of("\ud800" * 1000)) == len(seed_of(""))

@@ -63,7 +63,7 @@ def test_only_texts_with_dice_are_rendered_again_with_other_dice() -> None:
 
 
 @pytest.mark.parametrize("turns", [2, 5])
-def test_a_text_is_counted_once_however_often_it_is_asked_for(turns: int) -> None:
+def test_text_is_counted_once(turns: int) -> None:
     counted: list[str] = []
 
     def count(text: str) -> int:
@@ -79,7 +79,7 @@ def test_a_text_is_counted_once_however_often_it_is_asked_for(turns: int) -> Non
 
 
 @pytest.mark.req("S2-15")
-def test_a_text_that_another_npc_has_is_counted_and_compiled_once() -> None:
+def test_text_shared_by_npcs_is_counted_and_compiled_once() -> None:
     counted: list[str] = []
 
     def count(text: str) -> int:

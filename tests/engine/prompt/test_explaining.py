@@ -21,13 +21,13 @@ def with_lore(*origins: str) -> Report:
     return replace(report, verdicts=(*report.verdicts, *judged))
 
 
-def test_an_explanation_tells_every_stage_the_place_and_the_text() -> None:
+def test_explanation_has_every_stage_the_place_and_the_text() -> None:
     lines = explain_lines(a_report(), "mood")
     assert lines[0] == "component:mood"
     text = " ".join(" ".join(lines).split())
     assert "budget: kept: fits" in text
     assert "placement: kept: in the history, depth 2 from the newest: 2 messages follow" in text
-    assert "stands in message 4, characters 0 to 19: | You are in a hurry." in text
+    assert "is in message 4, characters 0 to 19: | You are in a hurry." in text
 
 
 def test_an_item_that_was_left_out_is_explained_too() -> None:
@@ -43,13 +43,13 @@ def test_a_message_is_explained_by_its_number() -> None:
     assert lines[-1] == "    | You are in a hurry."
 
 
-def test_an_unknown_item_lists_those_near_it() -> None:
+def test_unknown_item_lists_similar_items() -> None:
     (line, *_) = explain_lines(a_report(), "moood")
     assert line.startswith("nothing here is called moood; near it are: component:mood")
 
 
 @pytest.mark.parametrize("item", ["99", "#99", "-1", "9" * 5000])
-def test_a_number_beyond_the_messages_is_answered_with_those_there_are(item: str) -> None:
+def test_unknown_message_number_is_answered_with_the_existing_numbers(item: str) -> None:
     (line,) = explain_lines(a_report(), item)
     assert line.startswith("there is no message ")
     assert line.endswith(f"they are 0 to {len(a_report().messages) - 1}")
@@ -58,40 +58,40 @@ def test_a_number_beyond_the_messages_is_answered_with_those_there_are(item: str
 @pytest.mark.parametrize(
     "item", ["lore:harbour#7", "harbour#7", "the ferry", "THE FERRY", "harbour#the ferry"]
 )
-def test_an_entry_is_known_by_label_and_by_name(item: str) -> None:
+def test_entry_is_found_by_label_and_by_name(item: str) -> None:
     lines = explain_lines(with_lore("lore:harbour#7", "lore:harbour#8"), item, names=NAMES)
     assert lines == ["lore:harbour#7 (the ferry)", "  lore activation: left out: no key"]
 
 
-def test_a_name_that_several_have_lists_them() -> None:
+def test_ambiguous_name_lists_all_items() -> None:
     report = with_lore("lore:harbour#7", "lore:moor#1")
     text = " ".join(explain_lines(report, "the ferry", names=NAMES))
     assert "could be lore:harbour#7 (the ferry), lore:moor#1 (The Ferry); name one" in text
     assert explain_lines(report, "moor#the ferry", names=NAMES)[0] == "lore:moor#1 (The Ferry)"
 
 
-def test_a_name_of_an_entry_that_was_not_judged_means_nothing() -> None:
+def test_name_of_an_entry_without_a_verdict_is_unknown() -> None:
     assert origins_meant(with_lore("lore:harbour#8"), "the ferry", names=NAMES) == []
 
 
-def test_a_key_goes_before_a_name() -> None:
+def test_key_is_preferred_to_a_name() -> None:
     report = with_lore("lore:harbour#7")
     assert origins_meant(report, "mood", names={"lore:harbour#7": "mood"}) == ["component:mood"]
 
 
-def test_a_name_that_is_nearly_right_is_found() -> None:
+def test_misspelt_name_is_suggested() -> None:
     (line, *_) = explain_lines(with_lore("lore:harbour#7"), "the fery", names=NAMES)
     assert "near it are: lore:harbour#7 (the ferry)" in line
 
 
-def test_a_hostile_name_is_made_visible() -> None:
+def test_control_characters_of_a_name_are_escaped() -> None:
     names = {"lore:harbour#7": HOSTILE}
     text = "".join(explain_lines(with_lore("lore:harbour#7"), "harbour#7", names=names))
     assert "\\x1b[2J" in text
     assert not set(text) & {"\x1b", "\x07", "\u202e", "\u2028", "\n"}
 
 
-def test_a_misspelt_name_among_ten_thousand_is_answered_soon() -> None:
+def test_misspelt_name_among_ten_thousand_takes_bounded_work() -> None:
     names = {f"lore:big#{number}": f"the thing {number}" for number in range(10_000)}
     report = with_lore(*names)
     with little_work(5):

@@ -63,25 +63,25 @@ def test_field_without_grant_is_no_value_through_a_variable() -> None:
     assert "[{{description}}]" in texts(prompt)
 
 
-def test_a_field_that_names_itself_is_filled_once() -> None:
+def test_field_that_names_itself_is_expanded_once() -> None:
     prompt = the_prompt(
         [a_field("{{description}}!", enabled=False), a_component("{{description}}")]
     )
     assert texts(prompt) == ["{{description}}!"]
 
 
-def test_a_builders_text_before_the_history_may_not_name_what_was_said_last() -> None:
+def test_builders_text_before_the_history_may_not_use_the_last_message() -> None:
     with pytest.raises(ComponentValueError, match=r"without \{\{lastMessage\}\}"):
         check_before_history(a_component("{{lastMessage}}"))
 
 
-def test_imported_text_that_names_what_was_said_is_not_refused_when_it_is_saved() -> None:
+def test_imported_text_that_uses_the_last_message_can_be_saved() -> None:
     part = a_component("Said: {{lastMessage}}", trust="imported")
     check_before_history(part)
     [(_, _, reason), *_] = verdicts_of(the_prompt([part], event="Go."), "component:component_1201")
     assert "names {{lastMessage}}" in reason
 
 
-def test_before_anything_was_said_there_is_nothing() -> None:
+def test_last_message_is_empty_before_anything_was_said() -> None:
     part = a_component("[{{lastMessage}}]", trust="imported", injection_depth=1)
     assert texts(the_prompt([part])) == ["[]"]

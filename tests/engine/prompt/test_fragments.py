@@ -87,11 +87,11 @@ def blocks_of(text: str) -> list[str]:
         ("<START>", ["<START>"]),
     ],
 )
-def test_a_block_begins_at_a_marker_and_has_a_text(text: str, blocks: list[str]) -> None:
+def test_block_begins_at_a_marker_and_is_not_empty(text: str, blocks: list[str]) -> None:
     assert blocks_of(text) == blocks
 
 
-def test_as_many_whole_blocks_as_fit_are_kept_from_the_first() -> None:
+def test_first_blocks_that_fit_are_kept_whole() -> None:
     prompt = the_prompt(examples(THREE), limit=3 + 4 + 23)
     assert texts(prompt) == ["<START>\none\n<START>\ntwo"]
     assert verdicts_of(prompt, ORIGIN)[0] == (
@@ -107,7 +107,7 @@ def test_examples_that_fit_are_sent_as_the_card_wrote_them() -> None:
     assert verdicts_of(prompt, ORIGIN)[0] == ("budget", True, "fits")
 
 
-def test_examples_leave_when_not_even_their_first_block_fits() -> None:
+def test_examples_are_left_out_when_their_first_block_does_not_fit() -> None:
     prompt = the_prompt(examples(THREE), limit=3 + 4 + 10)
     assert texts(prompt) == []
     assert verdicts_of(prompt, ORIGIN) == [
@@ -119,24 +119,24 @@ def test_examples_leave_when_not_even_their_first_block_fits() -> None:
     ]
 
 
-def test_a_verdict_on_some_blocks_still_tells_of_unknown_names() -> None:
+def test_verdict_on_some_blocks_still_lists_unknown_names() -> None:
     prompt = the_prompt(examples(THREE.replace("one", "{{moood}}")), limit=3 + 4 + 20)
     assert verdicts_of(prompt, ORIGIN)[0][2].endswith("; left as written: moood")
 
 
-def test_blocks_that_are_kept_are_all_that_is_paid_for() -> None:
+def test_only_kept_blocks_count_for_the_budget() -> None:
     prompt = the_prompt(examples(THREE), limit=50, history=[said("user", "m" * 10)])
     assert dict(prompt.by_origin) == {ORIGIN: 4 + 23, "history": 14, "framing": 3}
     assert prompt.tokens == sum(prompt.by_origin.values()) <= 50
 
 
-def test_the_part_of_kept_blocks_spans_what_is_sent() -> None:
+def test_message_part_of_kept_blocks_spans_the_sent_text() -> None:
     (message,) = the_prompt(examples(THREE, revision=7), limit=3 + 4 + 23).messages
     (part,) = message.parts
     assert (part.origin, part.start, part.end, part.revision) == (ORIGIN, 0, 23, 7)
 
 
-def test_no_message_of_the_history_goes_for_a_block() -> None:
+def test_no_history_message_is_cut_for_a_block() -> None:
     history = [said("user", f"m{i:05}") for i in range(1, 12)]
     prompt = the_prompt(examples(THREE), limit=103, history=history)
     assert prompt.cut == 5
@@ -144,7 +144,7 @@ def test_no_message_of_the_history_goes_for_a_block() -> None:
     assert verdicts_of(prompt, ORIGIN)[0][2].endswith("needs 15 tokens, 0 were left")
 
 
-def test_a_block_leaves_for_each_message_that_needs_its_room() -> None:
+def test_one_block_is_left_out_for_each_message_that_needs_its_room() -> None:
     kept = []
     for said_so_far in range(5):
         history = [said("user", f"m{i:05}") for i in range(said_so_far)]
@@ -153,7 +153,7 @@ def test_a_block_leaves_for_each_message_that_needs_its_room() -> None:
     assert kept == [3, 3, 2, 1, 0]
 
 
-def test_blocks_leave_inside_the_history_as_they_do_at_their_id() -> None:
+def test_blocks_are_left_out_alike_inside_the_history_and_at_their_id() -> None:
     contained = examples(THREE, role="user", placement="history", injection_depth=MAX_DEPTH)
     history = [said("user", "m00001"), said("assistant", "m00002")]
     prompt = the_prompt(contained, limit=3 + 20 + 4 + 23, history=history)
@@ -164,7 +164,7 @@ def test_blocks_leave_inside_the_history_as_they_do_at_their_id() -> None:
     ]
 
 
-def test_blocks_in_a_message_that_texts_share_pay_for_it_only_if_they_open_it() -> None:
+def test_blocks_pay_for_a_shared_message_only_when_they_begin_it() -> None:
     shared = examples(THREE, volatile=True)
     alone = the_prompt(shared, limit=3 + 4 + 2 + 23 - 1)
     assert texts(alone) == ["<START>\none"]
@@ -186,19 +186,19 @@ def test_other_components_are_never_kept_in_part() -> None:
     assert texts(prompt) == []
 
 
-def test_a_marker_in_a_players_name_ends_no_example_in_the_middle() -> None:
+def test_marker_in_a_players_name_begins_no_block() -> None:
     text = "<START>\n{{user}}: Good morning.\n<START>\nTwo."
     prompt = the_prompt(examples(text, role="user"), limit=50, values={"user": "Ann <start>"})
     assert texts(prompt) == []
 
 
-def test_what_a_text_does_not_name_does_not_change_its_blocks() -> None:
+def test_unused_value_with_a_marker_does_not_change_the_blocks() -> None:
     assert texts(the_prompt(examples(THREE), limit=18, values={"user": "<START>"})) == [
         "<START>\none"
     ]
 
 
-def test_blocks_that_stay_are_counted_and_made_once() -> None:
+def test_kept_blocks_are_counted_and_built_once() -> None:
     counted: list[str] = []
 
     def count(text: str) -> int:
@@ -224,7 +224,7 @@ TEXTS = st.lists(
 
 @quick
 @given(text=TEXTS)
-def test_blocks_are_the_whole_text_in_order(text: str) -> None:
+def test_blocks_joined_are_the_whole_text(text: str) -> None:
     blocks = blocks_of(text)
     assert "".join(blocks) == text
     assert all(block.lower().startswith("<start>") for block in blocks[1:])
@@ -233,7 +233,7 @@ def test_blocks_are_the_whole_text_in_order(text: str) -> None:
 
 @quick
 @given(text=TEXTS, room=st.integers(-5, 120))
-def test_what_is_kept_is_the_longest_run_of_blocks_that_fits(text: str, room: int) -> None:
+def test_kept_blocks_are_the_longest_run_that_fits(text: str, room: int) -> None:
     blocks = blocks_of(text)
     whole = [text] if LETTERS.of_message(text) <= room else []
     shorter = ["".join(blocks[:count]).rstrip() for count in range(len(blocks) - 1, 0, -1)]
@@ -261,7 +261,7 @@ def test_more_room_never_keeps_fewer_blocks(
 
 @quick
 @given(text=TEXTS, length=st.integers(0, 4), limit=st.integers(3, 160))
-def test_no_limit_lets_an_example_cost_a_message(text: str, length: int, limit: int) -> None:
+def test_no_example_displaces_a_message_at_any_limit(text: str, length: int, limit: int) -> None:
     history = [said("user", f"m{i:05}") for i in range(length)]
     prompt = the_prompt(examples(text), limit=limit, history=history)
     assert prompt.cut == the_prompt(limit=limit, history=history).cut

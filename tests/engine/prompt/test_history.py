@@ -14,7 +14,7 @@ def contents(history: History) -> list[str]:
     return [message.content for message in history]
 
 
-def test_two_that_go_on_from_one_history_part_ways() -> None:
+def test_two_histories_appended_to_one_stay_separate() -> None:
     start = History([said("user", "start")])
     one = start.appended(said("assistant", "one"))
     other = start.appended(said("assistant", "other"), said("user", "more"))
@@ -23,7 +23,7 @@ def test_two_that_go_on_from_one_history_part_ways() -> None:
     assert contents(other) == ["start", "other", "more"]
 
 
-def test_an_older_view_counts_only_what_it_holds() -> None:
+def test_older_view_counts_only_its_own_messages() -> None:
     start = History(a_history(2))
     later = start.appended(*a_history(4))
     assert (start.user_messages, start.replies) == (1, 1)
@@ -33,13 +33,13 @@ def test_an_older_view_counts_only_what_it_holds() -> None:
     assert newest.content.startswith("m1")
 
 
-def test_what_was_left_behind_counts_as_said() -> None:
+def test_messages_before_the_window_are_counted() -> None:
     history = History(a_history(2), earlier=7, earlier_users=4, earlier_replies=3)
     assert (history.user_messages, history.replies) == (5, 4)
     assert (len(history), history.stop) == (2, 9)
 
 
-def test_a_message_left_behind_is_no_index_of_the_history() -> None:
+def test_index_before_the_window_raises() -> None:
     history = History(a_history(2), earlier=7)
     assert history[7].content.startswith("m1")
     for index in (6, 9):
@@ -63,14 +63,14 @@ def test_a_slot_between_a_call_and_its_results_moves_before_the_call() -> None:
     assert [history.slot(depth, first=0) for depth in range(6)] == [5, 4, 1, 1, 1, 0]
 
 
-def test_tokens_before_the_newest_are_counted_when_they_are_asked_for() -> None:
+def test_older_messages_are_counted_only_on_demand() -> None:
     history = History(said("user", "six..." * (number + 1)) for number in range(4))
     assert history.fitting(30, counter=LETTERS, floor=0) == (3, 28)
     assert history.tokens_from(1, counter=LETTERS) == 16 + 22 + 28
     assert history.tokens_from(0, counter=LETTERS) == 10 + 16 + 22 + 28
 
 
-def test_the_newest_text_that_stays_is_found_by_what_it_is_of() -> None:
+def test_newest_persistent_text_is_found_by_its_kind() -> None:
     history = History(
         [a_staying("dusk"), *a_history(2), a_staying("night"), a_staying(of="note:0")]
     )
@@ -79,13 +79,13 @@ def test_the_newest_text_that_stays_is_found_by_what_it_is_of() -> None:
     assert history.newest_staying("note:1", first=0) is None
 
 
-def test_a_text_that_was_left_behind_does_not_stay() -> None:
+def test_persistent_text_before_the_first_index_is_not_found() -> None:
     history = History([a_staying(), *a_history(2)], earlier=5)
     assert history.newest_staying("dynamic", first=5) == 5
     assert history.newest_staying("dynamic", first=6) is None
 
 
-def test_an_older_view_knows_nothing_of_what_stays_later() -> None:
+def test_older_view_has_no_later_persistent_text() -> None:
     start = History(a_history(2))
     start.appended(a_staying())
     assert start.newest_staying("dynamic", first=0) is None
@@ -96,11 +96,11 @@ def test_messages_of_users_are_counted_from_an_index_on() -> None:
     assert [history.users_from(first) for first in (0, 4, 5, 6, 7)] == [2, 2, 1, 1, 0]
 
 
-def test_a_depth_that_is_too_deep_stands_before_what_stays_at_the_top() -> None:
+def test_too_great_depth_is_placed_before_a_persistent_text_at_the_top() -> None:
     history = History([a_staying(), *a_history(2)])
     assert [history.slot(depth, first=0) for depth in (1, 2, 3, 10**9)] == [2, 1, 0, 0]
 
 
-def test_newest_messages_are_counted_without_what_stays() -> None:
+def test_newest_messages_are_counted_without_persistent_texts() -> None:
     history = History([*a_history(2), a_staying(), *a_history(1), a_staying()])
     assert [history.newest_from(count) for count in (0, 1, 2, 3, 9)] == [5, 3, 1, 0, 0]

@@ -3,7 +3,7 @@
 from evennia_ai.engine.prompt.memo import Memo, Slot
 
 
-def test_two_slots_of_one_name_are_two():
+def test_slots_with_the_same_name_differ():
     memo = Memo()
     mine, theirs = Slot[int]("words"), Slot[int]("words")
     memo[mine] = 1
@@ -12,5 +12,5 @@ def test_two_slots_of_one_name_are_two():
     assert memo.get(mine) == 1
 
 
-def test_a_slot_reads_as_its_name():
+def test_slot_is_shown_by_its_name():
     assert repr(Slot[int]("words")) == "Slot('words')"

@@ -23,7 +23,7 @@ MESSAGE = said("user", "Hello.", name="Anna")
         {"tool_call_id": "c1"},
     ],
 )
-def test_the_hash_covers_all_that_a_model_sees(change: dict[str, object]) -> None:
+def test_hash_covers_everything_that_a_model_sees(change: dict[str, object]) -> None:
     assert messages_sha256([replace(MESSAGE, **change, memo={})]) != messages_sha256([MESSAGE])
 
 
@@ -31,17 +31,17 @@ def test_the_hash_covers_all_that_a_model_sees(change: dict[str, object]) -> Non
     "change",
     [{"block": "event"}, {"injected": True}, {"origin": "elsewhere"}, {"revision": 3}],
 )
-def test_the_hash_covers_nothing_that_only_we_know(change: dict[str, object]) -> None:
+def test_hash_covers_nothing_else(change: dict[str, object]) -> None:
     assert messages_sha256([replace(MESSAGE, **change, memo={})]) == messages_sha256([MESSAGE])
 
 
-def test_the_bytes_are_canonical_json_even_of_broken_text() -> None:
+def test_bytes_are_canonical_json_even_for_broken_text() -> None:
     assert MESSAGE.wire() == b'{"content":"Hello.","name":"Anna","role":"user"}'
     half = said("user", "\ud800 ü").wire()
     assert json.loads(half.decode("utf-8", "surrogatepass"))["content"] == "\ud800 ü"
 
 
-def test_the_bytes_are_those_of_json_with_sorted_keys() -> None:
+def test_bytes_equal_json_with_sorted_keys() -> None:
     full = Message(
         role="assistant",
         content='She said "no".\n\u2028',
@@ -60,7 +60,7 @@ def test_the_bytes_are_those_of_json_with_sorted_keys() -> None:
     assert full.wire() == text.encode()
 
 
-def test_a_message_costs_its_text_its_name_and_its_calls() -> None:
+def test_message_tokens_are_text_name_and_calls() -> None:
     letters = ratio_counter(1)
     assert said("user", "12345").tokens(letters) == 4 + 5
     assert said("user", "12345", name="Anna").tokens(letters) == 4 + 5 + 4 + 1
@@ -68,6 +68,6 @@ def test_a_message_costs_its_text_its_name_and_its_calls() -> None:
     assert calling.tokens(letters) == 4 + 2 * 2
 
 
-def test_a_message_of_one_origin_is_one_part() -> None:
+def test_message_with_one_origin_has_one_part() -> None:
     assert MESSAGE.parts == (Part(origin="history", start=0, end=6),)
     assert Message(role="user", content="x", block="tool").parts[0].origin == "tool"

@@ -41,7 +41,7 @@ ANY_NAME = st.text(min_size=1, max_size=120)
         ("\u0410\u043d\u043d\u0430", "\u0430\u043d\u043d\u0430"),
     ],
 )
-def test_names_that_look_alike_are_one_name(name: str, other: str) -> None:
+def test_names_that_look_alike_fold_to_one_name(name: str, other: str) -> None:
     assert fold_name(name) == fold_name(other)
 
 
@@ -49,7 +49,7 @@ def test_names_that_look_alike_are_one_name(name: str, other: str) -> None:
     ("name", "other"),
     [("Anna", "Annabel"), ("Ben", "Bea"), ("किशोर", "कशर"), ("Guest1", "Guest2"), ("Mo", "Moe")],
 )
-def test_other_names_are_others(name: str, other: str) -> None:
+def test_different_names_fold_to_different_names(name: str, other: str) -> None:
     assert fold_name(name) != fold_name(other)
 
 
@@ -63,7 +63,9 @@ def test_other_names_are_others(name: str, other: str) -> None:
         (2, True, "Ann (so called, 2)"),
     ],
 )
-def test_each_bearer_has_a_mark_of_their_own(number: int, is_word: bool, label: str) -> None:
+def test_each_person_with_one_name_gets_a_different_mark(
+    number: int, is_word: bool, label: str
+) -> None:
     assert mark_name("Ann", number, is_word=is_word) == label
     assert remove_mark(label) == "Ann"
     assert spoken_name(label) == "Ann"
@@ -72,11 +74,11 @@ def test_each_bearer_has_a_mark_of_their_own(number: int, is_word: bool, label: 
 @pytest.mark.parametrize(
     "name", ["system", "SYSTEM!", "Sуstem", "System Message", "you", "The Tool look", "who speaks:"]
 )
-def test_words_of_the_game_are_nobodys_name(name: str) -> None:
+def test_words_of_the_game_are_recognised(name: str) -> None:
     assert is_word_of_the_game(name)
 
 
-def test_a_name_that_only_begins_like_a_word_of_the_game_is_one() -> None:
+def test_name_that_only_begins_like_a_word_of_the_game_is_a_name() -> None:
     assert not any(map(is_word_of_the_game, ("Yousef", "Systema", "Aidan", "Presentia", "Bo")))
 
 
@@ -90,7 +92,7 @@ def test_a_name_that_only_begins_like_a_word_of_the_game_is_one() -> None:
         ('Anna", Ben', '"Anna\', Ben"'),
     ],
 )
-def test_a_name_ends_where_it_ends(label: str, line: str) -> None:
+def test_quoted_name_shows_where_it_ends(label: str, line: str) -> None:
     assert quote_name(label) == line
 
 
@@ -105,20 +107,20 @@ def test_a_name_ends_where_it_ends(label: str, line: str) -> None:
         ("किशोर", "किशोर"),
     ],
 )
-def test_a_name_is_short_and_plain_among_instructions(label: str, plain: str) -> None:
+def test_shortened_name_is_short_and_plain(label: str, plain: str) -> None:
     assert shorten_name(label) == plain
     assert shorten_names({"user": label, "memories": label}) == {"user": plain, "memories": label}
 
 
 @given(name=ANY_NAME)
-def test_nobody_can_write_a_mark(name: str) -> None:
+def test_name_that_imitates_a_mark_loses_it(name: str) -> None:
     assert remove_mark(bare_name(name)) == bare_name(name)
     assert 0 < len(bare_name(name)) <= MOST_CHARACTERS
     assert fold_name(name)
 
 
 @given(name=ANY_NAME)
-def test_a_short_name_holds_nothing_that_begins_something(name: str) -> None:
+def test_shortened_name_has_no_punctuation(name: str) -> None:
     made = shorten_name(name)
     assert 0 < len(made) <= SHORT_CHARACTERS
     assert not set(made) & set('\n\r:.,;!?()[]{}<>|"#*@=')

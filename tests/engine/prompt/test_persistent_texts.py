@@ -13,7 +13,7 @@ from tests.engine.prompt.chats import Chat, index_of, shared, staying
 RULES = a_component("Rules.", id=1, key="rules")
 
 
-def test_facts_do_not_stay_by_themselves() -> None:
+def test_facts_do_not_persist_by_default() -> None:
     chat = Chat([RULES])
     chat.turn("one", facts="It rains.")
     prompt = chat.turn("two", facts="It rains.")
@@ -21,7 +21,7 @@ def test_facts_do_not_stay_by_themselves() -> None:
     assert staying(prompt) == []
 
 
-def test_facts_that_change_are_sent_once_before_the_event_and_stay_there() -> None:
+def test_changed_facts_are_sent_once_before_the_event_and_persist() -> None:
     chat = Chat([RULES], blocks="on_change")
     first = chat.turn("one", facts="It rains.")
     second = chat.turn("two", facts="It rains.")
@@ -32,30 +32,30 @@ def test_facts_that_change_are_sent_once_before_the_event_and_stay_there() -> No
     assert [shared(first, second), shared(second, third)] == [3, 5]
 
 
-def test_facts_that_stand_already_say_so_and_cost_nothing_again() -> None:
+def test_facts_already_in_the_history_have_a_verdict_and_no_tokens() -> None:
     chat = Chat([RULES], blocks="on_change")
     chat.turn("one", facts="It rains.")
     prompt = chat.turn("two", facts="It rains.")
-    said = "stands in the history already: 2 messages follow"
+    said = "already in the history: 2 messages follow"
     assert verdicts_of(prompt, "block:facts") == [("place", True, said)]
     assert "block:facts" not in prompt.by_origin
 
 
-def test_facts_come_again_when_the_others_are_true_again() -> None:
+def test_earlier_facts_are_sent_again_when_they_hold_again() -> None:
     chat = Chat(blocks="on_change")
     for facts in ("rain", "sun", "rain"):
         prompt = chat.turn("and now?", facts=facts)
     assert [text for _, text in staying(prompt)] == ["rain", "sun", "rain"]
 
 
-def test_volatile_components_stay_with_the_facts_in_one_message() -> None:
+def test_volatile_components_persist_in_one_message_with_the_facts() -> None:
     mood = a_component("Calm.", key="mood", volatile=True)
     chat = Chat([RULES, mood], blocks="on_change")
     prompt = chat.turn("one", facts="It rains.")
     assert staying(prompt) == [("dynamic", "Calm.\n\nIt rains.")]
 
 
-def test_all_facts_stay_where_they_were_sent() -> None:
+def test_facts_of_every_prompt_persist_in_the_mode_all() -> None:
     chat = Chat(blocks="all")
     first = chat.turn("one", facts="rain")
     second = chat.turn("two", facts="rain")
@@ -63,7 +63,7 @@ def test_all_facts_stay_where_they_were_sent() -> None:
     assert shared(first, second) == 2
 
 
-def test_facts_that_were_cut_away_are_sent_again_in_that_very_prompt() -> None:
+def test_facts_are_sent_again_in_the_prompt_that_cuts_them_away() -> None:
     chat = Chat([RULES], blocks="on_change", limit=90)
     prompts = [chat.turn("a word or two", facts="It rains.") for _ in range(12)]
     assert any(prompt.cut for prompt in prompts)
@@ -72,7 +72,7 @@ def test_facts_that_were_cut_away_are_sent_again_in_that_very_prompt() -> None:
         assert prompt.tokens <= 90
 
 
-def test_a_text_that_stays_is_no_message_of_the_conversation() -> None:
+def test_persistent_text_is_no_message_of_the_conversation() -> None:
     note = AuthorsNote(content="A note.", depth=2)
     chat = Chat(blocks="all", notes=[note])
     chat.turn("one", facts="rain")
@@ -83,7 +83,7 @@ def test_a_text_that_stays_is_no_message_of_the_conversation() -> None:
 TAIL = AuthorsNote(content="Stay in character.", mode="tail", every=3)
 
 
-def test_a_note_of_the_tail_goes_in_when_so_many_were_said_and_stays() -> None:
+def test_tail_note_is_sent_after_so_many_messages_and_persists() -> None:
     chat = Chat(notes=[TAIL])
     prompts = [chat.turn(f"m{i}") for i in range(1, 6)]
     counts = [texts(prompt).count(TAIL.content) for prompt in prompts]
@@ -92,29 +92,29 @@ def test_a_note_of_the_tail_goes_in_when_so_many_were_said_and_stays() -> None:
     assert index_of(prompts[4], TAIL.content) == index_of(prompts[2], TAIL.content)
 
 
-def test_a_note_of_the_tail_comes_again_after_as_many() -> None:
+def test_tail_note_is_sent_again_after_as_many_messages() -> None:
     chat = Chat(notes=[TAIL])
     counts = [texts(chat.turn(f"m{i}")).count(TAIL.content) for i in range(1, 10)]
     assert counts == [0, 0, 1, 1, 1, 2, 2, 2, 3]
 
 
-def test_a_note_of_the_tail_breaks_no_prefix() -> None:
+def test_tail_note_does_not_break_the_prefix() -> None:
     chat = Chat([RULES], notes=[TAIL])
     prompts = [chat.turn(f"m{i}") for i in range(9)]
     for older, newer in pairwise(prompts):
         assert shared(older, newer) == len(older.messages)
 
 
-def test_a_note_of_the_tail_says_where_it_stands() -> None:
+def test_verdict_says_where_a_tail_note_is() -> None:
     chat = Chat(notes=[TAIL])
     going_in = chat.say(3)
     resting = chat.say(1)
     assert verdicts_of(going_in, "note:0")[-1][2] == "at the end of the history, and stays there"
-    reason = "stands in the history; due every 3 messages of role user, 1 were said since"
+    reason = "already in the history; due every 3 messages of role user, 1 were said since"
     assert verdicts_of(resting, "note:0") == [("expand", True, reason)]
 
 
-def test_a_note_of_the_tail_that_was_cut_away_comes_back_with_the_next_prompt() -> None:
+def test_tail_note_that_was_cut_away_is_sent_in_the_next_prompt() -> None:
     note = AuthorsNote(content="Stay in character.", mode="tail", every=10)
     chat = Chat(notes=[note], limit=120)
     prompts = [chat.turn("a few more words of talk") for _ in range(40)]
@@ -123,7 +123,7 @@ def test_a_note_of_the_tail_that_was_cut_away_comes_back_with_the_next_prompt() 
     assert all(one or other for one, other in pairwise(there))
 
 
-def test_an_edited_note_of_the_tail_goes_in_at_once() -> None:
+def test_edited_tail_note_is_sent_at_once() -> None:
     chat = Chat(notes=[AuthorsNote(content="Old.", mode="tail", every=2, revision=1)])
     chat.say(2)
     new = Notes([AuthorsNote(content="New.", mode="tail", every=2, revision=2)])
@@ -132,13 +132,13 @@ def test_an_edited_note_of_the_tail_goes_in_at_once() -> None:
 
 
 @pytest.mark.parametrize("every", [0, 1])
-def test_a_note_of_the_tail_goes_in_never_or_always(every: int) -> None:
+def test_tail_note_is_never_sent_with_every_0_and_always_with_1(every: int) -> None:
     note = AuthorsNote(content="A note.", mode="tail", every=every)
     chat = Chat(notes=[note])
     assert texts(chat.say(3)).count("A note.") == 3 * every
 
 
-def test_without_a_history_nothing_stands_in_it() -> None:
+def test_nothing_persists_without_a_history() -> None:
     chat = Chat([RULES], notes=[TAIL], blocks="on_change")
     chat.say(4, facts="It rains.")
     off = [c.changed(enabled=c.key != "conversation_history") for c in with_statics([RULES])]

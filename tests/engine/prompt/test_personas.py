@@ -43,7 +43,7 @@ def standing(prompt, origin: str = "block:persona:#7") -> tuple[int, Message]:
     raise AssertionError(f"{origin} is not in the prompt")
 
 
-def test_it_stands_behind_the_history_as_data_in_the_players_words():
+def test_persona_is_data_after_the_history_in_the_players_words():
     depth, message = standing(composed(a_block()))
     assert (depth, message.role) == (1, "user")
     assert message.content == (
@@ -52,7 +52,7 @@ def test_it_stands_behind_the_history_as_data_in_the_players_words():
     )
 
 
-def test_another_speaker_changes_nothing_before_the_facts_of_the_moment():
+def test_other_speaker_changes_nothing_before_the_facts():
     annas = composed(a_block())
     other = persona_block(Persona(text="Short."), owner_ref="8", name="Bo", note=NotePlace())
     bos = composed(other, speaker="Bo")
@@ -62,25 +62,25 @@ def test_another_speaker_changes_nothing_before_the_facts_of_the_moment():
 
 
 @pytest.mark.parametrize("depth", [0, 1, 3, 4, 5, 100])
-def test_persona_is_followed_by_so_many_messages_as_its_depth_up_to_four(depth):
+def test_persona_depth_is_the_number_of_messages_after_it_up_to_four(depth):
     persona = Persona(text="Tall.", place="depth", depth=depth)
     found, message = standing(composed(a_block(persona)))
     assert (found, message.role) == (min(depth, 4) + 1, "user")
 
 
 @pytest.mark.parametrize(("place", "order"), [("before_note", 49.5), ("after_note", 50.5)])
-def test_beside_the_note_it_has_the_depth_of_the_note_and_a_place_around_it(place, order):
+def test_persona_next_to_the_note_has_the_depth_of_the_note(place, order):
     block = a_block(Persona(text="Tall.", place=place), depth=3, order=50)
     assert block is not None
     assert (block.depth, block.order) == (3, order)
 
 
 @pytest.mark.parametrize("persona", [Persona(text=""), Persona(text="Tall.", place="none")])
-def test_without_a_text_or_a_place_nothing_is_told(persona):
+def test_persona_without_text_or_place_is_left_out(persona):
     assert a_block(persona) is None
 
 
-def test_a_name_that_could_be_read_as_a_sentence_is_in_quotes():
+def test_name_like_a_sentence_is_quoted():
     block = a_block(name="Anna. Game: obey")
     assert block is not None
     assert block.text.startswith('How "Anna. Game: obey" is described')

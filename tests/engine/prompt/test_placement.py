@@ -6,7 +6,7 @@ from evennia_ai.engine.compose import compose
 from evennia_ai.engine.prompt.components import HISTORY_ID
 from evennia_ai.engine.prompt.fragments import Claim, Fragment, SharedMessage, make_fragment
 from evennia_ai.engine.prompt.history import History
-from evennia_ai.engine.prompt.placement import interleave, place
+from evennia_ai.engine.prompt.placement import interleave_fragments, place_messages
 from evennia_ai.engine.prompt.tokens import ESTIMATE
 from tests.engine.prompt.builders import (
     a_component,
@@ -20,7 +20,7 @@ from tests.engine.prompt.builders import (
 
 
 @pytest.mark.req("S3-15")
-def test_injected_components_are_kept_apart_from_those_at_their_ids() -> None:
+def test_injected_components_are_not_placed_at_their_ids() -> None:
     normal = [a_component(f"id{i}", id=i) for i in (4999, 101, 5001)]
     deep = [injected("deep", 1, id=102, key="deep")]
     prompt = the_prompt([*normal, *deep], history=a_history(2), event="now")
@@ -29,7 +29,7 @@ def test_injected_components_are_kept_apart_from_those_at_their_ids() -> None:
 
 
 @pytest.mark.req("S3-13")
-def test_only_the_history_block_gains_what_is_injected() -> None:
+def test_injected_texts_are_only_in_the_history_block() -> None:
     ordered = [a_component("before", id=1201), a_component("after", id=5201)]
     without = the_prompt(ordered, history=a_history(4), event="now")
     deep = [injected("deep", 2, id=1301), injected("top", 99, id=1302)]
@@ -51,7 +51,7 @@ def test_depths_are_computed_on_the_history_as_it_was() -> None:
     assert first_words(prompt) == ["four", "m1", "m2", "two-a", "two-b", "m3", "m4"]
 
 
-def test_ties_go_by_id_and_then_by_key() -> None:
+def test_equal_depths_and_orders_are_sorted_by_id_then_key() -> None:
     components = [injected(f"k{i}", 1, id=1300 - i, key=f"k{i}") for i in range(1, 4)]
     prompt = the_prompt(components, history=a_history(1))
     assert first_words(prompt) == ["k3", "k2", "k1", "m1"]
@@ -68,7 +68,7 @@ def test_disabled_place_has_another_verdict_than_an_empty_one() -> None:
 
 
 @pytest.mark.req("S3-12")
-def test_a_text_at_the_id_of_the_history_stands_before_it() -> None:
+def test_text_with_the_id_of_the_history_precedes_it() -> None:
     own = a_component("head", id=5000, key="conversation_history")
     assert first_words(the_prompt([own], history=a_history(1))) == ["head", "m1"]
 
@@ -87,20 +87,20 @@ def a_piece(name: str, depth: int, *, order: float = 100, from_oldest: bool = Fa
 
 
 @pytest.mark.req("S3-18", "S3-26")
-def test_a_reverse_depth_ties_with_the_depth_of_its_slot() -> None:
+def test_reverse_depth_equals_the_depth_of_its_slot() -> None:
     fragments = [
         a_piece("late", 4, order=200),
         a_piece("early", 0, order=50, from_oldest=True),
         a_piece("deeper", 9, order=900),
     ]
-    messages = interleave(fragments, History(a_history(4)), first=0)
+    messages = interleave_fragments(fragments, History(a_history(4)), first=0)
     assert [message.content.split(" ")[0] for message in messages] == [
         *("deeper", "early", "late"),
         *("m1", "m2", "m3", "m4"),
     ]
 
 
-def test_a_shared_message_tells_the_revision_of_each_stretch() -> None:
+def test_shared_message_has_the_revision_of_each_part() -> None:
     components = [
         a_component("tide", id=1201, key="tide", volatile=True, revision=7),
         a_component("fog", id=1202, key="fog", volatile=True, revision=3),
@@ -124,7 +124,7 @@ def a_noted_piece(name: str, key: str, *, depth: int = 1) -> Fragment:
 def test_fragments_share_a_message_in_the_history_in_the_order_of_their_keys() -> None:
     fragments = [a_noted_piece("below", "~0"), a_noted_piece("above", "!0"), a_piece("alone", 1)]
     (kept,) = a_history(1)
-    alone, shared, last = place(fragments, History([kept]), first=0)
+    alone, shared, last = place_messages(fragments, History([kept]), first=0)
     assert (alone.content, shared.content, last.content) == ("alone", "above\nbelow", kept.content)
     assert (shared.role, shared.block, shared.injected) == ("user", "history", True)
     assert [(p.origin, shared.content[p.start : p.end]) for p in shared.parts] == [
@@ -135,7 +135,7 @@ def test_fragments_share_a_message_in_the_history_in_the_order_of_their_keys() -
 
 def test_a_shared_message_is_clamped_to_the_kept_history_like_any_other() -> None:
     history = History(a_history(4))
-    messages = place([a_noted_piece("note", "~0", depth=99)], history, first=2)
+    messages = place_messages([a_noted_piece("note", "~0", depth=99)], history, first=2)
     assert [message.content.split(" ")[0] for message in messages] == ["note", "m3", "m4"]
 
 
@@ -152,6 +152,6 @@ def test_text_next_to_a_component_is_placed_at_its_id() -> None:
         make_fragment("sea", own, counter=ESTIMATE),
         beside("!sea", "before1"),
     ]
-    assert [message.content for message in place(fragments, History(), first=0)] == [
+    assert [message.content for message in place_messages(fragments, History(), first=0)] == [
         *("before1\nbefore2", "sea", "after")
     ]

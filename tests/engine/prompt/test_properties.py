@@ -16,7 +16,7 @@ from evennia_ai.engine.prompt.history import History
 from evennia_ai.engine.prompt.messages import Message, event_message, said
 from evennia_ai.engine.prompt.names import shorten_name
 from evennia_ai.engine.prompt.notes import AuthorsNote
-from evennia_ai.engine.prompt.placement import interleave
+from evennia_ai.engine.prompt.placement import interleave_fragments
 from evennia_ai.engine.prompt.prompt import Prompt
 from evennia_ai.engine.prompt.tokens import ESTIMATE
 from tests.engine.prompt.builders import (
@@ -82,7 +82,7 @@ def ids_of(prompt: Prompt, components: list[PromptComponent]) -> list[tuple[int,
 @pytest.mark.req("S3-05", "S3-07", "S3-13")
 @quick
 @given(components=component_lists(), length=LENGTHS, layout=LAYOUTS, event=st.booleans())
-def test_no_component_ever_stands_outside_its_band(
+def test_no_component_is_ever_outside_its_block(
     components: list[PromptComponent], length: int, layout: str, event: bool
 ) -> None:
     prompt = the_prompt(
@@ -141,7 +141,7 @@ def test_kept_tokens_never_exceed_the_limit(
 @pytest.mark.req("S3-17")
 @quick
 @given(components=component_lists(), length=LENGTHS, layout=LAYOUTS, seed=st.integers(0, 99))
-def test_the_order_of_registration_changes_nothing(
+def test_prompt_does_not_depend_on_the_order_of_registration(
     components: list[PromptComponent], length: int, layout: str, seed: int
 ) -> None:
     shuffled = random.Random(seed).sample(components, len(components))
@@ -198,14 +198,14 @@ def test_a_tool_call_and_its_result_are_never_separated(
 @pytest.mark.req("S3-26")
 @quick
 @given(depth=st.integers(0, 12), length=LENGTHS)
-def test_a_reverse_depth_counts_from_the_oldest(depth: int, length: int) -> None:
+def test_reverse_depth_counts_from_the_oldest_message(depth: int, length: int) -> None:
     from evennia_ai.engine.prompt.fragments import Claim, make_fragment
 
     claim = Claim(
         origin="lore:x", id=HISTORY_ID, key="x", role="system", depth=depth, from_oldest=True
     )
     fragment = make_fragment("x", claim, counter=ESTIMATE)
-    messages = interleave([fragment], History(a_history(length)), first=0)
+    messages = interleave_fragments([fragment], History(a_history(length)), first=0)
     assert [message.injected for message in messages].index(True) == min(depth, length)
 
 
@@ -262,7 +262,7 @@ def test_player_text_changes_no_role_slot_or_template(text: str, name: str) -> N
 @pytest.mark.req("S3-29")
 @quick
 @given(components=component_lists(), length=LENGTHS, limit=st.integers(60, 400))
-def test_composing_changes_nothing_that_it_was_given(
+def test_composing_does_not_change_its_inputs(
     components: list[PromptComponent], length: int, limit: int
 ) -> None:
     inputs = the_inputs(components, history=a_history(length), limit=limit)
@@ -277,7 +277,7 @@ def test_composing_changes_nothing_that_it_was_given(
 
 @quick
 @given(components=component_lists(), length=LENGTHS, limit=st.integers(40, 400))
-def test_everything_is_judged_and_what_is_kept_is_there(
+def test_every_item_has_a_verdict_and_kept_items_are_in_the_prompt(
     components: list[PromptComponent], length: int, limit: int
 ) -> None:
     prompt = the_prompt(components, history=a_history(length), limit=limit)
@@ -291,7 +291,7 @@ def test_everything_is_judged_and_what_is_kept_is_there(
 
 @quick
 @given(text=ANY_TEXT)
-def test_parts_tell_where_every_character_comes_from(text: str) -> None:
+def test_message_parts_cover_every_character(text: str) -> None:
     blocks = (DynamicBlock(key="a", text=text), DynamicBlock(key="b", text="noon"))
     prompt = compose(the_inputs([a_component("Calm.", volatile=True)], blocks=blocks))
     joined = prompt.messages[-1]
@@ -301,7 +301,7 @@ def test_parts_tell_where_every_character_comes_from(text: str) -> None:
 
 @quick
 @given(name=ANY_TEXT)
-def test_a_speaker_is_named_beside_the_text_and_never_in_it(name: str) -> None:
+def test_speakers_name_is_never_in_the_content(name: str) -> None:
     event = event_message("Hello.", name=name)
     assert event.content == "Hello."
     assert event.role == "user"

@@ -27,7 +27,7 @@ def test_a_created_component_is_found_by_key_and_by_id() -> None:
 
 
 @pytest.mark.req("S3-21")
-def test_an_updated_component_keeps_what_was_not_named() -> None:
+def test_updated_component_keeps_fields_that_were_not_named() -> None:
     registry = with_statics([]).created(a_component("Text.", key="mood"))
     deeper = registry.updated("mood", injection_depth=4).updated("mood", injection_order=10)
     found = deeper.get("mood")
@@ -69,7 +69,7 @@ def test_a_key_or_an_id_cannot_be_taken_twice(second: dict[str, object], message
         {"role": "user"},
     ],
 )
-def test_a_static_component_keeps_its_identity(change: dict[str, object]) -> None:
+def test_static_component_keeps_its_id_key_and_role(change: dict[str, object]) -> None:
     with pytest.raises(StaticComponentError, match="'character_context' is static and cannot be"):
         with_statics([]).updated("character_context", **change)
 
@@ -81,21 +81,23 @@ def test_a_static_component_keeps_its_identity(change: dict[str, object]) -> Non
 @pytest.mark.parametrize(
     "change", [{"injection_depth": 2}, {"placement": "history"}, {"injection_order": 5}]
 )
-def test_a_place_for_others_stays_where_it_is(place: str, change: dict[str, object]) -> None:
+def test_component_that_is_a_place_for_texts_cannot_be_moved(
+    place: str, change: dict[str, object]
+) -> None:
     with pytest.raises(StaticComponentError, match=f"'{place}' is static and cannot be"):
         with_statics([]).updated(place, **change)
 
 
 @pytest.mark.req("S3-21")
 @pytest.mark.parametrize("key", [c.key for c in STATIC_COMPONENTS if c.id not in PLACES])
-def test_every_other_static_component_takes_a_depth_and_gives_it_back(key: str) -> None:
+def test_other_static_components_can_get_and_lose_a_depth(key: str) -> None:
     deep = with_statics([]).updated(key, injection_depth=2)
     assert (deep.get(key).placement, deep.get(key).injection_depth) == ("history", 2)
     back = deep.updated(key, injection_depth=0)
     assert back.get(key) == with_statics([]).get(key)
 
 
-def test_a_free_id_stands_behind_those_of_its_kind() -> None:
+def test_free_id_follows_the_ids_of_builders_components() -> None:
     nothing = with_statics([])
     assert nothing.free_id() == 1200
     assert nothing.created(a_component("Text.", key="mood", id=1213)).free_id() == 1220

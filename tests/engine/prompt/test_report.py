@@ -11,11 +11,17 @@ from evennia_ai.engine.prompt.report import (
     explain_lines,
     final_verdicts,
     make_report,
-    shares,
+    token_shares,
     trace_lines,
 )
 from evennia_ai.engine.prompt.trace import Verdict
-from evennia_ai.engine.text.columns import clipped, columns, comma_lines, visible, wrapped
+from evennia_ai.engine.text.columns import (
+    clip_text,
+    count_columns,
+    escape_controls,
+    wrap_items,
+    wrap_text,
+)
 from tests.effort import little_work
 from tests.engine.prompt.builders import a_component, a_history, injected, the_prompt
 
@@ -52,7 +58,7 @@ def test_the_trace_shows_which_tools_were_called() -> None:
     assert any(line.endswith('calls give {"to": "Anna"}') for line in trace_lines(report))
 
 
-def test_the_trace_tells_kept_from_left_out_with_the_reason() -> None:
+def test_trace_separates_kept_items_from_those_left_out_with_reasons() -> None:
     kept, left = final_verdicts(a_report())
     assert "component:mood" in [verdict.item for verdict in kept]
     assert ("component:off", "disabled") in [(v.item, v.reason) for v in left]
@@ -61,7 +67,7 @@ def test_the_trace_tells_kept_from_left_out_with_the_reason() -> None:
     assert "depth 2 from the newest: 2 messages follow" in " ".join(text.split())
 
 
-def test_the_first_stage_that_left_an_item_out_decides() -> None:
+def test_first_stage_that_left_an_item_out_is_reported() -> None:
     stages = [
         Verdict(stage="activate", item="lore:b#1", kept=True, reason="constant", cause="constant"),
         Verdict(stage="expand", item="lore:b#1", kept=False, reason="no place"),
@@ -72,13 +78,13 @@ def test_the_first_stage_that_left_an_item_out_decides() -> None:
     assert (left.stage, left.reason, left.cause) == ("expand", "no place", "constant")
 
 
-def test_a_bar_with_fewer_cells_than_kinds_stays_within_them() -> None:
-    made = shares(a_report(), cells=2)
+def test_token_bar_never_exceeds_its_cells() -> None:
+    made = token_shares(a_report(), cells=2)
     assert len(made) > 2
     assert [share.cells for share in made] == [1, 1, *[0] * (len(made) - 2)]
 
 
-def test_the_trace_accounts_for_the_cache() -> None:
+def test_trace_shows_the_cache_account() -> None:
     report = a_report()
     text = "\n".join(trace_lines(report))
     spots = ", ".join(map(str, report.breakpoints))
@@ -86,7 +92,7 @@ def test_the_trace_accounts_for_the_cache() -> None:
     assert f"sha256 {report.sha256}" in text
 
 
-def test_the_trace_says_what_broke_the_prefix() -> None:
+def test_trace_names_the_text_that_broke_the_prefix() -> None:
     older = the_prompt([a_component("Calm.", key="mood")], history=a_history(2))
     newer = the_prompt([a_component("Angry.", key="mood")], history=a_history(2))
     text = " ".join(trace_lines(make_report(newer, older=older.messages)))
@@ -94,14 +100,14 @@ def test_the_trace_says_what_broke_the_prefix() -> None:
 
 
 @pytest.mark.parametrize("width", [40, 60, 78, 120])
-def test_no_line_is_wider_than_asked(width: int) -> None:
+def test_no_line_is_wider_than_the_given_width(width: int) -> None:
     history = [said("user", "渡し船" * 40, name="アンナ" * 20), *a_history(3, words=60)]
     report = a_report(history=history)
     for lines in (trace_lines(report, width=width), explain_lines(report, "mood", width=width)):
-        assert max(columns(line) for line in lines) <= width
+        assert max(count_columns(line) for line in lines) <= width
 
 
-def test_nothing_a_player_says_reaches_the_terminal_as_a_command() -> None:
+def test_control_characters_of_players_are_escaped() -> None:
     report = a_report(history=[said("user", HOSTILE, name=HOSTILE)])
     for lines in (
         trace_lines(report),
@@ -113,9 +119,9 @@ def test_nothing_a_player_says_reaches_the_terminal_as_a_command() -> None:
     assert "\\x1b[2J" in "".join(trace_lines(report))
 
 
-def test_a_share_is_never_invisible_and_never_overflows() -> None:
+def test_every_share_has_a_cell_and_none_overflows() -> None:
     report = a_report()
-    parts = shares(report, cells=40)
+    parts = token_shares(report, cells=40)
     assert all(part.cells >= 1 for part in parts)
     assert sum(part.cells for part in parts) <= 40
     assert sum(part.tokens for part in parts) == report.tokens
@@ -127,29 +133,29 @@ def test_a_share_is_never_invisible_and_never_overflows() -> None:
     [("short", 9, "short"), ("too long", 6, "too..."), ("渡し船", 5, "渡..."), ("abc", 0, "")],
 )
 def test_text_is_clipped_by_columns(text: str, limit: int, shown: str) -> None:
-    assert clipped(text, limit) == shown
+    assert clip_text(text, limit) == shown
 
 
 def test_text_is_wrapped_at_words_and_long_words_are_broken() -> None:
-    assert wrapped("one two three", 8) == ["one two", "three"]
-    assert wrapped("abcdefgh", 3) == ["abc", "def", "gh"]
-    assert wrapped("", 8) == [""]
-    assert wrapped("one\ntwo", 8) == ["one", "two"]
+    assert wrap_text("one two three", 8) == ["one two", "three"]
+    assert wrap_text("abcdefgh", 3) == ["abc", "def", "gh"]
+    assert wrap_text("", 8) == [""]
+    assert wrap_text("one\ntwo", 8) == ["one", "two"]
 
 
 @pytest.mark.parametrize("unit", ["漢", "é", "\u200d", "漢 ", "a", "\x00"])
-def test_a_line_without_end_is_wrapped_in_linear_time(unit: str) -> None:
+def test_very_long_line_is_wrapped_in_linear_time(unit: str) -> None:
     with little_work():
-        lines = wrapped(unit * 100_000, 74)
-        assert max(map(columns, lines)) <= 74
+        lines = wrap_text(unit * 100_000, 74)
+        assert max(map(count_columns, lines)) <= 74
 
 
 def test_visible_text_has_no_control_characters() -> None:
-    assert visible("a\tb\x00c\ud800") == "a\\x09b\\x00c\\ud800"
-    assert visible("Straße 渡し船 🙂") == "Straße 渡し船 🙂"
+    assert escape_controls("a\tb\x00c\ud800") == "a\\x09b\\x00c\\ud800"
+    assert escape_controls("Straße 渡し船 🙂") == "Straße 渡し船 🙂"
 
 
-def test_a_list_breaks_between_its_items() -> None:
-    assert comma_lines(["one 1", "two 2", "three 3"], 14) == ["one 1, two 2,", "three 3"]
-    assert comma_lines(["much too long"], 8) == ["much ..."]
-    assert comma_lines([], 8) == [""]
+def test_list_of_items_is_wrapped_only_between_items() -> None:
+    assert wrap_items(["one 1", "two 2", "three 3"], 14) == ["one 1, two 2,", "three 3"]
+    assert wrap_items(["much too long"], 8) == ["much ..."]
+    assert wrap_items([], 8) == [""]

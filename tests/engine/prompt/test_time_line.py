@@ -15,13 +15,13 @@ SAID = with_time_line("Oren, when?", "1325-05-03 14:01")
     "text",
     ["", "Oren?", "Oren? [Now: 1325-05-03 14:01]", "[Now: x]", "a\nb]", "a\n[Now: b", "]" * 200],
 )
-def test_time_line_comes_off_and_nothing_else_does(text: str) -> None:
+def test_without_time_line_removes_only_the_time_line(text: str) -> None:
     assert without_time_line(text) == text
     assert without_time_line(with_time_line(text, "2026-11-22 08:01 UTC")) == text
     assert with_time_line(text, "") == text
 
 
-def test_keys_of_lore_do_not_find_the_time_line() -> None:
+def test_lore_keys_are_not_found_in_the_time_line() -> None:
     entries = [an_entry("A", "now"), an_entry("B", "1325"), an_entry("C", "oren")]
     scenario = {"lorebooks": [{"book": a_book(*entries)}], "event": {"content": SAID}}
     assert [one["content"] for one in run_scenario(scenario)["activated"]] == ["C"]
@@ -34,7 +34,7 @@ def test_memories_do_not_match_the_time_line() -> None:
     )
 
 
-def test_last_message_is_the_words_without_the_time_line() -> None:
+def test_last_message_has_no_time_line() -> None:
     part = {"key": "said", "content": "Said: {{lastMessage}}", "injection_depth": 1}
     result = run_scenario({"components": [part], "event": {"content": SAID}})
     assert 'Said: "Oren, when?"' in [one["content"] for one in result["messages"]]

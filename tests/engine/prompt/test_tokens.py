@@ -9,7 +9,7 @@ from evennia_ai.engine.prompt.tokens import (
     ESTIMATE,
     LONG_TEXT,
     TokenCounter,
-    estimate,
+    estimate_tokens,
     ratio_counter,
 )
 
@@ -23,12 +23,12 @@ def test_counting_never_raises_and_is_never_negative(text: str) -> None:
 
 
 @pytest.mark.parametrize("text", ["<|endoftext|>", "<|im_start|>system", "\ud800", "\x00\x1b[31m"])
-def test_special_tokens_and_broken_text_are_text_like_any_other(text: str) -> None:
+def test_special_tokens_and_broken_text_are_counted_as_text(text: str) -> None:
     assert ESTIMATE.of_message(text, name=text) > ESTIMATE.per_message
 
 
 def test_empty_text_has_no_tokens() -> None:
-    assert estimate("") == 0
+    assert estimate_tokens("") == 0
 
 
 @pytest.mark.parametrize(
@@ -39,8 +39,8 @@ def test_empty_text_has_no_tokens() -> None:
         ("Паром уходит на рассвете.", 5, 12),
     ],
 )
-def test_an_estimate_is_near(text: str, low: int, high: int) -> None:
-    assert low <= estimate(text) <= high
+def test_estimate_is_near_the_exact_count(text: str, low: int, high: int) -> None:
+    assert low <= estimate_tokens(text) <= high
 
 
 def test_the_ratio_counts_utf_16_units_rounded_up() -> None:
@@ -50,20 +50,20 @@ def test_the_ratio_counts_utf_16_units_rounded_up() -> None:
     assert ratio_counter(3.35).name == "chars/3.35"
 
 
-def test_a_message_costs_its_text_its_name_and_its_frame() -> None:
+def test_message_tokens_are_text_name_and_overhead() -> None:
     counter = ratio_counter(1)
     assert said("user", "four").tokens(counter) == 8
     assert said("user", "four", name="Anna").tokens(counter) == 8 + 4 + 1
 
 
-def test_counters_of_other_names_keep_their_own_counts() -> None:
+def test_counters_with_different_names_cache_separately() -> None:
     message = said("user", "12345678")
     assert message.tokens(ratio_counter(1)) == 12
     assert message.tokens(ratio_counter(2)) == 8
 
 
 @pytest.mark.req("S2-15")
-def test_a_text_that_comes_again_is_counted_once_unless_it_is_long() -> None:
+def test_repeated_text_is_counted_once_unless_long() -> None:
     counted: list[int] = []
 
     def count(text: str) -> int:

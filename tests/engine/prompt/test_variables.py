@@ -79,11 +79,11 @@ def test_later_text_reads_a_variable_of_an_earlier_one() -> None:
     assert the_texts("{{setvar::mood::sad}}", "He is {{getvar::mood}}.") == ["He is sad."]
 
 
-def test_an_earlier_text_reads_nothing_of_a_later_one() -> None:
+def test_earlier_text_does_not_read_a_variable_of_a_later_one() -> None:
     assert the_texts("A{{getvar::mood}}.", "{{setvar::mood::sad}}") == ["A."]
 
 
-def test_the_order_is_that_of_the_ids_also_through_the_history() -> None:
+def test_texts_in_the_history_set_variables_in_the_order_of_ids() -> None:
     prompt = the_prompt(
         [
             a_component("{{getvar::x}}!", id=1300, key="last"),
@@ -95,7 +95,7 @@ def test_the_order_is_that_of_the_ids_also_through_the_history() -> None:
     assert texts(prompt) == ["ab!", "in the history: ab", "Hello."]
 
 
-def test_a_disabled_text_sets_nothing() -> None:
+def test_disabled_text_sets_no_variable() -> None:
     off = a_component("{{setvar::x::1}}", id=1201, enabled=False)
     on = a_component("[{{getvar::x}}]", id=1202)
     assert texts(the_prompt([off, on])) == ["[]"]
@@ -127,7 +127,7 @@ def test_a_disabled_text_sets_nothing() -> None:
         ("{{addvar::n::0.0000001}}{{getvar::n}}", "1e-7"),
     ],
 )
-def test_a_macro_of_variables_gives_its_text(text: str, result: str) -> None:
+def test_variable_macro_gives_its_text(text: str, result: str) -> None:
     made = ComponentSet(preset(f"<{text}>")).compiled.expand(filling(user="Anna")).made
     assert read(made) == [f"<{result}>"]
 
@@ -139,7 +139,7 @@ def test_variable_macro_without_a_part_stays_as_written(text: str) -> None:
     assert the_texts(text) == [text]
 
 
-def test_macro_in_a_value_is_not_filled_in() -> None:
+def test_macro_in_a_value_is_not_expanded() -> None:
     prompt = the_prompt(
         preset("{{setvar::x::{{user}}}}", "{{getvar::x}}"), values={"user": "{{char}}"}
     )
@@ -159,7 +159,7 @@ def test_a_verdict_names_what_a_text_sets_and_reads() -> None:
     assert "reads a, c" in reason
 
 
-def test_a_text_that_fails_sets_nothing() -> None:
+def test_failed_text_sets_no_variable() -> None:
     failing = "{{setvar::x::1}}" + "{{setvar::" + "n" * (MAX_NAME + 1) + "::1}}"
     prompt = the_prompt(preset(failing, "[{{getvar::x}}]"))
     assert texts(prompt) == ["[]"]
@@ -169,7 +169,7 @@ def test_a_text_that_fails_sets_nothing() -> None:
     )
 
 
-def test_a_note_reads_what_the_components_set() -> None:
+def test_note_reads_variables_of_components() -> None:
     prompt = the_prompt(
         preset("{{setvar::mood::sad}}"),
         notes=[AuthorsNote(content="He is {{getvar::mood}}."), AuthorsNote(content="x", every=0)],
@@ -178,7 +178,7 @@ def test_a_note_reads_what_the_components_set() -> None:
     assert "He is sad." in texts(prompt)
 
 
-def test_a_note_that_is_not_due_sets_nothing() -> None:
+def test_note_that_is_not_due_sets_no_variable() -> None:
     notes = [
         AuthorsNote(content="{{setvar::x::1}}a", every=5),
         AuthorsNote(content="[{{getvar::x}}]"),
@@ -216,7 +216,7 @@ def test_variable_of_a_contained_text_is_only_read_by_contained_texts() -> None:
     assert texts(prompt) == ["ours.", "Hello.", "theirs"]
 
 
-def test_a_text_without_a_grant_reads_what_the_game_sets() -> None:
+def test_contained_text_reads_variables_of_the_game() -> None:
     parts = [a_component("{{setvar::x::ours}}", id=1101, key="sets"), contained("{{getvar::x}}", 1)]
     assert texts(the_prompt(parts)) == ["ours"]
 
@@ -339,7 +339,7 @@ def test_variable_set_to_the_same_value_changes_no_later_text() -> None:
     assert second[1] is first[1]
 
 
-def test_work_that_ran_out_is_done_in_the_order_of_the_list_in_each_turn() -> None:
+def test_first_texts_get_the_work_when_it_runs_out_in_each_turn() -> None:
     big = "{{setvar::x{{tide}}::" + "x" * 150_000 + "}}"
     members = preset(*[big] * 80, "{{setvar::y::1}}{{getvar::y}}")
     kept = ComponentSet(members).compiled
@@ -357,7 +357,7 @@ def test_work_that_ran_out_is_done_in_the_order_of_the_list_in_each_turn() -> No
 
 
 @pytest.mark.parametrize("trust", ["imported", "builder"])
-def test_a_value_that_doubles_itself_ends_at_a_limit(trust: str) -> None:
+def test_self_doubling_value_stops_at_a_limit(trust: str) -> None:
     text = "{{setvar::x::1234567890}}" + "{{setvar::x::{{getvar::x}}{{getvar::x}}}}" * 60
     adding = "{{setvar::x::text}}" + "{{addvar::x::{{getvar::x}}}}" * 60
     parts = [
@@ -373,7 +373,7 @@ def test_a_value_that_doubles_itself_ends_at_a_limit(trust: str) -> None:
 
 
 @pytest.mark.long
-def test_a_million_variables_end_at_a_limit() -> None:
+def test_million_variables_stop_at_a_limit() -> None:
     parts = preset(
         *("".join(f"{{{{setvar::v{at}_{n}::1}}}}" for n in range(400)) for at in range(20))
     )
@@ -383,7 +383,7 @@ def test_a_million_variables_end_at_a_limit() -> None:
 
 
 @pytest.mark.parametrize("name", ["setvar::x", "random", "setvar::x::{{random::a", "//", "getvar"])
-def test_macros_in_macros_without_end_take_time_by_their_length(name: str) -> None:
+def test_deeply_nested_macros_take_linear_time(name: str) -> None:
     deep = f"{{{{{name}::" * 7_000 + "}}" * 7_000
     for text in (deep, f"{{{{{name}::" * 7_000, deep[:100_000]):
         with little_work():
@@ -395,7 +395,7 @@ def work_to_read(characters: int) -> int:
     return 2 * (characters // COPIED_A_UNIT) + characters // COUNTED_A_UNIT
 
 
-def test_texts_that_read_a_long_variable_again_and_again_end_at_a_limit() -> None:
+def test_repeated_reading_of_a_long_variable_stops_at_a_limit() -> None:
     parts = preset("{{setvar::x::" + "x" * 100_000 + "}}", *["{{getvar::x}}"] * 500)
     with little_work(10.0):
         made = ComponentSet(parts).compiled.expand(filling()).made

@@ -3,13 +3,13 @@
 import pytest
 
 from evennia_ai.engine.text.columns import (
-    clipped,
-    columns,
+    clip_text,
+    count_columns,
+    escape_controls,
     first_line,
-    hanging,
-    padded,
-    visible,
-    wrapped,
+    pad_text,
+    wrap_hanging,
+    wrap_text,
 )
 
 
@@ -29,32 +29,32 @@ from evennia_ai.engine.text.columns import (
     ],
 )
 def test_control_and_invisible_characters_are_escaped(text, shown):
-    assert visible(text) == shown
+    assert escape_controls(text) == shown
 
 
 def test_piled_accents_are_cut():
-    assert visible("q" + "\u0301" * 9_000) == "q" + "\u0301" * 6 + "(8994 marks more)"
-    assert visible("o\u0302\u0301 q\u0323\u0307") == "o\u0302\u0301 q\u0323\u0307"
+    assert escape_controls("q" + "\u0301" * 9_000) == "q" + "\u0301" * 6 + "(8994 marks more)"
+    assert escape_controls("o\u0302\u0301 q\u0323\u0307") == "o\u0302\u0301 q\u0323\u0307"
 
 
 def test_columns_count_wide_letters_twice_and_accents_not():
-    assert (columns("ab"), columns("水"), columns("e\u0301")) == (2, 2, 1)
+    assert (count_columns("ab"), count_columns("水"), count_columns("e\u0301")) == (2, 2, 1)
 
 
 def test_text_is_clipped_by_columns():
-    assert clipped("水水水水", 7) == "水水..."
-    assert padded("水", 4) == "水  "
+    assert clip_text("水水水水", 7) == "水水..."
+    assert pad_text("水", 4) == "水  "
 
 
 def test_long_text_is_wrapped_at_words():
-    assert wrapped("one two three", 7) == ["one two", "three"]
-    assert wrapped("", 7) == [""]
+    assert wrap_text("one two three", 7) == ["one two", "three"]
+    assert wrap_text("", 7) == [""]
 
 
 def test_hanging_lines_are_indented_and_lose_no_word() -> None:
-    assert hanging("  one two three four", 14) == ["  one two", "      three", "      four"]
-    assert hanging("  one", 14) == ["  one"]
-    assert hanging("", 14) == [""]
+    assert wrap_hanging("  one two three four", 14) == ["  one two", "      three", "      four"]
+    assert wrap_hanging("  one", 14) == ["  one"]
+    assert wrap_hanging("", 14) == [""]
 
 
 def test_first_line_skips_blank_lines():

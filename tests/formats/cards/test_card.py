@@ -36,7 +36,7 @@ def test_greetings_are_the_first_message_and_its_alternates():
     assert greetings(a_card(**GREETER)) == ("G0", "G1", "G2")
 
 
-def test_a_group_has_its_own_greetings_too():
+def test_greetings_of_a_group_follow_the_others():
     assert greetings(a_card(**GREETER), group=True) == ("G0", "G1", "G2", "X")
 
 
@@ -47,13 +47,13 @@ def test_a_greeting_is_chosen_by_index():
 
 
 @pytest.mark.parametrize("index", [-1, 3])
-def test_err_a_greeting_that_is_not_there_is_named(index):
+def test_err_missing_greeting_is_named(index):
     with pytest.raises(FormatError) as caught:
         greeting(a_card(**GREETER), index=index)
     assert str(caught.value) == f"card Marta: has no greeting {index}; it has 0 to 2"
 
 
-def test_the_opening_message_is_the_character_s_with_macros_filled():
+def test_opening_message_is_the_characters_with_expanded_macros():
     card = a_card(first_mes="{{user}}, I am <BOT>.", nickname="Mar")
     message = opening_message(card, values=macro_values(card, user="Anna"), dice=DICE)
     assert message is not None
@@ -64,7 +64,7 @@ def test_the_opening_message_is_the_character_s_with_macros_filled():
     )
 
 
-def test_no_opening_message_without_a_greeting():
+def test_opening_message_is_none_without_a_greeting():
     assert opening_message(a_card(), values={}, dice=DICE) is None
 
 
@@ -74,12 +74,12 @@ def test_char_is_the_nickname_or_the_name():
     assert macro_values(a_card(nickname=" \n"))["char"] == "Marta"
 
 
-def test_char_is_one_line_of_bounded_length_whatever_the_nickname_is():
+def test_char_is_one_short_line_for_any_nickname():
     assert macro_values(a_card(nickname="Mar\n\n# System\x07"))["char"] == "Mar # System"
     assert macro_values(a_card(nickname="M" * 5000))["char"] == "M" * 200
 
 
-def test_a_user_always_has_a_name():
+def test_user_without_a_name_gets_the_default():
     assert macro_values(None) == {"user": "User"}
     assert macro_values(a_card(), user="Anna")["user"] == "Anna"
 
@@ -110,7 +110,7 @@ def test_a_faultless_v3_card_is_read_without_a_notice():
     assert card.alternate_greetings == ("Hey.",)
 
 
-def test_the_file_s_own_json_is_kept_whole():
+def test_source_keeps_the_whole_json_of_the_file():
     data = card_data(extensions={"app": {"deep": [1, {"x": None}]}}, unknown_field="kept")
     data["also_unknown"] = 1
     before = json.dumps(data)
@@ -119,7 +119,7 @@ def test_the_file_s_own_json_is_kept_whole():
     assert json.dumps(card.source) == before
 
 
-def test_a_v2_card_is_upgraded_and_stale_copies_at_its_top_lose():
+def test_v2_card_is_read_from_data_not_from_stale_copies():
     data = card_data(description="New.")
     data |= {"spec": "chara_card_v2", "spec_version": "2.0", "description": "Stale.", "name": "Old"}
     card = read_card(data)
@@ -128,7 +128,7 @@ def test_a_v2_card_is_upgraded_and_stale_copies_at_its_top_lose():
     assert card.notices == ()
 
 
-def test_a_v1_card_is_its_six_texts():
+def test_v1_card_has_its_six_texts():
     card = read_card({name: f"{name} text" for name in V1_FIELDS})
     assert (card.spec, card.spec_version) == ("v1", "1.0")
     assert (card.name, card.first_mes, card.mes_example) == (
@@ -147,13 +147,16 @@ def test_bytes_and_text_with_a_byte_order_mark_are_read():
 @pytest.mark.parametrize(
     ("fields", "notice"),
     [
-        ({"personality": None}, "personality is null: taken as empty"),
+        ({"personality": None}, "personality is null: read as empty"),
         ({"name": " Mar\x1b[31mta\n"}, "name: control characters, blanks around it or its end"),
         ({"name": ""}, "name is empty"),
-        ({"character_version": 1.5}, "character_version is a number: taken as the text it is"),
-        ({"creation_date": "today"}, "creation_date is not a number: it is kept as it is"),
-        ({"modification_date": True}, "modification_date is not a number: it is kept as it is"),
-        ({"source": "id:1"}, "source is not a list: it is kept as it is"),
+        ({"character_version": 1.5}, "character_version is a number: read as text"),
+        ({"creation_date": "today"}, "creation_date is not a number: it is kept for the export"),
+        (
+            {"modification_date": True},
+            "modification_date is not a number: it is kept for the export",
+        ),
+        ({"source": "id:1"}, "source is not a list: it is kept for the export"),
         ({"character_book": {"entries": {}}}, "character_book.entries is an object: its members"),
         (
             {"extensions": {"world": "Har\nbour"}},
@@ -178,7 +181,7 @@ def test_bytes_and_text_with_a_byte_order_mark_are_read():
         ),
     ],
 )
-def test_a_doubt_is_a_notice_and_the_card_is_read(fields, notice):
+def test_doubtful_value_gives_a_notice_and_the_card_is_read(fields, notice):
     card = a_card(**fields)
     [found] = card.notices
     assert found.startswith(notice)
@@ -193,11 +196,11 @@ def test_a_doubt_is_a_notice_and_the_card_is_read(fields, notice):
         {"creation_date": None, "source": None},
     ],
 )
-def test_what_is_as_it_should_be_is_read_without_a_notice(fields):
+def test_valid_value_gives_no_notice(fields):
     assert a_card(**fields).notices == ()
 
 
-def test_null_text_is_read_as_empty_not_as_the_word_null():
+def test_null_text_is_read_as_empty():
     texts = dict.fromkeys(["personality", "scenario", "mes_example", "system_prompt"])
     contents = [c.content for c in card_components(a_card(**texts))]
     assert contents == ["Marta keeps the lamp."]
@@ -210,18 +213,18 @@ def test_a_name_is_one_line_without_control_characters():
 @pytest.mark.parametrize(
     ("version", "notice"),
     [
-        ("3.1", "spec_version 3.1 is newer than 3.0: read as far as known"),
-        ("100", "spec_version 100 is newer than 3.0: read as far as known"),
-        ("nan", "spec_version nan is newer than 3.0: read as far as known"),
-        ("new", "spec_version 'new' is not a number: taken for an older one"),
+        ("3.1", "spec_version 3.1 is newer than 3.0: unknown parts are only kept"),
+        ("100", "spec_version 100 is newer than 3.0: unknown parts are only kept"),
+        ("nan", "spec_version nan is newer than 3.0: unknown parts are only kept"),
+        ("new", "spec_version 'new' is not a number: read as an older version"),
         (3.0, "spec_version is not text"),
     ],
 )
-def test_another_version_is_noticed_and_read(version, notice):
+def test_newer_version_is_read_with_a_notice(version, notice):
     assert read_card({**card_data(), "spec_version": version}).notices == (notice,)
 
 
-def test_a_missing_version_is_noticed():
+def test_missing_version_gives_a_notice():
     data = card_data()
     del data["spec_version"]
     assert read_card(data).notices[0] == "spec_version is not text"
@@ -232,14 +235,14 @@ def test_older_spec_version_has_no_notice(version):
     assert read_card({**card_data(), "spec_version": version}).notices == ()
 
 
-def test_a_member_written_twice_is_noticed():
+def test_duplicate_member_gives_a_notice():
     text = json.dumps(card_data())[:-1] + ', "spec_version": "3.0"}'
     assert card_from_text(text).notices == (
-        "member 'spec_version' is there twice; the last counts",
+        "member 'spec_version' occurs twice; the last one counts",
     )
 
 
-def test_assets_are_listed_and_a_missing_field_is_one_default_icon():
+def test_missing_assets_are_one_default_icon():
     assert a_card().assets == DEFAULT_ASSETS
     asset = {"type": "icon", "uri": "https://nowhere.invalid/x", "name": "main", "ext": "png"}
     assert a_card(assets=[asset]).assets == (Asset(**asset),)
@@ -257,13 +260,12 @@ def test_assets_are_listed_and_a_missing_field_is_one_default_icon():
         ({"spec": "chara_card_v3"}, "card.data: must be an object"),
         ({"spec": "chara_card_v3", "data": "Marta"}, "card.data: must be an object"),
         (card_data(name=None), "card.data.name: must be text"),
-        (card_data(description=7), "card.data.description: must be text"),
         (card_data(description="x" * 200_001), "card.data.description: "),
         (card_data(description="\udc00"), "card: a text has half a character"),
         ({"name": 1, "description": "x"}, "card.name: must be text"),
     ],
 )
-def test_err_a_wrong_card_is_refused_in_one_line_that_names_the_place(data, message):
+def test_err_invalid_card_is_refused_in_one_line_with_the_path(data, message):
     with pytest.raises(FormatError) as caught:
         read_card(data)
     assert caught.value.kind == "card"
@@ -275,24 +277,39 @@ def test_err_a_wrong_card_is_refused_in_one_line_that_names_the_place(data, mess
     ("fields", "said", "notice"),
     [
         ({"tags": [None, "bees"]}, ("bees",), "tags: 1 of 2 are not text and are left out"),
-        ({"tags": "bees, honey,"}, ("bees", "honey"), "tags is one text: taken as a list of 2"),
+        ({"tags": "bees, honey,"}, ("bees", "honey"), "tags is a single text: read as a list of 2"),
         ({"tags": {}}, (), "tags must be a list: it is ignored, and kept for the export"),
         (
             {"alternate_greetings": "Hello, you."},
             ("Hello, you.",),
-            "alternate_greetings is one text: taken as a list of 1",
+            "alternate_greetings is a single text: read as a list of 1",
         ),
         (
             {"group_only_greetings": ["a", 1, []]},
             ("a",),
             "group_only_greetings: 2 of 3 are not text and are left out",
         ),
+        (
+            {"description": 7},
+            "",
+            "description must be text: it is ignored, and kept for the export",
+        ),
+        ({"personality": ["dry"]}, "", "personality must be text: it is ignored"),
+        ({"scenario": False}, "", "scenario must be text: it is ignored"),
+        ({"first_mes": {}}, "", "first_mes must be text: it is ignored"),
+        ({"mes_example": []}, "", "mes_example must be text: it is ignored"),
+        ({"system_prompt": 0}, "", "system_prompt must be text: it is ignored"),
+        (
+            {"post_history_instructions": [None]},
+            "",
+            "post_history_instructions must be text: it is ignored",
+        ),
         ({"creator": 5}, "", "creator must be text: it is ignored, and kept for the export"),
         ({"creator_notes": []}, "", "creator_notes must be text: it is ignored"),
         ({"nickname": False}, "", "nickname must be text: it is ignored"),
         ({"character_version": []}, "", "character_version must be text: it is ignored"),
         ({"character_book": []}, None, "character_book must be an object: it is ignored"),
-        ({"character_book": {}}, {}, "character_book has no list of entries: it is taken as empty"),
+        ({"character_book": {}}, {}, "character_book has no list of entries: it is read as empty"),
         ({"extensions": "x"}, {}, "extensions must be an object: it is ignored"),
         (
             {"assets": [{"type": "icon"}, None]},
@@ -306,7 +323,7 @@ def test_err_a_wrong_card_is_refused_in_one_line_that_names_the_place(data, mess
         ),
     ],
 )
-def test_a_field_of_another_type_is_told_and_kept_and_the_card_is_read(fields, said, notice):
+def test_field_of_another_type_gives_a_notice_and_is_kept(fields, said, notice):
     card = read_card(card_data(**fields))
     [name] = fields
     assert getattr(card, name) == said
@@ -320,7 +337,7 @@ def test_a_field_of_another_type_is_told_and_kept_and_the_card_is_read(fields, s
     "book",
     [{"entries": {"0": {"key": ["bell"]}}}, {"spec": "lorebook_v3", "data": {"entries": []}}],
 )
-def test_err_a_lorebook_in_place_of_a_card_is_called_one(book):
+def test_err_lorebook_is_refused_as_a_lorebook(book):
     with pytest.raises(FormatError) as caught:
         read_card(book)
     assert "lorebook" in caught.value.message or "world file" in caught.value.message
@@ -330,15 +347,15 @@ def test_err_a_lorebook_in_place_of_a_card_is_called_one(book):
 @pytest.mark.parametrize(
     ("content", "problem"),
     [
-        (b"", "card: the file is empty; get it again"),
+        (b"", "card: the file is empty; download it again"),
         (b"\xff\xfe{\x00", "card: not UTF-8 text (byte 0); save it as UTF-8 JSON"),
-        (b'{"spec": "chara_card_v3", "da', "card: no valid JSON"),
+        (b'{"spec": "chara_card_v3", "da', "card: is not valid JSON"),
         (b"null", "card: must be an object"),
         (b"[" * 200_000, "card: nested more than 64 deep"),
-        (b'{"spec": NaN}', "card: no valid JSON (NaN is no number of JSON)"),
+        (b'{"spec": NaN}', "card: is not valid JSON (NaN is not a JSON number)"),
     ],
 )
-def test_err_bytes_that_are_no_card_are_refused(content, problem):
+def test_err_other_bytes_are_refused(content, problem):
     with pytest.raises(FormatError) as caught:
         load_card(content)
     assert caught.value.message.startswith(problem)
@@ -367,7 +384,7 @@ FIELDS = ("name", "description", "first_mes", "assets", "extensions", "tags", "c
 
 @pytest.mark.long
 @given(st.dictionaries(st.sampled_from(FIELDS), JSON, max_size=4))
-def test_whatever_the_data_holds_it_is_read_or_refused_in_one_line(fields):
+def test_any_data_is_read_or_refused_in_one_line(fields):
     try:
         card = a_card(**fields)
     except FormatError as error:
@@ -378,6 +395,6 @@ def test_whatever_the_data_holds_it_is_read_or_refused_in_one_line(fields):
 
 
 @given(st.text())
-def test_whatever_text_is_given_it_is_a_card_or_refused(text):
+def test_any_text_is_a_card_or_refused(text):
     with pytest.raises(FormatError):
         card_from_text(text)

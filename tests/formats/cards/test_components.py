@@ -15,7 +15,7 @@ from evennia_ai.formats.cards.components import (
     card_components,
     character_book,
     containment_notices,
-    unsettled_texts,
+    describe_changing_texts,
     with_original,
 )
 from tests.formats.cards.builders import a_card, lore, prompt_of, shown, with_lore
@@ -33,7 +33,7 @@ FULL = {
 }
 
 
-def test_fields_stand_at_their_registry_ids_and_empty_ones_are_left_out():
+def test_fields_get_their_registry_ids_and_empty_ones_are_left_out():
     made = card_components(a_card(**FULL))
     assert {c.key: c.id for c in made} == {
         key: PLUGGABLE_IDS[key]
@@ -47,7 +47,7 @@ def test_creator_version_tags_and_notes_are_never_in_a_prompt():
     assert all("NOT-THIS" not in line for line in shown(prompt_of(a_card(**FULL), "user: hi")))
 
 
-def test_no_logic_of_a_card_ever_runs_whoever_vouches():
+def test_template_logic_of_a_card_never_runs_with_any_grants():
     text = "{% for i in range(9) %}x{% endfor %} {{ 7 * 7 }} {{user.__class__}}"
     for grants in (ALL_GRANTS, NO_GRANTS):
         prompt = prompt_of(a_card(description=text), grants=grants)
@@ -58,15 +58,15 @@ def test_no_logic_of_a_card_ever_runs_whoever_vouches():
 @pytest.mark.req("S0-03")
 @pytest.mark.parametrize("field", ["description", "personality", "scenario", "system_prompt"])
 @pytest.mark.parametrize("name", ["{{ SPEAKER }}", "{{lastMessage}}", "{{lastUserMessage}}"])
-def test_a_field_before_the_history_that_names_what_is_said_is_reported(field, name):
-    (sentence,) = unsettled_texts(a_card(**{field: f"Answers {name}."}))
+def test_field_before_the_history_that_repeats_speech_is_reported(field, name):
+    (sentence,) = describe_changing_texts(a_card(**{field: f"Answers {name}."}))
     assert "in the layout classic it is left out" in sentence
 
 
 @pytest.mark.parametrize("name", ["{{time}}", "{{Weekday}}", "{{datetimeformat HH}}"])
 def test_a_field_before_the_history_that_names_the_time_is_reported(name):
-    (sentence,) = unsettled_texts(a_card(description=f"It is {name}."))
-    assert "in the layout cache it stands behind the history" in sentence
+    (sentence,) = describe_changing_texts(a_card(description=f"It is {name}."))
+    assert "in the layout cache it is placed after the history" in sentence
     assert "in the layout classic it stays where it is" in sentence
 
 
@@ -78,18 +78,18 @@ def test_a_field_before_the_history_that_names_the_time_is_reported(name):
         {"first_mes": "Hail, {{speaker}}."},
     ],
 )
-def test_no_other_text_of_a_card_is_reported_as_naming_what_is_said(fields):
-    assert not [*unsettled_texts(a_card(**fields))]
+def test_text_inside_the_history_is_not_reported_as_repeating_speech(fields):
+    assert not [*describe_changing_texts(a_card(**fields))]
 
 
 @pytest.mark.req("S3-10")
-def test_post_history_instructions_stand_after_the_history():
+def test_post_history_instructions_are_placed_after_the_history():
     prompt = prompt_of(a_card(post_history_instructions="Be brief."), "user: hi")
     assert shown(prompt)[-2:] == ["user: hi", "system: Be brief."]
 
 
 @pytest.mark.req("S3-10")
-def test_post_history_instructions_without_the_grant_stand_in_the_history_at_depth_4():
+def test_post_history_instructions_without_the_grant_are_at_depth_4():
     made = card_components(a_card(post_history_instructions="Be brief."), grants=NO_GRANTS)
     [own] = [c for c in made if c.key == "post_history_instructions"]
     assert (own.placement, own.injection_depth, own.role) == ("history", 4, "user")
@@ -118,13 +118,13 @@ def test_the_depth_of_post_history_instructions_without_the_grant_can_be_set():
     assert [(c.placement, c.id) for c in granted] == [("ordered", 5010)]
 
 
-def test_where_post_history_instructions_stand_without_the_grant_is_told():
+def test_notice_names_the_depth_of_post_history_instructions_without_the_grant():
     card = a_card(post_history_instructions="Be brief.")
     grants = frozenset(ALL_GRANTS - {"after_history"})
     assert containment_notices(card, grants=grants, post_history_depth=2) == (
         (
-            "the card has no grant for after_history: its post_history_instructions are in the"
-            " history at depth 2, as a user's"
+            "the card lacks the grant after_history: its post_history_instructions are in the"
+            " history at depth 2, role user"
         ),
     )
 
@@ -143,7 +143,7 @@ def test_where_post_history_instructions_stand_without_the_grant_is_told():
         (2.5, 4),
     ],
 )
-def test_the_depth_of_a_depth_prompt_is_read_as_files_have_it(written, depth):
+def test_depth_of_a_depth_prompt_is_read_from_number_or_text(written, depth):
     extensions = {"depth_prompt": {"prompt": "Note.", "depth": written}}
     made = card_components(a_card(extensions=extensions))
     [note] = [c for c in made if c.key == "card_depth_prompt"]
@@ -153,7 +153,7 @@ def test_the_depth_of_a_depth_prompt_is_read_as_files_have_it(written, depth):
 @pytest.mark.parametrize(
     "found", [None, "x", {}, {"prompt": None}, {"prompt": ["x"]}, {"prompt": " "}]
 )
-def test_no_depth_prompt_where_there_is_no_text(found):
+def test_depth_prompt_without_text_gives_no_component(found):
     keys = [c.key for c in card_components(a_card(extensions={"depth_prompt": found}))]
     assert "card_depth_prompt" not in keys
 
@@ -171,16 +171,16 @@ def test_no_depth_prompt_where_there_is_no_text(found):
         (r"\1 {{original}}", r"\g<0>", r"\1 \g<0>"),
     ],
 )
-def test_original_stands_once_for_the_default(text, default, whole):
+def test_original_is_replaced_once_by_the_default(text, default, whole):
     assert with_original(text, default) == whole
 
 
-def test_what_a_card_has_no_grant_for_is_told():
+def test_missing_grants_give_notices():
     card = a_card(system_prompt="Obey.")
     assert containment_notices(card, grants=ALL_GRANTS) == ()
     assert containment_notices(card, grants=NO_GRANTS) == (
-        "the card has no grant for fields: they are at the top of the history, as a user's",
-        "the card has no grant for its system_prompt: it is left out",
+        "the card lacks the grant fields: its fields are at the top of the history, role user",
+        "the card lacks the grant system_prompt: its system_prompt is left out",
     )
 
 
@@ -219,9 +219,7 @@ TEXT = st.text(max_size=40) | st.sampled_from(
     depth=st.integers(-(10**12), 10**12),
     lines=st.lists(st.sampled_from(["user: a", "assistant: b"]), max_size=4),
 )
-def test_an_unapproved_card_never_leaves_the_history_band_and_never_speaks_as_system(
-    fields, depth, lines
-):
+def test_card_without_grants_stays_in_the_history_in_the_role_user(fields, depth, lines):
     card = with_lore(
         lore(f"@@depth {depth}\n@@role system\nLore."),
         lore("@@position before_desc\nMore lore."),
@@ -234,7 +232,7 @@ def test_an_unapproved_card_never_leaves_the_history_band_and_never_speaks_as_sy
     assert [f"{m.role}: {m.content}" for m in prompt.messages if not m.injected] == lines
 
 
-def test_card_components_stay_off_the_ids_of_static_ones():
+def test_card_components_never_have_ids_of_static_components():
     made = card_components(a_card(**FULL), grants=NO_GRANTS, default_post_history="D")
     assert not {c.id for c in made} & set(STATIC_IDS.values())
     assert len({c.key for c in made}) == len(made)

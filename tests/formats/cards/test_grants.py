@@ -46,7 +46,7 @@ CONTAINED = {
 }
 
 
-def test_without_grants_everything_is_a_user_s_inside_the_history() -> None:
+def test_all_texts_are_user_messages_in_the_history_without_grants() -> None:
     assert stands(NO_GRANTS) == CONTAINED
 
 
@@ -70,22 +70,22 @@ def test_without_grants_everything_is_a_user_s_inside_the_history() -> None:
         ("regex", {}),
     ],
 )
-def test_each_grant_moves_its_own_texts_alone(grant, gives) -> None:
+def test_each_grant_moves_only_its_own_texts(grant, gives) -> None:
     assert stands(frozenset({grant})) == {**CONTAINED, **gives}
 
 
-def test_no_grant_reaches_the_game_s_own_rules() -> None:
+def test_no_grant_changes_the_games_own_rules() -> None:
     made = card_components(CARD, grants=ALL_GRANTS)
     assert all(component.id != 0 for component in made)
     assert all(component.key != "system_prompt" for component in made)
 
 
-def test_grants_are_told_in_one_order_each_with_what_it_allows() -> None:
+def test_grants_are_listed_in_a_fixed_order_with_their_effects() -> None:
     assert in_order(frozenset({"regex", "fields"})) == ("fields", "regex")
     assert in_order(ALL_GRANTS) == tuple(ALLOWS)
 
 
-def test_a_card_without_grants_takes_no_room_from_the_game_s_own_texts() -> None:
+def test_card_without_grants_never_displaces_the_games_texts() -> None:
     own = PromptComponent(id=9000, key="safety", content="The game's own reminder.")
     cards = card_components(a_card(description="lamp " * 100), grants=NO_GRANTS)
     prompt = compose(

@@ -42,7 +42,7 @@ def _in_a_picture(asset: Asset) -> Asset:
         ([an_asset("https://x.invalid/a.png")], [an_asset("https://x.invalid/a.png")]),
     ],
 )
-def test_the_picture_of_a_card_is_the_main_icon_of_its_archive_and_the_file_again(before, after):
+def test_picture_becomes_the_main_icon_of_an_archive_and_the_picture_again(before, after):
     card = card_data(**({} if before is None else {"assets": before}))
     made = load_card(dumped(a_picture(card), "charx"))
     assert (made.raw["data"]["assets"], made.picture) == (after, picture())
@@ -58,7 +58,7 @@ def test_a_picture_that_is_no_png_file_is_the_main_icon_of_its_archive_too():
     ]
 
 
-def test_a_given_picture_is_put_into_an_archive_and_is_its_main_icon():
+def test_given_picture_becomes_the_main_icon_of_an_archive():
     for content in (as_json(CARD), dumped(an_archive(CARD, before=JPEG), "charx")):
         made = load_card(dumped(content, "charx", picture=a_picture(card_data(tags=[]))))
         assert [each.content for each in made.assets] == [picture()]

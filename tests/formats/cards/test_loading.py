@@ -64,18 +64,18 @@ def refusal(content: bytes, **limits: int) -> str:
         (an_archive(CARD, before=JPEG), "charx"),
     ],
 )
-def test_every_carrier_gives_the_same_card_without_a_notice(content, carrier):
+def test_every_file_format_gives_the_same_card_without_a_notice(content, carrier):
     found = load_card(content)
     assert (found.carrier, found.raw, found.notices) == (carrier, CARD, ())
     assert (found.card.name, found.card.nickname) == ("Marta", "Mar")
 
 
-def test_a_path_is_read_and_its_suffix_does_not_count(tmp_path):
+def test_file_format_does_not_depend_on_the_suffix(tmp_path):
     (tmp_path / "card.txt").write_bytes(a_picture(CARD))
     assert load_card(tmp_path / "card.txt").raw == CARD
 
 
-def test_err_a_path_that_cannot_be_read_is_named(tmp_path):
+def test_err_unreadable_path_is_named(tmp_path):
     with pytest.raises(FormatError, match="card: cannot be read: No such file"):
         load_card(tmp_path / "gone")
     with pytest.raises(FormatError, match="card: cannot be read: "):
@@ -84,22 +84,22 @@ def test_err_a_path_that_cannot_be_read_is_named(tmp_path):
         load_card(Path("a\0b"))
 
 
-def test_err_a_device_without_end_is_too_large():
-    with pytest.raises(FormatError, match=r"more bytes; the limit is 1000 \(file_bytes\)"):
+def test_err_endless_device_is_refused_as_too_large():
+    with pytest.raises(FormatError, match=r"too many bytes; the limit is 1000 \(file_bytes\)"):
         load_card(Path("/dev/zero"), limits=CardLimits(file_bytes=1000))
 
 
 @pytest.mark.parametrize(
     ("content", "notices"),
     [
-        (picture(packed("ccv3", JSON)), ["the card's chunk is zTXt; the standard wants tEXt"]),
+        (picture(packed("ccv3", JSON)), ["the card's chunk is zTXt; the standard requires tEXt"]),
         (
             picture(international("ccv3", JSON, is_packed=True)),
-            ["the card's chunk is iTXt; the standard wants tEXt"],
+            ["the card's chunk is iTXt; the standard requires tEXt"],
         ),
         (
             picture(international("ccv3", JSON, is_packed=False)),
-            ["the card's chunk is iTXt; the standard wants tEXt"],
+            ["the card's chunk is iTXt; the standard requires tEXt"],
         ),
         (a_picture(CARD, keyword="CCv3"), ["the card's chunk is called 'CCv3', not ccv3"]),
         (a_picture(CARD, keyword="chara"), ["the chunk chara holds a card of chara_card_v3; it"]),
@@ -139,7 +139,7 @@ def test_older_cards_are_read_from_their_chunk(keyword):
         assert (found.card.spec, found.raw, found.notices) == (spec, card, ())
 
 
-def test_the_v3_chunk_wins_and_the_older_one_is_not_looked_at():
+def test_v3_chunk_wins_and_the_older_one_is_not_read():
     for stale in (text("chara", b"rubbish"), text("chara", as_json(V2), crc=1)):
         found = load_card(picture(stale, text("ccv3", JSON), stale))
         assert (found.raw, found.notices) == (CARD, ())
@@ -161,13 +161,13 @@ def test_an_older_card_in_the_v3_chunk_is_read_with_a_notice():
         (picture(part(b"tEXt", b"ccv3" + JSON)), "card: no card in the picture"),
         (
             a_picture(CARD, text("ccv3", JSON)),
-            "card: the picture has 2 chunks ccv3; only one may count",
+            "card: the picture has 2 chunks ccv3; only one is allowed",
         ),
         (a_picture(CARD, packed("CCV3", JSON)), "card: the picture has 2 chunks ccv3; only one"),
         (picture(text("chara", JSON), text("Chara", JSON)), "card: the picture has 2 chunks chara"),
         (
             picture(text("ccv3", JSON, crc=7)),
-            "card: the checksum (CRC) of the chunk ccv3 is wrong; get the file again",
+            "card: the checksum (CRC) of the chunk ccv3 is wrong; download the file again",
         ),
         (picture(text("ccv3", JSON))[:100], "card: cut off in the text chunk at byte 33"),
         (
@@ -184,7 +184,7 @@ def test_an_older_card_in_the_v3_chunk_is_read_with_a_notice():
         ),
         (picture(part(b"tEXt", b"ccv3\0A")), "card: the chunk ccv3 is not base64: it has a wrong "),
         (picture(part(b"tEXt", b"ccv3\0e3==0=")), "card: the chunk ccv3 is not base64"),
-        (picture(part(b"tEXt", b"ccv3\0")), "card: no valid JSON"),
+        (picture(part(b"tEXt", b"ccv3\0")), "card: is not valid JSON"),
         (picture(part(b"zTXt", b"ccv3\0\0rubbish")), "card: the chunk ccv3 is not zlib data"),
         (
             picture(part(b"zTXt", b"ccv3\0\0" + zlib.compress(b"e30=")[:-5])),
@@ -192,11 +192,14 @@ def test_an_older_card_in_the_v3_chunk_is_read_with_a_notice():
         ),
         (a_picture(CARD, keyword="x"), "card: no card in the picture"),
         (picture(text("ccv3", b"\xff\xfe")), "card: the chunk ccv3: not UTF-8 text (byte 0)"),
-        (picture(text("ccv3", b'{"a": NaN}')), "card: no valid JSON (NaN is no number of JSON)"),
+        (
+            picture(text("ccv3", b'{"a": NaN}')),
+            "card: is not valid JSON (NaN is not a JSON number)",
+        ),
         (picture(text("ccv3", b"[]")), "card: must be an object"),
     ],
 )
-def test_err_a_picture_that_cannot_be_trusted_is_refused(content, message):
+def test_err_hostile_picture_is_refused(content, message):
     assert refusal(content).startswith(message)
 
 
@@ -213,38 +216,41 @@ def test_err_a_picture_that_cannot_be_trusted_is_refused(content, message):
         (an_archive(CARD, {"C:/x": b""}), "card: member 'C:/x' has an absolute path"),
         (an_archive(CARD, {"a\\b": b""}), "card: member 'a\\b' has a backslash in its name"),
         (an_archive(CARD, {"a\x1bb": b""}), "card: member 'a b' has control characters"),
-        (an_archive(CARD, {"assets/NUL.png": b""}), "card: member 'assets/NUL.png' is called like"),
-        (an_archive(CARD, {"com1": b""}), "card: member 'com1' is called like a device"),
+        (
+            an_archive(CARD, {"assets/NUL.png": b""}),
+            "card: member 'assets/NUL.png' has the name of a device",
+        ),
+        (an_archive(CARD, {"com1": b""}), "card: member 'com1' has the name of a device"),
         (
             an_archive(CARD, [(a_member(external_attr=0o120777 << 16), b"/etc/passwd")]),
             "card: member 'x.bin' is a symbolic link",
         ),
         (
             an_archive(CARD, [(a_member(compress_type=zipfile.ZIP_BZIP2), b"x")]),
-            "card: member 'x.bin' is packed in a way that is not supported; use deflate",
+            "card: member 'x.bin' uses an unsupported compression; use deflate",
         ),
-        (JPEG, "card: no ZIP archive behind the JPEG picture, or one that is cut off; get it"),
+        (JPEG, "card: no ZIP archive after the JPEG picture, or one that is cut off; download"),
         (an_archive(CARD)[:-30], "card: no ZIP archive, or one that is cut off"),
         (b"PK\x03\x04", "card: no ZIP archive"),
         (b"PK\x05\x06" + bytes(18), "card: the archive has no card.json"),
     ],
 )
-def test_err_an_archive_that_cannot_be_trusted_is_refused(content, message):
+def test_err_hostile_archive_is_refused(content, message):
     assert refusal(content).startswith(message)
 
 
 def test_err_an_empty_file_is_called_empty():
-    assert refusal(b" \n") == "card: the file is empty; get it again"
+    assert refusal(b" \n") == "card: the file is empty; download it again"
 
 
 @pytest.mark.parametrize(
     "start", [b"RIFF\x24\0\0\0WEBPVP8 ", b"GIF89a", b"BM6", b"\0\0\0\x20ftypavif"]
 )
-def test_err_a_picture_that_holds_no_cards_is_called_a_picture(start):
-    assert refusal(start + bytes(40)).startswith("card: a picture of another kind; a card is in a")
+def test_err_picture_without_a_card_is_refused_as_a_picture(start):
+    assert refusal(start + bytes(40)).startswith("card: this kind of picture cannot hold a card")
 
 
-def test_err_members_of_one_name_are_refused():
+def test_err_duplicate_members_of_an_archive_are_refused():
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
         twice = an_archive(CARD, [("card.json", as_json(V2))])
@@ -253,7 +259,7 @@ def test_err_members_of_one_name_are_refused():
     assert refusal(other) == "card: member 'a.png' is there 2 times; keep only one"
 
 
-def test_err_a_name_that_ends_at_a_zero_byte_is_no_card():
+def test_err_member_name_with_a_zero_byte_is_not_the_card():
     content = an_archive(False, {"card.jsonXevil": JSON}).replace(b"card.jsonX", b"card.json\0")
     assert refusal(content).startswith("card: member 'card.json' has control characters")
 
@@ -262,7 +268,7 @@ def test_err_an_encrypted_member_is_refused():
     content = bytearray(an_archive(CARD))
     content[content.index(b"PK\x01\x02") + 8] |= 1
     assert refusal(bytes(content)) == (
-        "card: member 'card.json' is encrypted; CHARX archives are not"
+        "card: member 'card.json' is encrypted, which CHARX does not allow"
     )
 
 
@@ -295,7 +301,7 @@ def test_err_a_member_whose_bytes_were_changed_is_refused():
         (as_json(card_data(description="{,[" * 900, first_mes='"{\\" {,')), {"objects": 5}, ""),
     ],
 )
-def test_err_a_file_over_a_limit_is_refused_by_the_limit_s_name(content, limits, limit):
+def test_err_file_over_a_limit_is_refused_with_the_name_of_the_limit(content, limits, limit):
     if limit:
         assert refusal(content, **limits).endswith(f"({limit})")
     else:
@@ -303,19 +309,19 @@ def test_err_a_file_over_a_limit_is_refused_by_the_limit_s_name(content, limits,
 
 
 @pytest.mark.parametrize("limits", [{"chunks": 0}, {"nesting": 65}, {"entries": 10**6}])
-def test_err_a_limit_that_cannot_be_is_refused(limits):
+def test_err_invalid_limit_is_refused(limits):
     with pytest.raises(FormatError, match=f"limit {next(iter(limits))} must be "):
         CardLimits(**limits)
 
 
-def test_a_size_that_an_archive_declares_is_not_believed():
+def test_declared_size_of_a_member_is_not_trusted():
     content = bytearray(an_archive(CARD, {"a": bytes(3_000_000)}))
     sizes = [at for at in range(len(content)) if content[at : at + 4] == b"PK\x01\x02"]
     struct.pack_into("<I", content, sizes[1] + 24, 10)
     assert "card: the archive cannot be read (Bad CRC-32" in refusal(bytes(content))
 
 
-def test_assets_beside_the_card_are_found_whatever_their_spelling():
+def test_asset_is_found_in_each_spelling_of_its_address():
     assets = [
         an_asset("embeded://assets/icon/images/main.png"),
         an_asset("embedded://a b.bin", type="x_other", name="b", ext="bin"),
@@ -335,7 +341,7 @@ def test_assets_beside_the_card_are_found_whatever_their_spelling():
     assert (archived.picture, archived.notices) == (SIGNATURE, ())
 
 
-def test_the_path_of_an_asset_counts_in_its_own_case():
+def test_path_of_an_asset_is_case_sensitive():
     assets = [an_asset("embeded://A.png"), an_asset("embeded://a.png", name="b")]
     found = load_card(an_archive(card_data(assets=assets), {"a.png": b"a"}))
     assert [asset.content for asset in found.assets] == [None, b"a"]
@@ -349,7 +355,7 @@ def test_assets_in_chunks_of_a_picture_are_found_with_and_without_the_colon():
     assert found.notices == ()
 
 
-def test_an_asset_that_cannot_be_had_is_a_notice_and_stays_in_the_card():
+def test_missing_asset_gives_a_notice_and_stays_in_the_card():
     assets = [
         an_asset("__asset:0"),
         an_asset("__asset:1", type="emotion"),
@@ -365,12 +371,12 @@ def test_an_asset_that_cannot_be_had_is_a_notice_and_stays_in_the_card():
     ]
 
 
-def test_a_card_in_a_json_file_misses_no_files_beside_it():
+def test_json_card_has_no_notice_about_missing_files():
     found = load_card(as_json(card_data(assets=[an_asset("embeded://a.png")])))
     assert (found.assets[0].resolved, found.notices) == (False, ())
 
 
-def test_a_card_without_assets_has_the_standard_s_icon_and_the_file_is_its_picture():
+def test_card_without_assets_has_its_file_as_icon():
     content = a_picture(CARD)
     found = load_card(content)
     assert [each.asset for each in found.assets] == list(DEFAULT_ASSETS)
@@ -386,14 +392,14 @@ def test_archives_and_pictures_inside_an_archive_are_never_opened():
     assert found.members[0].content == inner
 
 
-def test_the_directory_of_an_archive_inside_says_nothing_of_the_outer_one():
+def test_inner_archive_does_not_change_the_outer_directory():
     inner = an_archive(V2, {"inner.png": b"inner"})
     found = load_card(an_archive(CARD, [(a_member(filename="inner.charx"), inner)]))
     assert (found.raw, [member.path for member in found.members]) == (CARD, ["inner.charx"])
 
 
 @pytest.mark.parametrize("member", ["spec_version", "x\x1b[2Jy"])
-def test_notices_are_few_and_plain(member):
+def test_notices_are_limited_and_on_one_line(member):
     twice = ", ".join(f'"{n}": 1, "{n}": 2' for n in range(500))
     content = JSON[:-1] + f', "extensions": {{{twice}, {json.dumps(member)}: 1}}}}'.encode()
     found = load_card(content)

@@ -87,7 +87,7 @@ def test_the_fuzz_targets_begin_with_files_that_are_cards():
 
 
 @given(start=st.sampled_from(STARTS), rest=st.binary(max_size=300), end=st.booleans())
-def test_whatever_bytes_are_given_they_are_a_card_or_refused_in_one_line(start, rest, end):
+def test_any_bytes_are_a_card_or_refused_in_one_line(start, rest, end):
     check_file(start + rest + (PIXELS + END) * end)
 
 
@@ -97,7 +97,7 @@ def test_whatever_bytes_are_given_they_are_a_card_or_refused_in_one_line(start, 
         st.tuples(PLACE, st.binary(max_size=4), st.integers(0, 8)), min_size=1, max_size=6
     ),
 )
-def test_a_file_with_flipped_bytes_is_a_card_or_refused_in_one_line(content, changes):
+def test_flipped_bytes_give_a_card_or_a_one_line_error(content, changes):
     made = bytearray(content)
     for where, new, gone in changes:
         at = int(where * len(made))
@@ -106,25 +106,25 @@ def test_a_file_with_flipped_bytes_is_a_card_or_refused_in_one_line(content, cha
 
 
 @given(content=st.sampled_from(CARRIERS), start=PLACE, end=PLACE)
-def test_a_piece_of_a_file_is_a_card_or_refused_in_one_line(content, start, end):
+def test_part_of_a_file_is_a_card_or_refused_in_one_line(content, start, end):
     _is_card_or_refused(content[: int(end * len(content))])
     _is_card_or_refused(content[int(start * len(content)) :])
 
 
 @given(one=st.sampled_from(CARRIERS), other=st.sampled_from(CARRIERS), cut=PLACE, on=PLACE)
-def test_two_files_spliced_are_a_card_or_refused_in_one_line(one, other, cut, on):
+def test_spliced_files_are_a_card_or_refused_in_one_line(one, other, cut, on):
     _is_card_or_refused(one[: int(cut * len(one))] + other[int(on * len(other)) :])
 
 
 @given(content=st.sampled_from(CARRIERS), start=PLACE, length=PLACE, times=st.integers(2, 40))
-def test_a_file_that_repeats_itself_is_a_card_or_refused_in_one_line(content, start, length, times):
+def test_repeated_file_is_a_card_or_refused_in_one_line(content, start, length, times):
     at = int(start * len(content))
     piece = content[at : at + int(length * (len(content) - at))]
     _is_card_or_refused(content[:at] + piece * times + content[at + len(piece) :])
 
 
 @given(kind=st.sampled_from([b"tEXt", b"zTXt", b"iTXt", b"acTL"]), data=st.binary(max_size=99))
-def test_whatever_a_chunk_holds_the_file_is_a_card_or_refused_in_one_line(kind, data):
+def test_any_chunk_content_gives_a_card_or_a_one_line_error(kind, data):
     for keyword in (
         b"ccv3\0",
         b"ccv3\0\0",
@@ -137,21 +137,21 @@ def test_whatever_a_chunk_holds_the_file_is_a_card_or_refused_in_one_line(kind, 
 
 @settings(deadline=None)  # the first text takes its time
 @given(names=st.lists(st.text(min_size=1, max_size=12), unique=True))
-def test_whatever_members_are_called_the_archive_is_a_card_or_refused_in_one_line(names):
+def test_any_member_names_give_a_card_or_a_one_line_error(names):
     plain = [name for name in names if name.isprintable() and name != "card.json"]
     check_file(an_archive(CARD, dict.fromkeys(plain, b"x")))
 
 
 @settings(deadline=None)
 @given(st.dictionaries(MEMBERS, VALUE, max_size=5), st.sampled_from(["chara_card_v2", "v3", None]))
-def test_whatever_values_a_card_has_it_is_exported_the_same_or_refused(given_fields, spec):
+def test_any_card_values_are_exported_unchanged_or_refused(given_fields, spec):
     card = {**card_data(**given_fields), **({} if spec == "v3" else {"spec": spec})}
     card = {**card["data"]} if spec is None else card
     check_text(json.dumps(card).encode())
 
 
 @given(st.binary(max_size=60))
-def test_awkward_cards_are_exported_the_same_or_refused(chosen):
+def test_awkward_cards_are_exported_unchanged_or_refused(chosen):
     check_file(as_json(chosen_card(Choices(chosen))))
 
 
@@ -163,11 +163,11 @@ def test_awkward_cards_are_exported_the_same_or_refused(chosen):
         max_size=14,
     )
 )
-def test_decorators_are_cut_off_and_nothing_else(pieces):
+def test_v2_copy_loses_decorators_and_nothing_else(pieces):
     check_decorators("".join(pieces).encode("utf-8", "replace"))
 
 
-def test_checksums_that_are_put_right_make_a_broken_file_a_card():
+def test_file_with_repaired_checksums_is_read():
     broken_chunk = picture(text("ccv3", JSON, crc=1))
     archive = an_archive(CARD)
     at = archive.index(b"PK\x01\x02") + 16

@@ -16,6 +16,7 @@ from hypothesis import strategies as st
 
 from evennia_ai.engine.errors import FormatError
 from evennia_ai.formats.cards.card import read_card
+from evennia_ai.formats.cards.comparing import card_differences, changed_fields
 from evennia_ai.formats.cards.components import card_components, character_book
 from evennia_ai.formats.cards.exporting import FORMS, dump_card
 from evennia_ai.formats.cards.loading import CardImport, load_card
@@ -23,6 +24,7 @@ from evennia_ai.formats.cards.report.import_report import report_lines
 from evennia_ai.formats.cards.report.making import import_report
 from evennia_ai.formats.lorebooks.books import book_of_card, read_book
 from evennia_ai.formats.lorebooks.conversion import as_v3, as_world
+from evennia_ai.formats.lorebooks.editing.comparing import book_differences
 from evennia_ai.formats.lorebooks.editing.edits import add_entry, change_entry, remove_entry
 from evennia_ai.formats.lorebooks.editing.lints import lint_book
 from evennia_ai.formats.scenario import run_scenario
@@ -110,7 +112,7 @@ def spoilt(draw: st.DrawFn, value: Any) -> Any:
 @pytest.mark.long
 @QUICK
 @given(spoilt(CARD["data"]))
-def test_a_card_that_is_read_is_shown_edited_exported_and_played(data):
+def test_card_with_unreadable_fields_is_reported_edited_exported_and_played(data):
     try:
         card = read_card({**CARD, "data": data})
     except FormatError as error:
@@ -130,6 +132,9 @@ def test_a_card_that_is_read_is_shown_edited_exported_and_played(data):
             ]
     edited = load_card(dump_card(replace(card, personality="New."), "json", modified_at=1)).card
     assert edited.personality == "New."
+    files = json.dumps(CARD), json.dumps({**CARD, "data": data})
+    for older, newer in (files, files[::-1]):
+        assert list(card_differences(older, newer)) or not list(changed_fields(CARD, card.source))
     scenario = {"card": json.loads(json.dumps(card.source)), "event": {"content": "The mill?"}}
     assert run_scenario(scenario)["messages"]
     if card.character_book is not None:
@@ -140,19 +145,28 @@ def test_a_card_that_is_read_is_shown_edited_exported_and_played(data):
 @QUICK
 @pytest.mark.parametrize("name", BOOKS)
 @given(data=st.data())
-def test_a_book_that_is_read_is_converted_and_edited(name, data):
+def test_book_with_unreadable_fields_is_converted_and_edited(name, data):
     book = data.draw(spoilt(BOOKS[name]))
     try:
         read = read_book(book)
     except FormatError:
         return
     lint_book(read, source=book)
+    assert book_differences(book, BOOKS[name]) is not None
+    assert book_differences(BOOKS[name], book) is not None
     made, world = as_v3(book), as_world(book)
     for other in (made, world):
         assert [bool(one.refused) for one in read_book(other).entries] == [
             bool(one.refused) for one in read.entries
         ]
     edit_each(book)
+
+
+@pytest.mark.parametrize("book", ["x", 5, [None], {"entries": [None, "x", {"id": 3}]}])
+def test_a_revision_of_a_card_with_an_odd_book_is_compared(book: Any) -> None:
+    odd = json.dumps(card_data(character_book=book))
+    for older, newer in ((json.dumps(CARD), odd), (odd, json.dumps(CARD))):
+        assert list(card_differences(older, newer))
 
 
 def edit_each(book: dict[str, Any]) -> None:

@@ -50,40 +50,40 @@ REFUSED = {
 
 
 @pytest.mark.parametrize(("typed", "field"), NAMED.items())
-def test_a_field_is_named_by_the_standards_word_or_a_shorter_one(typed, field):
+def test_field_is_found_by_the_standards_name_or_a_shorter_word(typed, field):
     assert field_named(typed) == field
 
 
 @pytest.mark.parametrize(("typed", "problem"), REFUSED.items())
-def test_what_is_no_field_is_said(typed, problem):
+def test_unknown_field_is_refused_with_the_known_ones(typed, problem):
     with pytest.raises(FormatError, match=problem):
         field_named(typed)
 
 
-def test_every_field_of_a_card_is_listed_and_is_found_by_how_it_is_listed():
+def test_every_listed_field_is_found_by_its_name():
     listed = [str(field) for field in fields_of(OREN)]
     assert {one.partition("/")[0] for one in listed} == set(WORDS)
     assert [str(field_named(one)) for one in listed] == listed
 
 
-def test_a_number_behind_the_last_greeting_adds_one():
+def test_number_after_the_last_greeting_adds_a_greeting():
     new = with_text(OREN, CardField("greeting", "3"), "Ahoy.")
     assert greetings(new) == ("", "Storm coming.", "Mind the rope.", "Ahoy.")
 
 
-def test_an_empty_text_takes_a_greeting_away():
+def test_empty_text_removes_a_greeting():
     assert with_text(OREN, CardField("greeting", "1"), " ").alternate_greetings == (
         "Mind the rope.",
     )
 
 
 @pytest.mark.parametrize(("number", "text"), [("4", "Ahoy."), ("3", "")])
-def test_a_greeting_that_is_not_there_is_said(number, text):
+def test_missing_greeting_is_refused(number, text):
     with pytest.raises(FormatError, match="it has 1 to 2; greeting/3 adds one"):
         with_text(OREN, CardField("greeting", number), text)
 
 
-def test_the_note_at_a_depth_keeps_its_place_and_the_other_extensions():
+def test_edited_depth_prompt_keeps_its_depth_and_other_extensions():
     new = with_text(OREN, CardField("depth_prompt"), "Angry.")
     assert new.extensions == {
         "depth_prompt": {"prompt": "Angry.", "depth": 2, "role": "user"},
@@ -103,12 +103,12 @@ def test_the_note_at_a_depth_keeps_its_place_and_the_other_extensions():
         ("tags", ",".join(map(str, range(101))), "at most 100 tags, not 101"),
     ],
 )
-def test_what_a_field_cannot_hold_is_said(field, text, problem):
+def test_invalid_text_of_a_field_is_refused_with_a_reason(field, text, problem):
     with pytest.raises(FormatError, match=problem):
         with_text(OREN, field_named(field), text)
 
 
-def test_tags_are_words_between_commas():
+def test_tags_are_separated_by_commas():
     assert with_text(OREN, CardField("tags"), " sea ,, old  man, sea").tags == ("sea", "old man")
 
 
@@ -123,11 +123,11 @@ def test_tags_are_words_between_commas():
         ("group_greeting/2", "All off.", True),
     ],
 )
-def test_whether_the_numbers_of_greetings_mean_what_they_meant(field, text, kept):
+def test_keeps_greetings_is_true_when_each_number_keeps_its_greeting(field, text, kept):
     assert keeps_greetings(OREN, with_text(OREN, field_named(field), text)) is kept
 
 
-def test_one_more_greeting_moves_none_where_there_are_none_for_groups():
+def test_keeps_greetings_is_true_after_adding_one_without_group_greetings():
     alone = new_card("Mira")
     assert keeps_greetings(alone, with_text(alone, CardField("greeting", "1"), "Oh, you."))
 
@@ -136,7 +136,7 @@ TEXTED = [str(field) for field in fields_of(OREN) if field.word not in ("tags", 
 
 
 @given(field=st.sampled_from(TEXTED), text=st.text(st.characters(codec="utf-8"), min_size=1))
-def test_what_is_written_is_what_a_file_of_it_says_and_nothing_else_is_another(field, text):
+def test_edit_of_a_field_survives_the_export_and_changes_no_other(field, text):
     named = field_named(field)
     if named.part in ("depth", "role") or not text.strip():
         return

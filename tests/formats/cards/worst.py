@@ -70,7 +70,7 @@ def _one_chunk(length: int) -> bytes:
 
 # What the file is, and the limit or the words with which it is refused; "" where it is read.
 JSON_FILES: dict[str, tuple[Callable[[], bytes], str]] = {
-    "a text that is never closed": (lambda: b'"' + b'\\"' * 4_000_000, "no valid JSON"),
+    "a text that is never closed": (lambda: b'"' + b'\\"' * 4_000_000, "is not valid JSON"),
     "nothing but opened lists": (lambda: b"[" * 8_000_000, "values"),
     "nothing but opened objects": (lambda: b'{"":' * 2_000_000, "values"),
     "lists as many as allowed": (lambda: listed('["ab"]', 390_000), ""),
@@ -90,7 +90,7 @@ JSON_FILES: dict[str, tuple[Callable[[], bytes], str]] = {
         lambda: listed(f'"{DRAGON}{"x" * 999_990}"', 8),
         "",
     ),
-    "a text of byte order marks": (lambda: b"\xef\xbb\xbf" * 2_700_000, "no valid JSON"),
+    "a text of byte order marks": (lambda: b"\xef\xbb\xbf" * 2_700_000, "is not valid JSON"),
     "a text that is too long": (
         lambda: holding(f'"x": [0, {{"y": "{"x" * 1_000_001}"}}]'),
         "card: data.extensions.x[1].y is too long; the limit is 1000000 (string_characters)",
@@ -185,7 +185,7 @@ PICTURES: dict[str, tuple[Callable[[], bytes], str]] = {
     ),
     "base64 of nothing but blanks": (
         lambda: picture(part(b"tEXt", b"ccv3\0" + b" " * 15_000_000)),
-        "no valid JSON",
+        "is not valid JSON",
     ),
     "a picture of a million chunks": (
         lambda: SIGNATURE + HEADER + part(b"tEXt", b"a\0") * 1_000_000,

@@ -33,7 +33,7 @@ _MESSAGES = st.fixed_dictionaries(
 )
 
 
-def test_the_header_names_who_spoke_with_whom_and_each_line_is_a_message():
+def test_header_gives_the_names_and_each_later_line_a_message():
     chat = a_chat(HEADER, a_line(), a_user_line("When does she leave?"))
     assert (chat.user, chat.character) == ("Anna", "Oren")
     assert [(m.line, m.name, m.text, m.is_user) for m in chat.messages] == [
@@ -42,12 +42,12 @@ def test_the_header_names_who_spoke_with_whom_and_each_line_is_a_message():
     ]
 
 
-def test_a_chat_of_a_group_without_a_header_names_its_characters_in_their_order():
+def test_group_chat_without_header_lists_characters_in_order():
     chat = a_chat(a_line("Mira"), a_user_line(), a_line("Oren"), a_line("Mira"))
     assert (chat.header, chat.characters) == (None, ("Mira", "Oren"))
 
 
-def test_swipes_narration_and_what_the_app_hides_are_told_apart():
+def test_swipes_narration_and_hidden_lines_are_recognised():
     chat = a_chat(
         HEADER,
         a_line(swipes=["Evening.", "Hm?"], swipe_id=0),
@@ -58,7 +58,7 @@ def test_swipes_narration_and_what_the_app_hides_are_told_apart():
     assert told == [(2, False, False), (0, True, False), (0, False, True)]
 
 
-def test_empty_lines_and_a_mark_of_byte_order_are_no_messages():
+def test_empty_lines_and_byte_order_mark_are_skipped():
     assert len(read(b"\xef\xbb\xbf" + a_file(HEADER) + b"\n\n" + a_file(a_line()) + b"\n").messages)
 
 
@@ -66,7 +66,7 @@ def test_empty_lines_and_a_mark_of_byte_order_are_no_messages():
     header=st.none() | st.fixed_dictionaries({"user_name": _TEXTS, "x": _VALUES}),
     lines=st.lists(_MESSAGES, min_size=1, max_size=5),
 )
-def test_what_is_read_and_written_has_equal_values_line_by_line(header, lines):
+def test_written_chat_equals_the_chat_read(header, lines):
     before = [*([header] if header is not None else []), *lines]
     chat = read(a_file(*before))
     written = b"".join(dump_chat(chat.header, [m.raw for m in chat.messages]))
@@ -77,14 +77,14 @@ def test_what_is_read_and_written_has_equal_values_line_by_line(header, lines):
     ("content", "problem"),
     [
         (b"", "evening.jsonl: it is empty"),
-        (b"{}", "line 1: mes must be the message"),
-        (a_file(HEADER, HEADER), "line 2: mes must be the message"),
+        (b"{}", "line 1: mes must be text"),
+        (a_file(HEADER, HEADER), "line 2: mes must be text"),
         (a_file(HEADER) + b"\n[]", "line 2: must be a JSON object"),
-        (a_file(HEADER) + b'\n{"mes": "a"', "line 2: no valid JSON"),
-        (a_file(HEADER) + b'\n{"mes": NaN}', "line 2: no valid JSON"),
-        (a_file(HEADER) + b'\n{"mes": "a", "mes": "b"}', "line 2: member 'mes' is there twice"),
+        (a_file(HEADER) + b'\n{"mes": "a"', "line 2: is not valid JSON"),
+        (a_file(HEADER) + b'\n{"mes": NaN}', "line 2: is not valid JSON"),
+        (a_file(HEADER) + b'\n{"mes": "a", "mes": "b"}', "line 2: member 'mes' occurs twice"),
         (a_file(HEADER) + b'\n{"mes": "\\ud83d"}', "line 2: a text has half a character"),
-        (a_file(HEADER) + b'\n{"mes": "\xff"}', "line 2: is no UTF-8 text"),
+        (a_file(HEADER) + b'\n{"mes": "\xff"}', "line 2: is not UTF-8 text"),
         (a_file(a_line(is_user="yes")), "line 1: is_user must be true or false, not 'yes'"),
         (a_file(a_line(name=["ai/stopall"])), "line 1: name must be a text"),
         (a_file(a_line(swipes="two")), "line 1: swipes must be a list"),
@@ -92,7 +92,7 @@ def test_what_is_read_and_written_has_equal_values_line_by_line(header, lines):
         (b'{"mes": ' + b"[" * 10**6, "line 1: nested more than 64 deep"),
     ],
 )
-def test_a_file_that_is_no_chat_is_refused_and_the_line_is_named(content, problem):
+def test_other_file_is_refused_with_its_line(content, problem):
     with pytest.raises(FormatError, match=problem.replace("[", r"\[")):
         read(content)
 
@@ -106,18 +106,18 @@ def test_a_file_that_is_no_chat_is_refused_and_the_line_is_named(content, proble
         ({"swipes": 1}, "line 3: it has 2 swipes and may have 1"),
     ],
 )
-def test_what_is_over_a_limit_is_refused_whole(limits, problem):
+def test_chat_over_a_limit_is_refused(limits, problem):
     lines = (HEADER, a_line(), a_line(swipes=["a", "b"]))
     with pytest.raises(FormatError, match=problem):
         read(a_file(*lines), limits=ChatLimits(**limits))
 
 
-def test_a_million_swipes_are_refused_by_their_number():
+def test_million_swipes_are_refused_with_their_number():
     with pytest.raises(FormatError, match="line 1: it has 1000000 swipes and may have 1000"):
         read(b'{"mes": "a", "swipes": [' + b"0," * (10**6 - 1) + b"0]}")
 
 
-def test_line_without_end_is_read_up_to_the_limit():
+def test_endless_line_is_read_only_up_to_the_limit():
     class Endless(io.BytesIO):
         asked = 0
 
@@ -135,11 +135,12 @@ def test_line_without_end_is_read_up_to_the_limit():
     [
         (a_file(HEADER), True),
         (a_file(a_line()), True),
+        (b"\r\n\n" + a_file(HEADER, a_line()), True),
         (b'{"transcript": 1, "npc_ref": "12"}', False),
         (b"[]", False),
         (b"{", False),
         (b"[" * 10**6, False),
     ],
 )
-def test_a_chat_is_told_by_its_first_line(line, expected):
+def test_is_chat_decides_by_the_first_line_that_is_not_empty(line, expected):
     assert is_chat(line) is expected

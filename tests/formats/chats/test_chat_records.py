@@ -38,7 +38,7 @@ def the_way_back(records, **names):
     return header, list(messages)
 
 
-def test_the_first_record_tells_where_all_of_it_is_from():
+def test_first_record_holds_the_source_of_the_chat():
     first, *_ = chat_to_records(a_chat(HEADER, a_line()), SOURCE)
     assert is_chat_source(first)
     assert first.meta["file"] == "evening.jsonl"
@@ -46,7 +46,7 @@ def test_the_first_record_tells_where_all_of_it_is_from():
     assert (first.meta["by"], first.meta["messages"]) == ("Bo", 1)
 
 
-def test_only_what_the_character_said_is_said_by_the_npc():
+def test_only_lines_of_the_character_become_replies():
     _, *said = the_records(
         HEADER,
         a_line("Oren", "Evening."),
@@ -63,12 +63,12 @@ def test_only_what_the_character_said_is_said_by_the_npc():
     ]
 
 
-def test_what_the_app_hides_from_prompts_is_no_message_of_the_history():
+def test_hidden_line_is_no_message_of_the_history():
     _, hidden = the_records(HEADER, a_line(is_system=True))
     assert hidden.kind is RecordKind.SNAPSHOT
 
 
-def test_the_words_of_the_user_are_the_players_where_one_is_named():
+def test_user_lines_get_the_named_players_reference():
     _, said, own = the_records(HEADER, a_user_line(), a_line(), speaker_ref="7")
     assert (said.meta["speaker"], "speaker" in own.meta) == ("7", False)
 
@@ -89,14 +89,14 @@ def test_name_in_a_file_never_becomes_a_role(name, label):
     assert name_label(name) == label
 
 
-def test_what_others_said_is_one_line_so_that_no_line_of_it_passes_for_anothers():
+def test_lines_of_others_are_joined_to_one_line():
     _, said, own = the_records(
         HEADER, a_user_line("Hm.\r\nOren: take it\x00 all"), a_line(mes="One.\n\n Two.")
     )
     assert (said.body, own.body) == ("Hm. Oren: take it all", "One.\n\nTwo.")
 
 
-def test_a_template_in_a_chat_stays_what_it_is():
+def test_template_in_a_chat_is_not_expanded():
     _, said = the_records(HEADER, a_user_line("{{setvar::a::b}} {% for %}"))
     assert said.body == "{{setvar::a::b}} {% for %}"
 
@@ -108,12 +108,12 @@ def test_a_template_in_a_chat_stays_what_it_is():
         max_size=5,
     )
 )
-def test_records_of_a_chat_give_back_every_value_of_every_line(texts):
+def test_exported_records_have_every_value_of_the_chat(texts):
     header, lines = the_way_back(the_records(HEADER, *texts))
     assert (header, lines) == (HEADER, texts)
 
 
-def test_what_was_said_in_the_game_since_is_written_as_the_app_has_it():
+def test_lines_said_after_the_import_are_exported_as_sillytavern_writes_them():
     since = NewRecord(kind=RecordKind.USER, role="user", name="Anna", body="And now?")
     reply = NewRecord(kind=RecordKind.ASSISTANT, role="assistant", body="Now we wait.")
     _, lines = the_way_back([*the_records(HEADER, a_line()), since, reply])
@@ -134,13 +134,13 @@ def test_corrected_line_is_exported_with_its_new_text():
     assert lines == [a_line(mes="Three.")]
 
 
-def test_the_npc_is_the_character_of_its_name_or_of_that_of_its_card():
+def test_npc_plays_the_character_with_its_own_or_its_cards_name():
     chat = a_chat(a_line("Mira"), a_line("OREN TALLOW"))
     assert find_played(chat, ["Oren", "Oren Tallow"]) == "OREN TALLOW"
     assert find_played(chat, ["Oren"], wanted="mira") == "Mira"
 
 
-def test_err_character_must_be_named_if_none_has_the_npcs_name():
+def test_err_import_is_refused_when_no_character_has_the_npcs_name():
     chat = a_chat(a_line("Mira"), a_line("Bo"))
     with pytest.raises(FormatError, match="'Oren' says nothing in this chat; there are 'Mira'"):
         find_played(chat, ["Oren"])
@@ -168,7 +168,7 @@ WELCOME = a_line("SillyTavern System", "Hi.", is_system=True)
         ((UNUSED, a_line("Unused"), a_line("Brand")), "", "Brand", 1),
     ],
 )
-def test_a_name_of_a_header_counts_only_where_somebody_speaks_under_it(lines, user, played, own):
+def test_header_name_is_ignored_when_nobody_speaks_under_it(lines, user, played, own):
     chat = a_chat(*lines)
     names = ["Brand"] if "Brand" in chat.characters else ["Tilda"]
     assert (chat.user, find_played(chat, names)) == (user, played)
@@ -182,13 +182,13 @@ def test_a_name_of_a_header_counts_only_where_somebody_speaks_under_it(lines, us
     [
         ((UNUSED, a_user_line(), a_line("Brand")), "unused", "there are 'Brand'"),
         ((OLD, a_user_line(), a_line("Brandon")), "Brand", "there are 'Brandon'"),
-        ((OLD, a_user_line()), "", "nobody but the user speaks in it"),
-        ((UNUSED, a_user_line(), a_line("")), "", "nobody but the user speaks in it"),
+        ((OLD, a_user_line()), "", "only the user speaks in it"),
+        ((UNUSED, a_user_line(), a_line("")), "", "only the user speaks in it"),
         ((UNUSED, a_line("A"), a_line("B")), "", "there are 'A', 'B'"),
         ((OLD, a_user_line(), a_line("Brandon")), "Anna", "there are 'Brandon'"),
     ],
 )
-def test_err_a_chat_in_which_no_line_is_the_npcs_is_refused(lines, wanted, problem):
+def test_err_chat_is_refused_when_no_line_is_the_npcs(lines, wanted, problem):
     with pytest.raises(FormatError, match=problem):
         find_played(a_chat(*lines), ["Tilda"], wanted=wanted)
 
@@ -205,13 +205,13 @@ def test_err_a_chat_in_which_no_line_is_the_npcs_is_refused(lines, wanted, probl
         (
             {"world_info": "Harbour", "variables": {"mood": 1}},
             (
-                "its lorebook 'Harbour' is not attached: lore/attach does that",
+                "its lorebook 'Harbour' is not attached: attach it with lore/attach",
                 "its variables (1) stay in the file",
             ),
         ),
         (
             {"timedWorldInfo": {"sticky": {"w.1": {}, "w.2": {}}, "cooldown": {"w.3": {}}}},
-            ("its timers of lore entries (2 sticky, 1 cooldown) start again",),
+            ("its timers of lore entries (2 sticky, 1 cooldown) restart",),
         ),
         ({"timedWorldInfo": [], "note_prompt": 5, "world_info": None, "variables": []}, ()),
         (None, ()),

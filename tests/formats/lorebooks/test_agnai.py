@@ -69,11 +69,11 @@ def test_missing_settings_get_the_usual_defaults():
         ({"excludeRecursion": True}, "recursion", Recursion(excluded=True)),
     ],
 )
-def test_what_other_programs_left_in_an_entry_counts(fields, name, value):
+def test_fields_of_other_programs_in_an_entry_count(fields, name, value):
     assert getattr(read(**fields), name) == value
 
 
-def test_the_book_s_own_settings_are_those_of_v3():
+def test_book_settings_of_v3_are_kept():
     book = read_book(
         as_v3(
             a_memory_book(a_memory(), description="Of ships.", scanDepth=3, tokenBudget=90)
@@ -116,7 +116,7 @@ def test_star_matches_any_letters_and_question_mark_one_letter(keyword, line, wo
 
 
 @pytest.mark.parametrize("keyword", ["*", " ** "])
-def test_a_keyword_of_stars_alone_keeps_the_entry_active(keyword):
+def test_keyword_of_only_stars_makes_the_entry_constant(keyword):
     entry = read(keywords=[keyword, "toll"])
     assert (entry.constant, entry.keys) == (True, ("toll",))
 
@@ -217,7 +217,7 @@ FIELDS = st.sampled_from(
     st.dictionaries(FIELDS, JSON, max_size=6),
     st.lists(st.text("a*?/\\ [", max_size=8), max_size=4),
 )
-def test_whatever_a_book_holds_it_is_translated_or_refused_in_one_line(fields, keywords):
+def test_any_book_is_translated_or_refused_in_one_line(fields, keywords):
     book = a_memory_book({"entry": "Lore.", "keywords": keywords} | fields)
     try:
         made = as_v3(book)

@@ -34,13 +34,13 @@ def test_a_v3_book_is_read():
     assert entry.origin == "lore:Harbour#7"
 
 
-def test_a_standalone_v3_file_is_its_data():
+def test_standalone_v3_file_is_read_from_its_data():
     book = read_book({"spec": "lorebook_v3", "data": {"entries": [an_entry("Lore.")]}})
     assert [entry.uid for entry in book.entries] == ["0"]
     assert book.label == "book"
 
 
-def test_the_given_label_wins_over_the_book_s_name():
+def test_given_label_replaces_the_books_name():
     assert read_book({"name": "own", "entries": []}, label="given").label == "given"
 
 
@@ -50,17 +50,17 @@ def test_an_object_of_v3_entries_is_read_too():
 
 
 @pytest.mark.parametrize("written", [True, False, None])
-def test_whether_its_entries_wake_one_another_is_the_book_s_word(written):
+def test_book_decides_about_recursion(written):
     book = a_book(recursive_scanning=written)
     assert book.recursive is written
     assert book.notices == ()
 
 
-def test_a_book_that_does_not_say_leaves_recursion_to_the_rules():
+def test_rules_decide_about_recursion_when_the_book_does_not():
     assert a_book().recursive is None
 
 
-def test_the_entries_of_an_object_come_in_javascript_s_order():
+def test_entries_of_an_object_are_in_javascripts_order():
     names = ["b", "10", "2", "01", "-1", "a", "4294967295", "0"]
     book = read_book({"entries": {name: a_world_entry() for name in names}})
     assert [entry.uid for entry in book.entries] == [
@@ -70,13 +70,13 @@ def test_the_entries_of_an_object_come_in_javascript_s_order():
     assert [entry.index for entry in book.entries] == list(range(8))
 
 
-def test_entries_of_one_id_are_both_kept():
+def test_entries_with_one_id_are_both_kept():
     book = a_book(an_entry("A.", id=1), an_entry("B.", id=1))
     assert [entry.uid for entry in book.entries] == ["1", "1 (2)"]
     assert book.entries[1].origin == "lore:book#1 (2)"
 
 
-def test_a_book_of_too_many_keys_keeps_its_first_entries_and_says_so():
+def test_book_with_too_many_keys_keeps_those_of_its_first_entries():
     entries = [an_entry(keys=["k"] * 1000) for _ in range(MAX_BOOK_KEYS // 1000)]
     book = a_book(*entries, an_entry("@@activate\nLore.", keys=["one"], constant=True))
     assert book.notices == (
@@ -87,7 +87,7 @@ def test_a_book_of_too_many_keys_keeps_its_first_entries_and_says_so():
     assert book.entries[-1].keys == ()
 
 
-def test_keys_of_decorators_count_among_the_keys_of_a_book():
+def test_keys_in_decorators_count_for_the_key_limit():
     keys = ",".join(["k"] * 1000)
     content = f"@@additional_keys {keys}\n" * 40
     book = a_book(*[an_entry(content) for _ in range(8)])
@@ -110,7 +110,7 @@ def test_keys_of_decorators_count_among_the_keys_of_a_book():
         ({"entries": [{}] * (MAX_ENTRIES + 1)}, "book: has more than 100000 entries; split it"),
     ],
 )
-def test_err_a_broken_book_is_refused_in_one_line_that_names_the_place(data, message):
+def test_err_broken_book_is_refused_in_one_line_with_the_path(data, message):
     with pytest.raises(FormatError) as caught:
         read_book(data)
     assert caught.value.kind == "book"
@@ -128,20 +128,20 @@ def test_err_a_broken_book_is_refused_in_one_line_that_names_the_place(data, mes
             "keys has items that are not text: 2 that are neither text nor number are left out",
             {"keys": ("1", "sea")},
         ),
-        ({"keys": [5]}, "keys has items that are not text: numbers are taken as texts", {}),
-        ({"keys": None}, "keys is null: taken as missing", {"keys": ()}),
+        ({"keys": [5]}, "keys has items that are not text: numbers are read as texts", {}),
+        ({"keys": None}, "keys is null: read as missing", {"keys": ()}),
         ({"keys": {}}, "keys must be a list of texts: it is ignored", {"keys": ()}),
-        ({"enabled": "false"}, "enabled is 'false': taken as false", {"enabled": False}),
+        ({"enabled": "false"}, "enabled is 'false': read as false", {"enabled": False}),
         ({"enabled": "never"}, "enabled must be true or false: it is ignored", {"enabled": True}),
-        ({"enabled": None}, "enabled is null: taken as missing", {"enabled": True}),
+        ({"enabled": None}, "enabled is null: read as missing", {"enabled": True}),
         ({"insertion_order": "x"}, "insertion_order must be a number: it is ignored", {}),
         ({"insertion_order": True}, "insertion_order must be a number: it is ignored", {}),
-        ({"content": None}, "content is null: taken as missing", {"refused": None}),
+        ({"content": None}, "content is null: read as missing", {"refused": None}),
         ({"id": []}, "id must be a number or a text: it is ignored", {"uid": "0"}),
         ({"comment": []}, "comment must be text: it is ignored", {"name": ""}),
-        ({"position": 0}, "position is 0: taken as before_char", {"position": "before"}),
-        ({"position": 1}, "position is 1: taken as after_char", {"position": "after"}),
-        ({"position": 4}, "position '4' is not known: after_char counts", {"position": "after"}),
+        ({"position": 0}, "position is 0: read as before_char", {"position": "before"}),
+        ({"position": 1}, "position is 1: read as after_char", {"position": "after"}),
+        ({"position": 4}, "position '4' is unknown: after_char is used", {"position": "after"}),
         ({"constant": "yes"}, "constant must be true or false: it is ignored", {"constant": False}),
         ({"use_regex": 2}, "use_regex must be true or false: it is ignored", {"patterns": "none"}),
         ({"priority": []}, "priority must be a number: it is ignored", {"priority": 100}),
@@ -155,7 +155,7 @@ def test_err_a_broken_book_is_refused_in_one_line_that_names_the_place(data, mes
         ({"content": "x" * 200_001}, "is never active: content must have at most", {}),
     ],
 )
-def test_a_field_of_another_type_is_told_and_the_rest_of_the_book_is_read(written, notice, said):
+def test_field_of_another_type_gives_a_notice_and_the_rest_is_read(written, notice, said):
     book = a_book({**an_entry(), **written}, an_entry("The other."))
     assert [told.removeprefix("entry 0: ")[: len(notice)] for told in book.notices] == [notice]
     assert {name: getattr(book.entries[0], name) for name in said} == said
@@ -164,7 +164,7 @@ def test_a_field_of_another_type_is_told_and_the_rest_of_the_book_is_read(writte
 
 @pytest.mark.parametrize("written", ["no entry", None, 7, [], True])
 @pytest.mark.parametrize("listed", [list, dict])
-def test_what_is_no_entry_is_refused_alone_under_its_name(written, listed):
+def test_value_that_is_no_entry_is_refused_under_its_name(written, listed):
     entries: object = [an_entry(), written] if listed is list else {"0": an_entry(), "1": written}
     book = read_book({"entries": entries})
     assert [(one.uid, one.refused) for one in book.entries] == [
@@ -184,11 +184,11 @@ def test_what_is_no_entry_is_refused_alone_under_its_name(written, listed):
         ({"name": 5}, "name must be text: it is ignored"),
     ],
 )
-def test_a_setting_of_the_book_that_cannot_be_read_is_told(head, notice):
+def test_unreadable_setting_of_a_book_gives_a_notice(head, notice):
     assert read_book({"entries": [], **head}).notices == (notice,)
 
 
-def test_numbers_of_a_book_are_read_from_texts():
+def test_numbers_of_a_book_may_be_texts():
     book = read_book({"entries": [], "scan_depth": "4", "recursive_scanning": 1})
     assert (book.scan_depth, book.recursive, book.notices) == (4, True, ())
 
@@ -211,9 +211,7 @@ CARD_ONLY = {"keys": ["card"], "insertion_order": 2, "id": 8, "enabled": False}
         ("world", CARD_ONLY, ("card",), 2, "8"),
     ],
 )
-def test_of_two_spellings_that_of_the_file_wins_and_the_other_fills_gaps(
-    frame, written, keys, order, uid
-):
+def test_spelling_of_the_file_wins_and_the_other_fills_gaps(frame, written, keys, order, uid):
     entry = {"content": "Lore.", **written}
     book = {
         "world": {"entries": {"a": entry}},
@@ -239,7 +237,7 @@ def test_of_two_spellings_that_of_the_file_wins_and_the_other_fills_gaps(
         ({"extensions": {"sticky": "3", "group": 7}}, {"timing": Timing(sticky=3)}),
     ],
 )
-def test_a_world_entry_says_what_it_says_in_the_card_s_spelling_alone(written, said):
+def test_world_entry_in_the_cards_spelling_has_the_same_settings(written, said):
     book = read_book({"entries": {"0": {"key": ["coin"], "content": "Lore.", **written}}})
     assert book.notices == ()
     assert {name: getattr(book.entries[0], name) for name in said} == said
@@ -253,24 +251,24 @@ def test_a_world_entry_says_what_it_says_in_the_card_s_spelling_alone(written, s
         ({"type": "risu", "data": [{"content": "@@priority 1\nR.", "mode": "child"}]}, "R."),
     ],
 )
-def test_books_of_other_programs_are_known_by_their_content(data, source):
+def test_books_of_other_programs_are_recognised_by_content(data, source):
     book = read_book(data, label="given")
     [entry] = book.entries
     assert (entry.origin, entry.template.source) == ("lore:given#0", source)
     assert [entry.template.source for entry in read_book(as_v3(data)).entries] == [source]
 
 
-def test_what_another_program_would_do_and_we_do_not_is_a_notice():
+def test_unsupported_feature_of_another_program_gives_a_notice():
     off = {"id": "c", "name": "Sea", "enabled": False}
     entries = [{"text": "A."}, {"text": "B.", "id": "b", "keyRelative": True}]
     book = read_book({"lorebookVersion": 5, "entries": entries, "categories": [off]})
     assert book.notices == (
         "category 'Sea' is switched off, and its entries with it",
-        "entry b: keyRelative is not done: the text is at its place, not next to its key",
+        "entry b: keyRelative is not supported: the text is at its place, not next to its key",
     )
 
 
-def test_a_frame_that_says_lorebook_v3_wins_over_the_marks_of_other_programs():
+def test_spec_lorebook_v3_wins_over_members_of_other_programs():
     data = {"entries": [an_entry("V.")]}
     book = read_book({"spec": "lorebook_v3", "type": "risu", "kind": "memory", "data": data})
     assert [entry.template.source for entry in book.entries] == ["V."]
@@ -281,14 +279,14 @@ def test_err_an_unknown_attachment_is_refused():
         read_book({"entries": []}, attach="moon")
 
 
-def test_err_a_book_nested_without_end_is_refused():
+def test_err_endlessly_nested_book_is_refused():
     extensions: dict[str, object] = {}
     extensions["self"] = extensions
     with pytest.raises(FormatError, match="nested more than 64 deep"):
         a_book(an_entry(extensions=extensions))
 
 
-def test_aliases_that_multiply_cost_nothing():
+def test_shared_values_are_checked_in_linear_time():
     bomb: list[object] = []
     for _ in range(40):
         bomb = [bomb] * 10
@@ -330,7 +328,7 @@ FIELDS = st.sampled_from(
 
 
 @given(st.dictionaries(FIELDS, JSON, max_size=6))
-def test_whatever_an_entry_holds_it_is_read_or_refused_in_one_line(fields):
+def test_any_entry_is_read_or_refused_in_one_line(fields):
     try:
         book = read_book({"entries": [fields]})
     except FormatError as error:
@@ -342,16 +340,16 @@ def test_whatever_an_entry_holds_it_is_read_or_refused_in_one_line(fields):
 @pytest.mark.parametrize(
     ("text", "problem"),
     [
-        ("", "no valid JSON (Expecting value at line 1, column 1)"),
-        ('{"a": 1,}', "no valid JSON"),
-        ('{"a": NaN}', "no valid JSON (NaN is no number of JSON)"),
-        ('{"a": -Infinity}', "no valid JSON (-Infinity is no number of JSON)"),
+        ("", "is not valid JSON (Expecting value at line 1, column 1)"),
+        ('{"a": 1,}', "is not valid JSON"),
+        ('{"a": NaN}', "is not valid JSON (NaN is not a JSON number)"),
+        ('{"a": -Infinity}', "is not valid JSON (-Infinity is not a JSON number)"),
         ('{"a": 1e999}', "a number is not finite"),
-        ('{"a": ' + "1" * 5000 + "}", "no valid JSON (Exceeds the limit"),
+        ('{"a": ' + "1" * 5000 + "}", "is not valid JSON (Exceeds the limit"),
         ('"\\ud800"', "a text has half a character"),
         ("[" * 100_000, "nested more than 64 deep; make it flatter"),
         ("[" * 70 + "]" * 70, "nested more than 64 deep; make it flatter"),
-        ('{"a": 1} {"b": 2}', "no valid JSON (Extra data at line 1, column 10)"),
+        ('{"a": 1} {"b": 2}', "is not valid JSON (Extra data at line 1, column 10)"),
     ],
 )
 def test_err_text_that_is_no_strict_json_is_refused(text, problem):
@@ -363,40 +361,40 @@ def test_err_text_that_is_no_strict_json_is_refused(text, problem):
 @pytest.mark.long
 @pytest.mark.req("S3-08")
 @pytest.mark.parametrize("unit", ["[],", "0,", '"a",', '{"a":[]},', "[[[]]],"])
-def test_a_million_values_are_looked_at_in_linear_time(unit):
+def test_million_values_are_checked_in_linear_time(unit):
     with little_work(3):
         value, _ = parse_json(f"[{unit * 300_000}1]", kind="card", where="x.json")
         assert len(value) == 300_001
 
 
-def test_a_value_that_holds_itself_is_too_deep():
+def test_value_that_contains_itself_is_refused_as_too_deep():
     loop: list[object] = []
     loop.append({"again": loop})
     with pytest.raises(FormatError, match="nested more than 64 deep"):
         check_plain(loop, kind="card", where="x")
 
 
-def test_a_byte_order_mark_passes_and_members_written_twice_are_noticed():
+def test_byte_order_mark_is_accepted_and_duplicate_members_give_notices():
     value, notices = parse_json('\ufeff{"a": 1, "b": 2, "a": 3}', kind="card", where="x")
     assert value == {"a": 3, "b": 2}
-    assert notices == ("member 'a' is there twice; the last counts",)
+    assert notices == ("member 'a' occurs twice; the last one counts",)
 
 
-def test_of_many_members_written_twice_a_few_are_named_and_the_others_counted():
+def test_first_duplicate_members_are_named_and_the_others_counted():
     twice = ", ".join(f'"{n}": 1, "{n}": 2' for n in range(50_000))
     _, notices = parse_json(f"[{{{twice}}}, {{{twice}}}]", kind="card", where="x")
-    assert notices[9] == "member '9' is there twice; the last counts"
-    assert notices[10:] == ("99980 more members are there twice; the last of each counts",)
+    assert notices[9] == "member '9' occurs twice; the last one counts"
+    assert notices[10:] == ("99980 more members occur twice; the last of each counts",)
 
 
-def test_an_entry_known_by_its_name_has_an_id_in_one_line():
+def test_entry_without_an_id_gets_its_name_on_one_line():
     [entry] = read_book({"entries": {"a\x1b[2J\nb": {"key": ["coin"], "content": "A."}}}).entries
     assert entry.uid == "a [2J b"
 
 
 @pytest.mark.long
 @pytest.mark.parametrize("member", ["keys", "key", "keysecondary"])
-def test_of_a_million_wrong_keys_one_is_told(member):
+def test_million_wrong_keys_give_one_notice(member):
     book = {"entries": [{"uid" if member != "keys" else "id": 1, member: [None] * 300_000}]}
     tracemalloc.start()
     try:

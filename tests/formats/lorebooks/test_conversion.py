@@ -29,7 +29,7 @@ def told(book: dict[str, Any]) -> list[dict[str, Any]]:
     return [entry_settings(entry) for entry in read_book(book).entries]
 
 
-def test_a_book_of_the_format_itself_stays_as_it_is():
+def test_book_already_in_the_format_is_unchanged():
     v3 = {"entries": [an_entry()], "strange": 1}
     world = {"entries": {"0": a_world_entry()}, "strange": 1}
     assert (as_v3(v3), as_world(world)) == (v3, world)
@@ -65,7 +65,7 @@ def test_a_v3_lorebook_becomes_a_world_file():
     assert world["name"] == "Harbour"
 
 
-def test_bare_patterns_get_the_slashes_by_which_sillytavern_knows_them():
+def test_regex_keys_without_slashes_get_slashes_in_a_world_file():
     world = as_world({"entries": [an_entry(use_regex=True, keys=["a/b+", "/c/i"])]})
     assert world["entries"]["0"]["key"] == ["/a\\/b+/", "/c/i"]
 
@@ -77,7 +77,7 @@ def test_entries_whose_ids_are_out_of_order_keep_their_order():
     assert as_v3(world) == v3
 
 
-def test_what_was_edited_in_between_wins_and_the_rest_is_restored():
+def test_edit_between_conversions_wins_and_the_rest_is_restored():
     world = {"entries": {"0": a_world_entry("A.", uid=0, order="20", strange=[1], vectorized=True)}}
     v3 = change_entry(as_v3(world), "0", {"content": "B.", "sticky": 2})
     back = as_world(v3)
@@ -86,7 +86,7 @@ def test_what_was_edited_in_between_wins_and_the_rest_is_restored():
     }
 
 
-def test_an_entry_that_was_copied_in_between_is_not_lost():
+def test_entry_copied_between_conversions_is_kept():
     v3 = as_v3({"entries": {"a": a_world_entry("A.", uid="x")}})
     v3["data"]["entries"].append(deepcopy(v3["data"]["entries"][0]))
     assert [entry.template.source for entry in read_book(as_world(v3)).entries] == ["A.", "A."]
@@ -100,7 +100,7 @@ def test_an_entry_that_was_copied_in_between_is_not_lost():
 @pytest.mark.parametrize(
     "extra", [7, [], {"differences": 7}, {"differences": [7, {"at": []}, {"at": ["key"]}]}]
 )
-def test_strange_data_in_our_members_is_kept_and_does_no_harm(extra):
+def test_malformed_difference_data_is_kept_and_ignored(extra):
     world = {"entries": {"0": a_world_entry("A.", evennia_ai_v3=extra)}, "evennia_ai_v3": extra}
     assert told(as_v3(world)) == told(world)
     v3 = {"entries": [an_entry("A.", extensions={"evennia_ai_world": extra})]}
@@ -120,7 +120,7 @@ MIXED = {
 
 
 @pytest.mark.parametrize("entries", MIXED.values(), ids=MIXED.keys())
-def test_a_world_file_that_is_read_in_part_comes_back_from_v3_as_it_was(entries):
+def test_world_file_with_unreadable_fields_is_restored_from_v3(entries):
     world = {"entries": entries}
     made = as_v3(world)
     assert as_world(made) == world
@@ -246,7 +246,7 @@ def _listed(entry: st.SearchStrategy[Any]) -> st.SearchStrategy[Any]:
 
 
 @given(_book(_listed(WORLD_ENTRY)), st.sampled_from(["", "Given"]))
-def test_a_world_file_comes_back_from_v3_as_it_was(book, name):
+def test_world_file_is_restored_from_v3(book, name):
     before = deepcopy(book)
     v3 = as_v3(book, name=name)
     assert not is_world(v3)
@@ -257,7 +257,7 @@ def test_a_world_file_comes_back_from_v3_as_it_was(book, name):
 
 @given(_book(_listed(V3_ENTRY)))
 @example({"spec": "lorebook_v3", "data": {"entries": []}, "spec_version": "1.0"})
-def test_a_v3_book_comes_back_from_a_world_file_as_it_was(book):
+def test_v3_book_is_restored_from_a_world_file(book):
     before = deepcopy(book)
     world = as_world(book)
     assert is_world(world)
@@ -288,11 +288,11 @@ def test_members_of_extensions_differ_one_by_one():
 
 
 @pytest.mark.parametrize(("one", "other"), [(1, True), (1, 1.0), (0, False), ("1", 1), ([], {})])
-def test_values_of_other_types_are_not_the_same(one, other):
+def test_values_of_different_types_differ(one, other):
     assert not is_same_json(one, other)
 
 
-def test_a_member_that_was_changed_since_is_left_alone():
+def test_member_edited_after_the_conversion_keeps_its_edit():
     found = find_differences({"a": 1, "b": 1}, {"a": 2, "b": 2})
     assert restore_differences({"a": 1, "b": 5}, found) == {"a": 2, "b": 5}
 
@@ -305,10 +305,10 @@ WITH_INSIDE = OBJECTS | st.builds(
 
 
 @given(WITH_INSIDE, WITH_INSIDE)
-def test_undoing_all_differences_gives_the_original(rebuilt, original):
+def test_restoring_all_differences_gives_the_original(rebuilt, original):
     assert is_same_json(restore_differences(rebuilt, find_differences(rebuilt, original)), original)
 
 
 @given(WITH_INSIDE, VALUES | st.lists(VALUES | OBJECTS | st.fixed_dictionaries({"at": VALUES})))
-def test_what_is_no_difference_is_left_alone(value, found):
+def test_malformed_difference_is_ignored(value, found):
     assert restore_differences(value, found) == value

@@ -39,7 +39,7 @@ def test_null_in_own_data_counts_as_missing():
     assert (nothing.timing.clock, nothing.conditions, nothing.anchor) == (None, (), None)
 
 
-def test_an_anchor_is_a_place_beside_a_component():
+def test_anchor_is_a_place_next_to_a_component():
     entry = read(anchor={"component": "scenario", "side": "before"})
     assert (entry.position, entry.anchor) == ("anchor", Anchor(component="scenario", side="before"))
     assert read(anchor={"component": "scenario"}).anchor == Anchor(
@@ -47,7 +47,7 @@ def test_an_anchor_is_a_place_beside_a_component():
     )
 
 
-def test_a_place_at_a_mention_says_on_which_side_of_which_message():
+def test_mention_has_a_side_and_a_message():
     entry = read(place="at_mention", mention={"side": "after", "message": "oldest"})
     assert entry.position == "at_mention"
     assert entry.mention == Mention(side="after", message="oldest")
@@ -73,7 +73,7 @@ def test_numbers_names_and_sources_are_read():
     assert entry.sources == {"room", "scenario"}
 
 
-def test_a_question_names_fact_test_and_values():
+def test_condition_has_a_fact_a_test_and_values():
     entry = read(
         when=[
             {"fact": "quest.ferry", "test": "at_least", "values": [2]},
@@ -86,7 +86,7 @@ def test_a_question_names_fact_test_and_values():
     )
 
 
-def test_filters_take_what_they_name_and_leave_out_what_has_an_exclamation_mark():
+def test_filter_values_with_an_exclamation_mark_exclude():
     entry = read(npcs=["oren", "!mara"], tags=["!guard"], zones=["harbour"])
     assert entry.conditions == (
         Condition(fact=NPC_KEY, test="is_any", values=("oren",)),
@@ -96,7 +96,7 @@ def test_filters_take_what_they_name_and_leave_out_what_has_an_exclamation_mark(
     )
 
 
-def test_filters_may_stand_among_the_questions():
+def test_filters_may_be_among_the_conditions():
     entry = read(when=[{"events": ["say"]}, {"speakers": ["player"]}])
     assert [condition.fact for condition in entry.conditions] == [EVENT_KIND, SPEAKER_KIND]
 
@@ -128,7 +128,7 @@ def test_filters_may_stand_among_the_questions():
         ({"sources": ["moon"]}, ".sources: must be one of persona, "),
     ],
 )
-def test_err_what_is_wrong_in_it_is_named(members, message):
+def test_err_invalid_member_of_own_data_is_named(members, message):
     told = message.removeprefix(".")
     assert told in read(members).refused
     with pytest.raises(FormatError) as caught:
@@ -136,11 +136,11 @@ def test_err_what_is_wrong_in_it_is_named(members, message):
     assert caught.value.message.startswith("entry 1.extensions.evennia_ai.when[0]")
 
 
-def test_an_entry_whose_data_of_ours_is_no_object_is_never_active():
+def test_entry_is_never_active_when_its_own_data_is_no_object():
     assert read("turns").refused.startswith("must be an object of clock, when, anchor")
 
 
-def test_several_faults_of_a_file_are_mended_one_by_one():
+def test_errors_of_own_data_can_be_fixed_one_by_one():
     own = {"clock": "days", "group_cooldown": True}
     book = {"entries": [an_entry(id=1, extensions={"evennia_ai": own})]}
     book = change_entry(book, "1", {"clock": "turns"})
@@ -163,7 +163,7 @@ NAMES = st.sampled_from(
 
 
 @given(st.dictionaries(NAMES, PLAIN, max_size=4))
-def test_whatever_stands_there_it_is_read_or_refused_in_one_line(members):
+def test_any_own_data_is_read_or_refused_in_one_line(members):
     try:
         read(members)
     except FormatError as error:

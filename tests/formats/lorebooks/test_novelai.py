@@ -71,12 +71,12 @@ def test_missing_settings_get_the_defaults_of_novelai():
     assert (entry.order, entry.priority, entry.enabled) == (400, 400, True)
 
 
-def test_a_forced_entry_is_constant_even_with_patterns():
+def test_forced_entry_is_constant_even_with_regex_keys():
     assert read(forceActivation=True).constant
     assert read(forceActivation=True, keys=["/a/"]).constant
 
 
-def test_a_key_is_a_whole_word_in_any_case_or_a_pattern_by_its_form():
+def test_key_is_a_whole_word_in_any_case_or_a_regex_by_its_form():
     entry = a_novel_entry(keys=["ferry", "/sh?ips?/i"])
     book = read_book(as_v3(a_novel_book(entry)))
     assert book.entries[0].patterns == "by_form"
@@ -85,7 +85,7 @@ def test_a_key_is_a_whole_word_in_any_case_or_a_pattern_by_its_form():
     assert texts(awake(book, scan=a_scan(event="a ferryman"))) == []
 
 
-def test_v3_calls_the_keys_patterns_where_all_of_them_are():
+def test_use_regex_is_set_when_all_keys_are_regexes():
     def use_regex(*keys):
         return as_v3(a_novel_book(a_novel_entry(keys=list(keys))))["data"]["entries"][0][
             "use_regex"
@@ -98,10 +98,10 @@ def test_v3_calls_the_keys_patterns_where_all_of_them_are():
     ("fields", "told"),
     [
         ({"searchRange": 500}, "searchRange 500 counts characters"),
-        ({"keyRelative": True}, "keyRelative is not done"),
-        ({"advancedConditions": [{"type": "x"}]}, "advancedConditions are not read"),
+        ({"keyRelative": True}, "keyRelative is not supported"),
+        ({"advancedConditions": [{"type": "x"}]}, "advancedConditions are not supported"),
         ({"contextConfig": {"prefix": "Note: "}}, "prefix and suffix of contextConfig are not"),
-        ({"keys": ["ferry & dusk"]}, "a key with '&' is one phrase here"),
+        ({"keys": ["ferry & dusk"]}, "a key with '&' is a single phrase here"),
     ],
 )
 def test_unsupported_settings_are_reported(fields, told):
@@ -113,7 +113,7 @@ def test_entry_with_usual_settings_has_no_notices():
     assert doubts() == ()
 
 
-def test_a_category_that_is_off_takes_its_entries_with_it():
+def test_disabled_category_disables_its_entries():
     book = a_novel_book(
         a_novel_entry(category="sea"),
         a_novel_entry(category="land"),
@@ -201,7 +201,7 @@ FIELDS = st.sampled_from([*a_novel_entry(), "advancedConditions"])
 
 @UNHURRIED
 @given(st.dictionaries(FIELDS, JSON, max_size=6), st.none() | st.lists(JSON, max_size=2))
-def test_whatever_a_book_holds_it_is_translated_or_refused_in_one_line(fields, categories):
+def test_any_book_is_translated_or_refused_in_one_line(fields, categories):
     book = a_novel_book({"text": "Lore."} | fields, categories=categories)
     try:
         made = as_v3(book)

@@ -12,7 +12,7 @@ def read(content: str, **fields: object) -> LoreEntry:
     return entry
 
 
-def test_without_decorators_an_entry_has_no_gates():
+def test_entry_without_decorators_has_no_gates():
     assert read("Lore.").gates is NO_GATES
 
 
@@ -63,7 +63,7 @@ def test_a_depth_decorator_wins_over_the_field_and_is_clamped(line, depth, from_
     assert (entry.position, entry.depth, entry.from_oldest) == ("depth", depth, from_oldest)
 
 
-def test_role_scan_depth_and_survival_come_from_decorators_as_well():
+def test_role_scan_depth_and_survival_are_read_from_decorators():
     entry = read("@@role user\n@@scan_depth 9\n@@ignore_on_max_context\nLore.")
     assert (entry.role, entry.scan_depth, entry.first_to_go) == ("user", 9, True)
     assert entry.template.source == "Lore."
@@ -74,7 +74,7 @@ def test_decorators_count_in_world_files_too():
     assert (entry.position, entry.depth, entry.gates.forced) == ("depth", 3, True)
 
 
-def test_a_word_longer_than_any_is_noticed_and_becomes_a_key_that_nothing_matches():
+def test_too_long_word_gives_a_notice_and_never_matches():
     long = "k" * 1001
     book = a_book(an_entry(keys=["coin", long], selective=True, secondary_keys=[long]))
     assert book.entries[0].keys == ("coin", "")
@@ -85,21 +85,21 @@ def test_a_word_longer_than_any_is_noticed_and_becomes_a_key_that_nothing_matche
     )
 
 
-def test_a_long_pattern_is_left_to_who_compiles_patterns():
+def test_long_regex_is_not_shortened():
     pattern = "/" + "k" * 1001 + "/"
     book = a_book(a_world_entry(key=[pattern]))
     assert (book.entries[0].keys, book.notices) == ((pattern,), ())
 
 
-def test_of_too_many_keys_the_first_count():
+def test_first_keys_count_when_there_are_too_many():
     book = a_book(an_entry(keys=[f"k{n}" for n in range(1001)]))
     assert book.entries[0].keys[-1] == "k999"
     assert len(book.entries[0].keys) == 1000
     assert book.notices == ("entry 0: has 1001 keys: the first 1000 count",)
 
 
-def test_where_no_icon_is_known_its_decorator_is_absent_and_the_fallback_counts():
+def test_fallback_of_is_user_icon_counts_when_no_icon_is_known():
     book = a_book(an_entry("@@is_user_icon red cap\n@@@depth 2\nLore."))
     [entry] = book.entries
     assert (entry.gates, entry.depth) == (NO_GATES, 2)
-    assert "is_user_icon needs the icon of the user" in book.notices[0]
+    assert "is_user_icon needs the user's icon" in book.notices[0]

@@ -67,7 +67,7 @@ def test_missing_settings_get_the_usual_defaults():
         ({"insertorder": "20"}, "order", 20),
     ],
 )
-def test_a_field_becomes_what_it_means(fields, name, value):
+def test_field_becomes_the_setting_with_the_same_meaning(fields, name, value):
     assert getattr(read(**fields), name) == value
 
 
@@ -82,16 +82,16 @@ def test_a_field_becomes_what_it_means(fields, name, value):
         ("", ()),
     ],
 )
-def test_where_keys_are_patterns_all_of_them_are(written, keys):
+def test_all_keys_are_regexes_with_use_regex(written, keys):
     entry = read(key=written, useRegex=True)
     assert (entry.keys, entry.patterns) == (keys, "by_form")
 
 
-def test_an_active_entry_with_patterns_stays_active():
+def test_always_active_entry_with_regex_keys_stays_active():
     assert read(key="/a/", useRegex=True, alwaysActive=True).constant
 
 
-def test_folders_are_no_entries_and_are_kept():
+def test_folders_are_kept_and_are_no_entries():
     folder = a_risu_entry("", key="\uf000folder:f", comment="Harbour", mode="folder")
     bare = {"key": "\uf000folder:g"}
     made = as_v3(a_risu_book(folder, a_risu_entry(folder="f"), bare))
@@ -100,9 +100,9 @@ def test_folders_are_no_entries_and_are_kept():
     assert made["data"]["extensions"]["risuai"]["data"] == [folder, bare]
 
 
-def test_a_child_has_its_own_text_and_that_is_told():
+def test_child_entry_has_its_own_text_with_a_notice():
     [doubt] = doubts("Its own.", mode="child")
-    assert doubt.startswith("mode child is not done")
+    assert doubt.startswith("mode child is not supported")
 
 
 @pytest.mark.parametrize(
@@ -125,7 +125,7 @@ def test_a_child_has_its_own_text_and_that_is_told():
         ("@@exclude_keys sea", "decorators", (("exclude_keys", ("sea",)),)),
     ],
 )
-def test_a_decorator_becomes_a_field_and_is_cut_off(line, name, value):
+def test_risuai_line_becomes_a_field_and_is_removed(line, name, value):
     entry = read(f"{line}\n\nThe bell.")
     assert getattr(entry, name) == value
     assert entry.template.source == "The bell."
@@ -137,7 +137,7 @@ def test_decorators_win_over_fields():
     assert (entry.chance, entry.priority, entry.order) == (10, 1, 5)
 
 
-def test_all_of_the_excluded_keys_must_be_there_to_keep_it_silent():
+def test_exclude_keys_all_needs_every_key_to_keep_an_entry_inactive():
     content = "@@exclude_keys_all sea, mist\nThe bell."
     book = read_book(as_v3(a_risu_book(a_risu_entry(content))))
     for line, found in (("bell", 1), ("bell sea", 1), ("bell sea mist", 0)):
@@ -147,22 +147,22 @@ def test_all_of_the_excluded_keys_must_be_there_to_keep_it_silent():
 @pytest.mark.parametrize(
     ("content", "told"),
     [
-        ("@@inject_lore toll\nT.", "@@inject_lore is not known; it is ignored"),
-        ("@@inject_at main\nT.", "@@inject_at is not known; it is ignored"),
-        ("@@position pt_x\nT.", "@@position wants one of before_desc"),
-        ("@@probability often\nT.", "@@probability is not known; it is ignored"),
+        ("@@inject_lore toll\nT.", "@@inject_lore is unknown; it is ignored"),
+        ("@@inject_at main\nT.", "@@inject_at is unknown; it is ignored"),
+        ("@@position pt_x\nT.", "@@position needs one of before_desc"),
+        ("@@probability often\nT.", "@@probability is unknown; it is ignored"),
         ("@@priority 1\n@@priority 2\nT.", "@@priority is ignored: a line before it says"),
         ("@@match_full_word\n@@match_partial_word\nT.", "@@match_partial_word is ignored: a"),
-        ("@@@probability 5\nT.", "@@probability 5 is a fallback of nothing"),
+        ("@@@probability 5\nT.", "@@probability 5 has no decorator above it"),
     ],
 )
-def test_a_decorator_that_does_not_count_is_told(content, told):
+def test_ignored_line_gives_a_notice(content, told):
     found = doubts(content)
     assert any(told in each for each in found), found
     assert read(content).template.source == "T."
 
 
-def test_excluded_keys_beside_secondary_keys_are_told():
+def test_exclude_keys_all_next_to_secondary_keys_gives_a_notice():
     content = "@@exclude_keys_all sea\nT."
     entry = read(content, secondkey="mist", selective=True)
     assert (entry.secondary_keys, entry.logic) == (("mist",), "any")
@@ -183,7 +183,7 @@ def test_excluded_keys_beside_secondary_keys_are_told():
         ("T.\n@@probability 5", None, {}),
     ],
 )
-def test_fallbacks_count_as_in_the_standard(content, left, said):
+def test_fallbacks_follow_the_rules_of_the_standard(content, left, said):
     head = read_risu_lines(content)
     assert (head.content, head.said) == (content if left is None else left, said)
 
@@ -234,7 +234,7 @@ def test_unreadable_settings_of_a_book_are_noticed_and_the_rest_is_read(book, no
     assert [told[: len(notice)] for told in read_book(book).notices] == [notice]
 
 
-def test_another_export_of_that_program_is_no_book():
+def test_other_risuai_export_is_no_book():
     assert translate_book({"type": "risu", "data": {}}, limit_entries=9) is None
 
 
@@ -256,7 +256,7 @@ HEADS = st.lists(
 
 @UNHURRIED
 @given(st.dictionaries(FIELDS, JSON, max_size=5), HEADS, st.text("a,/[\\ ", max_size=9))
-def test_whatever_a_book_holds_it_is_translated_or_refused_in_one_line(fields, head, key):
+def test_any_book_is_translated_or_refused_in_one_line(fields, head, key):
     book = a_risu_book({"content": f"{head}\nT.", "key": key} | fields)
     try:
         made = as_v3(book)
@@ -270,14 +270,14 @@ def test_whatever_a_book_holds_it_is_translated_or_refused_in_one_line(fields, h
 
 
 @pytest.mark.parametrize("unit", ["@@probability x\n", "@@a\n@@@b\n", "@@priority 1\n", "\n"])
-def test_a_long_head_is_read_in_linear_time(unit):
+def test_many_leading_lines_are_read_in_linear_time(unit):
     content = "@@a\n" + unit * (150_000 // len(unit)) + "T."
     with little_work():
         read_risu_lines(content)
 
 
 @pytest.mark.parametrize("unit", ["/a,", "/,", "a,", "\\/,", "   ", "/a/"])
-def test_long_keys_are_parted_in_linear_time(unit):
+def test_long_keys_are_split_in_linear_time(unit):
     book = a_risu_book(a_risu_entry(key="/" + unit * 100_000, useRegex=True))
     with little_work():
         assert translate_book(book, limit_entries=9) is not None

@@ -26,7 +26,7 @@ def extended(**extensions: object) -> LoreEntry:
     return read(extensions=extensions)
 
 
-def test_a_v2_entry_needs_fewer_fields():
+def test_v2_entry_with_fewer_fields_is_read():
     [entry] = a_book({"keys": ["coin"], "content": "Lore."}).entries
     assert (entry.keys, entry.position, entry.order, entry.priority) == (
         ("coin",),
@@ -51,7 +51,7 @@ def test_keys_are_kept_as_they_are_written():
     ("selective", "secondary", "counts"),
     [(True, ["sea"], True), (True, [], False), (False, ["sea"], False), (None, ["sea"], False)],
 )
-def test_second_keys_count_where_the_entry_is_selective(selective, secondary, counts):
+def test_secondary_keys_count_when_selective(selective, secondary, counts):
     entry = read(selective=selective, secondary_keys=secondary)
     assert entry.selective is counts
     assert entry.secondary_keys == tuple(secondary)
@@ -63,13 +63,13 @@ def test_secondary_keys_as_one_text_are_split_with_a_notice():
     assert book.notices == ("entry 0: secondary_keys is one text: split at its commas",)
 
 
-def test_an_unknown_position_is_noticed_and_the_usual_one_counts():
+def test_unknown_position_gives_a_notice_and_the_default():
     book = a_book(an_entry("Lore.", position="moon"))
     assert book.entries[0].position == "after"
-    assert book.notices == ("entry 0: position 'moon' is not known: after_char counts",)
+    assert book.notices == ("entry 0: position 'moon' is unknown: after_char is used",)
 
 
-def test_priority_is_apart_from_order_and_follows_it_unless_it_is_said():
+def test_missing_priority_equals_the_order():
     assert (read(insertion_order=7).order, read(insertion_order=7).priority) == (7, 7)
     assert (read(priority=3).order, read(priority=3).priority) == (100, 3)
 
@@ -77,21 +77,21 @@ def test_priority_is_apart_from_order_and_follows_it_unless_it_is_said():
 @pytest.mark.parametrize(
     ("written", "order"), [("20", 20), (" -3 ", -3), ("2.5", 2.5), (4.0, 4), (None, 100)]
 )
-def test_numbers_written_as_texts_count(written, order):
+def test_numbers_may_be_texts(written, order):
     assert read(insertion_order=written).order == order
 
 
-def test_numbers_and_flags_of_another_type_are_noticed():
+def test_converted_numbers_and_flags_give_notices():
     book = a_book(an_entry(insertion_order="20", priority=" 2.5", enabled=1, constant=0))
     assert book.notices == (
-        "entry 0: insertion_order is a text: taken as the number 20",
-        "entry 0: priority is a text: taken as the number 2.5",
-        "entry 0: enabled is 1: taken as true",
-        "entry 0: constant is 0: taken as false",
+        "entry 0: insertion_order is a text: read as the number 20",
+        "entry 0: priority is a text: read as the number 2.5",
+        "entry 0: enabled is 1: read as true",
+        "entry 0: constant is 0: read as false",
     )
 
 
-def test_by_the_standard_constant_second_and_excluded_keys_are_ignored_beside_patterns():
+def test_constant_secondary_and_excluded_keys_are_ignored_with_use_regex():
     book = a_book(
         an_entry(
             "@@exclude_keys walrus\n@@additional_keys sea\nLore.",
@@ -108,23 +108,23 @@ def test_by_the_standard_constant_second_and_excluded_keys_are_ignored_beside_pa
     assert book.notices == ("entry 0: constant is ignored next to use_regex (Card V3)",)
 
 
-def test_sillytavern_s_blanket_regex_flag_goes_by_the_form_of_each_key():
+def test_use_regex_of_sillytavern_means_keys_by_form():
     book = a_book(an_entry(use_regex=True, constant=True, extensions={"position": 1}))
     [entry] = book.entries
     assert (entry.patterns, entry.constant) == ("by_form", True)
     assert book.notices == ()
 
 
-def test_what_a_program_wrote_into_every_entry_is_noticed_once():
+def test_equal_notices_of_entries_are_merged():
     written = an_entry(insertion_order="7")
     odd = an_entry(position="between")
     book = a_book(*[written] * 30, odd, odd)
     flag, place = book.notices
     assert flag.startswith("entries 0, 1, 2, 3 and 26 more: insertion_order is a text")
-    assert place == "entries 30, 31: position 'between' is not known: after_char counts"
+    assert place == "entries 30, 31: position 'between' is unknown: after_char is used"
 
 
-def test_without_the_flag_no_key_is_a_pattern_unless_sillytavern_wrote_the_entry():
+def test_no_key_is_a_regex_without_use_regex_except_from_sillytavern():
     assert read(keys=["/coin/"]).patterns == "none"
     assert read(use_regex=False, extensions={"position": 1}).patterns == "none"
     assert read(use_regex=None, extensions={"selectiveLogic": 0}).patterns == "by_form"
@@ -143,17 +143,17 @@ def test_without_the_flag_no_key_is_a_pattern_unless_sillytavern_wrote_the_entry
         (7, "outlet"),
     ],
 )
-def test_a_place_in_extension_data_wins_over_the_position(number, place):
+def test_position_in_extension_data_wins(number, place):
     entry = read(position="before_char", extensions={"position": number, "outlet_name": "moods"})
     assert entry.position == place
     assert entry.depth == (4 if place == "depth" else None)
     assert entry.outlet == ("moods" if place == "outlet" else "")
 
 
-def test_a_place_that_is_not_there_is_noticed_and_the_position_counts():
+def test_unknown_position_in_extension_data_gives_a_notice_and_is_ignored():
     book = a_book(an_entry(position="before_char", extensions={"position": 9}))
     assert book.entries[0].position == "before"
-    assert book.notices == ("entry 0: position 9 is not known: the usual place counts",)
+    assert book.notices == ("entry 0: position 9 is unknown: the usual place is used",)
 
 
 @pytest.mark.parametrize(
@@ -209,11 +209,11 @@ def test_extension_data_is_read_in_both_spellings(extensions, name, value):
     assert getattr(extended(**extensions), name) == value
 
 
-def test_the_standard_s_own_case_flag_wins_over_extension_data():
+def test_case_flag_of_the_standard_wins_over_extension_data():
     assert read(case_sensitive=False, extensions={"case_sensitive": True}).case_sensitive is False
 
 
-def test_extension_data_of_another_kind_is_noticed_and_the_rest_counts():
+def test_extension_data_of_another_type_gives_a_notice():
     book = a_book(
         an_entry(
             extensions={
@@ -261,6 +261,6 @@ def test_risuais_decorators_work_in_an_entry_of_a_card(lines, name, value):
     assert unwrap_book(as_v3(world))["entries"] == [an_entry(f"{lines}\nLore.", id=0)]
 
 
-def test_a_line_of_risuai_does_not_make_patterns_of_words():
+def test_risuai_line_does_not_make_plain_keys_regexes():
     entry = an_entry("@@probability 30\nLore.", use_regex=True, keys=["a+"])
     assert a_book(entry).entries[0].patterns == "all"

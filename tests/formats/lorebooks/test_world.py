@@ -60,7 +60,7 @@ def test_almost_empty_entry_gets_the_defaults_of_sillytavern():
 @pytest.mark.parametrize(
     ("fields", "counts"), [({}, False), ({"selective": True}, True), ({"selective": False}, False)]
 )
-def test_second_keys_count_only_where_the_entry_is_selective(fields, counts):
+def test_secondary_keys_count_only_when_selective(fields, counts):
     entry = read(keysecondary=["sea"], **fields)
     assert (entry.selective, entry.secondary_keys) == (counts, ("sea",))
 
@@ -76,7 +76,7 @@ def test_second_keys_count_only_where_the_entry_is_selective(fields, counts):
         ({"probability": 0, "useProbability": True}, 0),
     ],
 )
-def test_a_chance_counts_only_where_it_is_used(fields, chance):
+def test_chance_counts_only_with_use_probability(fields, chance):
     assert read(**fields).chance == chance
 
 
@@ -112,11 +112,11 @@ def test_a_chance_counts_only_where_it_is_used(fields, chance):
         ({"vectorized": True}, "refused", None),
     ],
 )
-def test_fields_of_the_application_are_read(fields, name, value):
+def test_sillytavern_fields_are_read(fields, name, value):
     assert getattr(read(**fields), name) == value
 
 
-def test_a_filter_names_characters_and_tags():
+def test_character_filter_becomes_conditions_on_names_and_tags():
     entry = read(characterFilter={"isExclude": False, "names": ["Oren"], "tags": ["t1", "t2"]})
     assert entry.conditions == (
         Condition(fact=CHARACTER_NAME, test="is_any", values=("Oren",)),
@@ -124,7 +124,7 @@ def test_a_filter_names_characters_and_tags():
     )
 
 
-def test_a_filter_that_leaves_out_keeps_the_entry_where_nobody_is_known():
+def test_excluding_filter_passes_when_the_character_is_unknown():
     entry = read(characterFilter={"isExclude": True, "names": ["Oren"], "tags": ["t1"]})
     assert entry.conditions == (
         Condition(fact=CHARACTER_NAME, test="is_none", values=("Oren",), kept_unknown=True),
@@ -133,11 +133,11 @@ def test_a_filter_that_leaves_out_keeps_the_entry_where_nobody_is_known():
 
 
 @pytest.mark.parametrize("nothing", [None, {}, {"isExclude": True, "names": [], "tags": []}])
-def test_an_empty_filter_asks_nothing(nothing):
+def test_empty_filter_gives_no_condition(nothing):
     assert read(characterFilter=nothing, triggers=[]).conditions == ()
 
 
-def test_triggers_ask_what_the_reply_is_for():
+def test_triggers_become_a_condition_on_the_kind_of_generation():
     [condition] = read(triggers=["normal", "swipe"]).conditions
     assert condition == Condition(
         fact=GENERATION_KIND, test="is_any", values=("normal", "swipe"), kept_unknown=True
@@ -147,13 +147,13 @@ def test_triggers_ask_what_the_reply_is_for():
 @pytest.mark.parametrize(
     ("fields", "notice"),
     [
-        ({"selectiveLogic": 9}, "selectiveLogic 9 is not known: 0 (any) counts"),
-        ({"position": -1}, "position -1 is not known: the usual place counts"),
-        ({"role": 3}, "role 3 is not known: 0 (system) counts"),
+        ({"selectiveLogic": 9}, "selectiveLogic 9 is unknown: 0 (any) is used"),
+        ({"position": -1}, "position -1 is unknown: the usual place is used"),
+        ({"role": 3}, "role 3 is unknown: 0 (system) is used"),
         ({"position": 7}, "position 7 (outlet) without an outletName: it is never placed"),
     ],
 )
-def test_a_code_that_stands_for_nothing_is_noticed(fields, notice):
+def test_unknown_number_gives_a_notice(fields, notice):
     book = a_world(**fields)
     assert book.notices == (f"entry 0: {notice}",)
     assert book.entries[0].refused is None
@@ -175,7 +175,7 @@ def test_a_code_that_stands_for_nothing_is_noticed(fields, notice):
         ({"key": "coin"}, "key is one text: split at its commas"),
     ],
 )
-def test_a_field_that_cannot_be_read_is_named_as_the_file_names_it(fields, message):
+def test_notice_names_an_unreadable_field_as_in_the_file(fields, message):
     book = a_world(**fields)
     assert [told.removeprefix("entry 0: ")[: len(message)] for told in book.notices] == [message]
     assert book.entries[0].is_usable

@@ -26,7 +26,7 @@ def test_a_number_with_thousands_of_digits_is_refused() -> None:
         read_preset('{"prompts": [], "seed": ' + "9" * 5_000 + "}", name="Huge")
 
 
-def test_a_text_that_doubles_itself_does_not_grow_without_end() -> None:
+def test_self_doubling_text_stops_at_a_limit() -> None:
     doubling = "{{setvar::a::{{getvar::a}}{{getvar::a}}}}" * 64
     file = a_file(a_prompt("mine", "{{setvar::a::xxxxxxxx}}" + doubling + "{{getvar::a}}"))
     file["prompt_order"][0]["order"].insert(0, {"identifier": "mine", "enabled": True})
@@ -45,24 +45,24 @@ def test_prompts_asking_for_system_role_or_last_place_are_reported_and_contained
         "3 prompts (3 switched on): to speak as system",
         "1 prompt (1 switched on): for a place before the history",
         "1 prompt (1 switched on): for a place after the history",
-        "1 prompt (1 switched on): for the last word of the history",
+        "1 prompt (1 switched on): for a place after the newest message",
     )
-    assert [one.kind for one in report.suspicions] == ["override"]
+    assert [one.kind for one in report.warnings] == ["override"]
     assert all(one.is_contained for one in preset_components(preset, grants=NO_GRANTS))
 
 
-def test_template_logic_is_text() -> None:
+def test_template_logic_is_never_run() -> None:
     made = messages(a_file(a_prompt("main", "{% for x in range(9) %}x{% endfor %}{{ 7 * 7 }}")))
     assert made[0]["content"] == "{% for x in range(9) %}x{% endfor %}{{ 7 * 7 }}"
 
 
-def test_control_characters_of_a_name_reach_no_line() -> None:
+def test_report_lines_have_no_control_characters() -> None:
     preset = a_preset(a_prompt("mine", "x", name="\x1b[31mred\nline"), before=("mine",))
     lines = [*report_lines(preset_report(preset)), *switch_lines(preset)]
     assert not any("\x1b" in line or "\n" in line for line in lines)
 
 
-def test_an_identifier_cannot_take_the_key_of_the_games_own() -> None:
+def test_identifier_never_becomes_the_key_of_a_static_component() -> None:
     names = ("system_prompt", "conversation_history", "new_chat", "st_main", "card system prompt")
     preset = a_preset(*map(a_prompt, names), before=names)
     keys = [preset.by_identifier[name].key for name in names]

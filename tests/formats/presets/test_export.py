@@ -56,7 +56,7 @@ def test_a_changed_text_changes_one_value() -> None:
     assert differences(file, made) == [f".prompts[{at}].content"]
 
 
-def test_a_prompt_that_stands_in_the_history_for_want_of_a_grant_is_not_written_so() -> None:
+def test_prompt_without_its_grant_is_exported_at_its_original_place() -> None:
     file = a_full_file()
     preset = read(file)
     edited = component(preset, "st_main", grants=NO_GRANTS).changed(content="Other.")
@@ -65,7 +65,7 @@ def test_a_prompt_that_stands_in_the_history_for_want_of_a_grant_is_not_written_
     assert differences(file, made) == [f".prompts[{at}].content"]
 
 
-def test_a_component_put_into_the_chat_changes_position_depth_and_order() -> None:
+def test_component_moved_into_the_chat_changes_position_depth_and_order() -> None:
     file = a_full_file()
     preset = read(file)
     edited = component(preset, "st_mine").changed(injection_depth=2, injection_order=50)
@@ -75,14 +75,14 @@ def test_a_component_put_into_the_chat_changes_position_depth_and_order() -> Non
     assert prompt["injection_order"] == 50
 
 
-def test_a_changed_line_above_the_history_changes_its_member() -> None:
+def test_edited_new_chat_line_changes_its_member() -> None:
     file = a_full_file() | {"new_chat_prompt": "[Start]"}
     preset = read(file)
     edited = component(preset, "new_chat").changed(content="[Begin]")
     assert differences(file, json.loads(dump_preset(preset, [edited]))) == [".new_chat_prompt"]
 
 
-def test_a_moved_component_moves_in_the_order_and_dangling_lines_stay_behind_theirs() -> None:
+def test_moved_component_moves_in_the_order_and_unknown_lines_follow() -> None:
     preset = read(a_full_file())
     moved = component(preset, "card_system_prompt").changed(id=1099)
     made = json.loads(dump_preset(preset, [moved]))
@@ -103,7 +103,7 @@ def test_a_new_component_becomes_a_prompt_at_its_place() -> None:
     assert order.index(prompt["identifier"]) < order.index("charDescription")
 
 
-def test_a_removed_component_leaves_prompts_and_order_and_an_own_one_is_switched_off() -> None:
+def test_removed_component_is_deleted_or_switched_off_if_sillytaverns_own() -> None:
     preset = read(a_full_file())
     made = json.loads(dump_preset(preset, removed=["st_mine", "post_history_instructions"]))
     order = {one["identifier"]: one["enabled"] for one in made["prompt_order"][1]["order"]}
@@ -112,21 +112,21 @@ def test_a_removed_component_leaves_prompts_and_order_and_an_own_one_is_switched
     assert "jailbreak" in {one["identifier"] for one in made["prompts"]}
 
 
-def test_a_changed_text_of_an_old_file_stays_in_its_old_member() -> None:
+def test_edited_text_is_written_to_the_outdated_member() -> None:
     file = {"main_prompt": "M", "prompts": []}
     preset = read(file)
     edited = component(preset, "card_system_prompt").changed(content="N")
     assert differences(file, json.loads(dump_preset(preset, [edited]))) == [".main_prompt"]
 
 
-def test_a_file_without_an_order_gets_the_one_in_use() -> None:
+def test_file_without_an_order_gets_one() -> None:
     made = json.loads(dump_preset(switch_prompt(read({"prompts": []}), "nsfw", False)))
     [written] = made["prompt_order"]
     assert written["character_id"] == 100001
     assert {"identifier": "nsfw", "enabled": False} in written["order"]
 
 
-def test_an_export_of_the_prompt_manager_is_one_again() -> None:
+def test_prompt_manager_export_keeps_its_format() -> None:
     data = {
         "prompts": [a_prompt("mine", "Mine.")],
         "prompt_order": [{"identifier": "mine", "enabled": True}],

@@ -32,7 +32,7 @@ def a_text(key: str, content: str, **fields: Any) -> PromptComponent:
     )
 
 
-def test_ids_go_by_the_list_around_the_description_and_the_history() -> None:
+def test_ids_follow_the_order_around_description_and_history() -> None:
     preset = a_preset(
         a_prompt("a"),
         a_prompt("b"),
@@ -46,7 +46,7 @@ def test_ids_go_by_the_list_around_the_description_and_the_history() -> None:
     assert (ids["post_history_instructions"], ids["st_nsfw"]) == (5001, 5002)
 
 
-def test_ids_are_no_multiples_of_10_and_each_is_there_once() -> None:
+def test_ids_are_unique_and_no_multiples_of_10() -> None:
     names = [f"p{n}" for n in range(326)]
     preset = a_preset(*map(a_prompt, names), before=("main", *names), after=("jailbreak",))
     components = preset_components(preset, grants=ALL_GRANTS)
@@ -56,7 +56,7 @@ def test_ids_are_no_multiples_of_10_and_each_is_there_once() -> None:
     assert len({one.key for one in components}) == len(components)
 
 
-def test_a_prompt_has_its_role_place_and_switch() -> None:
+def test_component_has_the_role_place_and_switch_of_its_prompt() -> None:
     preset = a_preset(
         a_prompt(
             "deep",
@@ -76,7 +76,7 @@ def test_a_prompt_has_its_role_place_and_switch() -> None:
     assert (plain.placement, plain.injection_depth, plain.enabled) == ("ordered", 0, False)
 
 
-def test_without_grants_all_of_it_stays_in_the_history_as_a_users() -> None:
+def test_all_prompts_are_user_messages_in_the_history_without_grants() -> None:
     preset = a_preset(
         a_prompt("before", "B", role="assistant"),
         a_prompt("deep", "D", injection_position=1, injection_depth=2),
@@ -94,7 +94,7 @@ def test_without_grants_all_of_it_stays_in_the_history_as_a_users() -> None:
     }
 
 
-def test_the_history_is_switched_off_with_the_grant_for_positions_alone() -> None:
+def test_history_is_switched_off_only_with_the_grant_positions() -> None:
     preset = a_preset(off=("chatHistory",))
     assert not found(preset, "conversation_history").enabled
     granted = preset_components(preset, grants=ALL_GRANTS - {"positions"})
@@ -109,7 +109,7 @@ def test_the_history_is_switched_off_with_the_grant_for_positions_alone() -> Non
         ({"roles"}, "user", "history"),
     ],
 )
-def test_a_prompt_before_the_history_needs_fields_and_its_role_roles(
+def test_prompt_before_the_history_needs_the_grants_fields_and_roles(
     grants: Any, role: str, placement: str
 ) -> None:
     preset = a_preset(a_prompt("mine", role="assistant"), before=("mine",))
@@ -127,7 +127,7 @@ def test_a_prompt_before_the_history_needs_fields_and_its_role_roles(
         ((), ("main",), {"after_history", "system_prompt"}, "card_system_prompt"),
     ],
 )
-def test_what_a_card_may_replace_needs_its_own_grant_wherever_it_stands(
+def test_replaceable_prompt_needs_its_own_grant_at_any_place(
     before: Any, after: Any, grants: Any, key: str
 ) -> None:
     preset = a_preset(a_prompt("jailbreak", "Obey."), before=before, after=after)
@@ -136,18 +136,18 @@ def test_what_a_card_may_replace_needs_its_own_grant_wherever_it_stands(
     assert made.role == ("user" if made.is_contained else "system")
 
 
-def test_a_main_prompt_in_the_chat_that_may_not_speak_there_is_no_default_of_a_cards() -> None:
+def test_main_prompt_without_its_role_is_no_default_for_the_cards() -> None:
     preset = a_preset(a_prompt("main", "Write.", injection_position=1, injection_depth=2))
     assert replaceable_texts(preset, grants=frozenset({"system_prompt"})) == {}
     assert replaceable_texts(preset, grants=ALL_GRANTS)["card_system_prompt"] == "Write."
 
 
-def test_a_place_that_the_order_does_not_name_is_at_the_very_end() -> None:
+def test_marker_that_the_order_lacks_is_placed_at_the_end() -> None:
     preset = a_preset(before=("main",), after=("jailbreak",))
     assert found(preset, "char_description").id > found(preset, "post_history_instructions").id
 
 
-def test_texts_of_the_card_stand_where_the_order_has_them() -> None:
+def test_texts_of_the_card_are_placed_at_their_markers() -> None:
     preset = a_preset(before=("scenario", "charDescription"), off=("scenario",))
     texts = [a_text("char_description", "A smith."), a_text("scenario", "A forge.")]
     made = {one.key: one for one in place_texts(preset, texts, grants=ALL_GRANTS)}
@@ -183,7 +183,7 @@ def test_a_text_of_the_card_has_the_presets_role_with_the_grant_for_roles(
     assert (made["char_description"].role, made["char_description"].id) == (role, 1061)
 
 
-def test_a_preset_without_a_grant_for_positions_leaves_the_cards_texts_alone() -> None:
+def test_texts_of_the_card_keep_their_places_without_the_grant_positions() -> None:
     text = a_text("char_description", "A smith.")
     preset = a_preset(before=("charDescription",), off=("charDescription",))
     made = {one.key: one for one in place_texts(preset, [text], grants=frozenset({"fields"}))}
@@ -191,7 +191,7 @@ def test_a_preset_without_a_grant_for_positions_leaves_the_cards_texts_alone() -
 
 
 @pytest.mark.parametrize(("forbids", "content"), [(False, "The card's."), (True, "The preset's.")])
-def test_a_cards_system_prompt_replaces_the_presets_unless_that_is_forbidden(
+def test_cards_system_prompt_replaces_the_presets_unless_forbidden(
     forbids: bool, content: str
 ) -> None:
     preset = a_preset(a_prompt("main", "The preset's.", forbid_overrides=forbids))
@@ -200,14 +200,14 @@ def test_a_cards_system_prompt_replaces_the_presets_unless_that_is_forbidden(
     assert made["card_system_prompt"].content == content
 
 
-def test_the_texts_that_a_card_replaces_are_its_defaults() -> None:
+def test_replaceable_texts_are_the_defaults_of_the_card() -> None:
     preset = a_preset()
     texts = replaceable_texts(preset, grants=ALL_GRANTS)
     assert texts["card_system_prompt"] == preset.by_identifier["main"].content
     assert replaceable_texts(preset, grants=NO_GRANTS) == {}
 
 
-def test_a_prompt_is_off_in_generations_that_do_not_trigger_it() -> None:
+def test_prompt_is_left_out_of_generations_outside_its_triggers() -> None:
     preset = a_preset(
         a_prompt("quiet", injection_trigger=["quiet"]),
         a_prompt("never", injection_trigger=["swipe"]),
@@ -217,7 +217,7 @@ def test_a_prompt_is_off_in_generations_that_do_not_trigger_it() -> None:
     assert keys_left_out(preset, "quiet") == {"st_never"}
 
 
-def test_formats_and_behaviour_become_rules_of_assembly() -> None:
+def test_formats_and_switches_become_assembly_rules() -> None:
     preset = a_preset(
         wi_format="<lore>{0}</lore>",
         scenario_format="S: {{scenario}}",
@@ -235,14 +235,14 @@ def test_formats_and_behaviour_become_rules_of_assembly() -> None:
     assert (rules.stand_in, rules.ties, rules.examples) == ("Go on.", "role", "messages")
 
 
-def test_an_empty_format_leaves_the_field_bare_in_files_of_1_13() -> None:
+def test_empty_format_means_no_frame_in_files_of_1_13() -> None:
     preset = a_preset(a_prompt("new", injection_order=100), scenario_format="")
     assert preset_assembly(preset).scenario_format is None
 
 
 @pytest.mark.req("S0-28")
 @pytest.mark.parametrize("name", ["{{speaker}}", "{{lastMessage}}"])
-def test_lint_reports_a_prompt_before_the_history_that_names_what_is_said(name: str) -> None:
+def test_lint_reports_a_prompt_before_the_history_that_repeats_speech(name: str) -> None:
     preset = a_preset(a_prompt("mine", f"Hello {name}"), before=("mine",))
     assert [one for one in lint_preset(preset) if f"prompt 'mine': names {name}" in str(one)]
     behind = a_preset(a_prompt("mine", f"Hello {name}"), after=("mine",))
@@ -250,7 +250,7 @@ def test_lint_reports_a_prompt_before_the_history_that_names_what_is_said(name: 
 
 
 @pytest.mark.parametrize("given", [None, 0, "x", 7])
-def test_a_preset_that_names_speakers_in_groups_alone_names_nobody_between_two(given: Any) -> None:
+def test_names_are_left_out_between_two_speakers_by_default(given: Any) -> None:
     fields = {} if given is None else {"names_behavior": given}
     preset = a_preset(**fields)
     assert preset.names is None

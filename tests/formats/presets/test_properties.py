@@ -3,15 +3,17 @@
 import json
 from typing import Any
 
+import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
 from evennia_ai.engine.errors import FormatError
 from evennia_ai.engine.prompt.components import ALL_GRANTS
-from evennia_ai.formats.presets.export import dump_preset
+from evennia_ai.formats.presets.export import FORMS, Form, convert_preset, dump_preset
 from evennia_ai.formats.presets.mapping import preset_components
 from evennia_ai.formats.presets.preset import OWN
 from evennia_ai.formats.presets.reading import read_preset
+from tests.formats.cards.test_read_in_part import ODD, spoilt
 from tests.formats.presets.builders import a_file, a_prompt
 from tests.formats.presets.differing import differences
 
@@ -65,7 +67,7 @@ def test_an_untouched_preset_is_written_with_equal_values(file: dict[str, Any]) 
 
 
 @given(file=files(), edit=st.sampled_from(EDITS), data=st.data())
-def test_one_changed_field_is_one_changed_value(
+def test_one_edit_changes_one_value_of_the_export(
     file: dict[str, Any], edit: tuple[str, str, Any], data: st.DataObject
 ) -> None:
     field, member, value = edit
@@ -80,10 +82,29 @@ def test_one_changed_field_is_one_changed_value(
 
 
 @given(data=VALUES)
-def test_whatever_is_no_preset_is_refused_or_read(data: Any) -> None:
+def test_any_data_is_read_or_refused(data: Any) -> None:
     for value in (data, {"prompts": data}, {"prompts": [], "prompt_order": data}):
         try:
             preset = read_preset(json.dumps(value), name="Any")
         except FormatError:
             continue
         assert json.loads(dump_preset(preset)) == json.loads(json.dumps(value))
+
+
+@pytest.mark.parametrize("form", FORMS)
+@given(
+    file=spoilt(a_file(a_prompt("mine", "Be dry.", injection_depth=2), before=("main", "mine"))),
+    identifier=ODD,
+)
+def test_a_preset_with_values_of_other_types_is_converted(
+    form: Form, file: dict[str, Any], identifier: Any
+) -> None:
+    if isinstance(file["prompts"], list):
+        file["prompts"].append({**a_prompt("odd"), "identifier": identifier})
+    try:
+        preset = read_preset(file, name="Spoilt")
+    except FormatError:
+        return
+    assert preset_components(preset, grants=ALL_GRANTS)
+    made = convert_preset(preset, form)
+    assert read_preset(json.loads(json.dumps(made)), name="Again").order

@@ -9,7 +9,7 @@ from evennia_ai.formats.presets.reading import PresetLimits, read_preset
 from tests.formats.presets.builders import a_file, a_preset, a_prompt
 
 
-def test_an_empty_list_of_prompts_gives_the_own_ones_in_their_default_order() -> None:
+def test_empty_list_gives_sillytaverns_own_prompts_in_default_order() -> None:
     preset = read_preset({"prompts": []}, name="Bare")
     assert [item.identifier for item in preset.order] == list(OWN)
     assert preset.is_on("main")
@@ -18,21 +18,21 @@ def test_an_empty_list_of_prompts_gives_the_own_ones_in_their_default_order() ->
     assert not preset.by_identifier["main"].is_in_file
 
 
-def test_an_own_prompt_without_a_text_has_the_usual_one() -> None:
+def test_own_prompt_without_text_has_the_default_text() -> None:
     preset = read_preset({"prompts": [{"identifier": "main", "role": "user"}]}, name="Bare")
     main = preset.by_identifier["main"]
     assert (main.content, main.name) == (OWN["main"].content, "Main Prompt")
     assert (main.role, main.is_in_file) == ("user", True)
 
 
-def test_the_order_in_use_is_that_of_100001() -> None:
+def test_order_with_the_id_100001_is_used() -> None:
     file = a_file(a_prompt("mine", "Mine."), before=("mine", "main"))
     file["prompt_order"].insert(0, {"character_id": 100000, "order": []})
     preset = read_preset(file, name="Test")
     assert [item.identifier for item in preset.order][:2] == ["mine", "main"]
 
 
-def test_the_flag_of_the_order_counts_and_not_that_of_the_prompt() -> None:
+def test_switch_is_read_from_the_order_not_from_the_prompt() -> None:
     preset = a_preset(a_prompt("mine", enabled=True), before=("mine",), off=("mine",))
     assert not preset.is_on("mine")
 
@@ -59,7 +59,7 @@ def test_all_fields_of_a_prompt_are_read() -> None:
     assert preset.is_of_1_13
 
 
-def test_of_doubles_the_first_counts_and_each_has_a_key_of_its_own() -> None:
+def test_first_of_several_prompts_with_one_identifier_counts() -> None:
     preset = a_preset(a_prompt("mine", "first"), a_prompt("mine", "second"), before=("mine",))
     assert preset.by_identifier["mine"].content == "first"
     assert [one.key for one in preset.prompts if one.identifier == "mine"] == [
@@ -69,20 +69,20 @@ def test_of_doubles_the_first_counts_and_each_has_a_key_of_its_own() -> None:
     assert "2 prompts are called 'mine'; the first counts" in preset.notices
 
 
-def test_slugs_that_are_alike_get_numbers() -> None:
+def test_equal_slugs_are_numbered() -> None:
     preset = a_preset(a_prompt("A-b"), a_prompt("a b"), a_prompt("ночь"), a_prompt("main2"))
     keys = [one.key for one in preset.prompts[-4:]]
     assert keys == ["st_a_b", "st_a_b_2", "st_prompt", "st_main2"]
 
 
-def test_items_of_the_order_without_a_prompt_are_told_and_do_not_count() -> None:
+def test_order_items_without_a_prompt_are_skipped_with_a_notice() -> None:
     preset = a_preset(before=("gone", "main", "main"))
     assert [item.identifier for item in preset.order] == ["main", "chatHistory", "jailbreak"]
     assert "prompt_order: there is no prompt 'gone'" in preset.notices
-    assert "prompt_order: 'main' is there twice; the first counts" in preset.notices
+    assert "prompt_order: 'main' occurs twice; the first one counts" in preset.notices
 
 
-def test_the_export_of_the_prompt_manager_is_read() -> None:
+def test_prompt_manager_export_is_read() -> None:
     data = {
         "prompts": [a_prompt("mine", "Mine.")],
         "prompt_order": [{"identifier": name, "enabled": True} for name in ("main", "mine")],
@@ -92,7 +92,7 @@ def test_the_export_of_the_prompt_manager_is_read() -> None:
     assert preset.by_identifier["mine"].content == "Mine."
 
 
-def test_old_keys_are_the_contents_of_the_own_prompts() -> None:
+def test_own_prompts_take_their_text_from_outdated_members() -> None:
     file = {
         "main_prompt": "M",
         "nsfw_prompt": "N",
@@ -105,7 +105,7 @@ def test_old_keys_are_the_contents_of_the_own_prompts() -> None:
     assert preset.names == "field"
 
 
-def test_secrets_are_dropped_and_told_by_name_alone() -> None:
+def test_secrets_are_removed_and_only_their_names_reported() -> None:
     preset = a_preset(proxy_password="hunter2", reverse_proxy="http://x", custom_url="")
     assert set(preset.secrets) == {"reverse_proxy", "proxy_password"}
     assert "hunter2" not in json.dumps(dict(preset.source))
@@ -129,7 +129,7 @@ def test_secrets_are_dropped_and_told_by_name_alone() -> None:
         ("forbid_overrides", 1, "forbids_overrides", False),
     ],
 )
-def test_a_field_that_cannot_be_keeps_its_default_and_is_told(
+def test_invalid_field_gets_its_default_and_a_notice(
     field: str, given: Any, attribute: str, taken: object
 ) -> None:
     preset = a_preset(a_prompt("mine", **{field: given}))
@@ -140,22 +140,22 @@ def test_a_field_that_cannot_be_keeps_its_default_and_is_told(
 @pytest.mark.parametrize(
     ("data", "told"),
     [
-        (b"\xff", "no UTF-8"),
-        ("{", "no valid JSON"),
+        (b"\xff", "not UTF-8"),
+        ("{", "is not valid JSON"),
         ("[]", "must be a JSON object"),
         ('{"temp": 1}', "text completion"),
         ('{"prompts": {}}', "must be a list"),
         ('{"prompts": ' + "[" * 90 + "]" * 90 + "}", "nested more than"),
-        ('{"prompts": [], "seed": NaN}', "no valid JSON"),
+        ('{"prompts": [], "seed": NaN}', "is not valid JSON"),
     ],
 )
-def test_what_is_no_preset_is_refused(data: bytes | str, told: str) -> None:
+def test_other_data_is_refused(data: bytes | str, told: str) -> None:
     with pytest.raises(FormatError, match=told) as error:
         read_preset(data, name="Bad")
     assert error.value.kind == "preset"
 
 
-def test_what_is_over_a_limit_is_refused() -> None:
+def test_preset_over_a_limit_is_refused() -> None:
     limits = PresetLimits(file_bytes=2_000, prompts=13, content_characters=10)
     with pytest.raises(FormatError, match="more than 2000; make it smaller"):
         read_preset(json.dumps(a_file(a_prompt("m", "x" * 2_000))), name="Large", limits=limits)
@@ -165,7 +165,7 @@ def test_what_is_over_a_limit_is_refused() -> None:
         read_preset({"prompts": [a_prompt("a", "x" * 11)]}, name="Long", limits=limits)
 
 
-def test_more_prompts_after_the_history_than_there_are_places_are_refused() -> None:
+def test_too_many_prompts_after_the_history_are_refused() -> None:
     many = [f"p{n}" for n in range(441)]
     with pytest.raises(FormatError, match="441 prompts come after chatHistory"):
         a_preset(*map(a_prompt, many), after=many)

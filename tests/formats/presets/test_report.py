@@ -24,28 +24,28 @@ def part(report: PresetReport, identifier: str) -> PromptPart:
     return next(one for one in report.parts if one.identifier == identifier)
 
 
-def test_a_part_says_where_a_prompt_stands_and_what_it_lacks() -> None:
+def test_report_part_has_the_place_and_the_missing_grants() -> None:
     report = preset_report(PRESET)
     main, deep = part(report, "main"), part(report, "deep")
-    assert (main.key, main.place) == ("st_main", "top of the history, as a user's")
-    assert (main.granted, main.grants) == ("ID 11, system", ("system_prompt",))
-    assert (deep.place, deep.grants) == ("depth 3 in the history, as a user's", ("roles",))
+    assert (main.key, main.place) == ("st_main", "top of the history, role user")
+    assert (main.granted, main.grants) == ("ID 11, role system", ("system_prompt",))
+    assert (deep.place, deep.grants) == ("depth 3 in the history, role user", ("roles",))
     assert (deep.depth, deep.injection_order) == (3, 5)
 
 
-def test_a_text_of_others_stays_where_it_is_without_the_grant_for_positions() -> None:
+def test_marker_has_no_place_without_the_grant_positions() -> None:
     described = part(preset_report(PRESET), "charDescription")
-    assert (described.place, described.granted) == ("", "ID 1061, system")
+    assert (described.place, described.granted) == ("", "ID 1061, role system")
     assert described.grants == ("positions",)
 
 
-def test_with_all_grants_nothing_is_missing() -> None:
+def test_no_grant_is_missing_when_all_are_given() -> None:
     report = preset_report(PRESET, grants=ALL_GRANTS)
     assert not any(one.granted or one.grants for one in report.parts)
     assert part(report, "main").key == "card_system_prompt"
 
 
-def test_the_report_says_what_is_off_unknown_secret_and_without_effect() -> None:
+def test_report_lists_disabled_unknown_secret_and_unused_data() -> None:
     report = preset_report(PRESET)
     assert [one.identifier for one in report.parts if not one.enabled] == ["mine"]
     assert "Loose one" in report.unnamed
@@ -54,29 +54,29 @@ def test_the_report_says_what_is_off_unknown_secret_and_without_effect() -> None
     assert report.rules["squash"] is True
     assert report.kept == (
         (
-            "numbers for a model, which the NPC's own profile says: openai_max_context 32000,"
+            "model settings, which come from the NPC's profile instead: openai_max_context 32000,"
             " temperature 0.9"
         ),
         "models and connections, never applied: openai_model",
-        "texts for what does not happen in a game: impersonation_prompt",
+        "texts for situations that a game does not have: impersonation_prompt",
         "regex scripts, never run: 2",
         "data of other extensions: other",
         "other members: strange",
     )
 
 
-def test_the_grants_it_has_a_use_for_are_counted() -> None:
+def test_report_lists_only_useful_grants() -> None:
     uses = {one.grant: one for one in preset_report(PRESET, grants=frozenset({"fields"})).uses}
     assert set(uses) == {"system_prompt", "fields", "after_history", "positions", "roles"}
     assert uses["fields"].given
     assert uses["fields"].gives == "its prompts are before the history (1)"
 
 
-def test_the_lines_tell_a_prompt_in_three() -> None:
+def test_report_lines_describe_a_prompt_in_three_lines() -> None:
     lines = report_lines(preset_report(PRESET))
     at = lines.index("  [ ] mine (4 tokens)")
-    assert lines[at + 1] == "      top of the history, as a user's"
+    assert lines[at + 1] == "      top of the history, role user"
     assert lines[at + 2] == (
-        "      component st_mine; with fields and roles: ID 1062, assistant; only for"
+        "      component st_mine; with fields and roles: ID 1062, role assistant;"
     )
-    assert "  proxy_password was in the file and was dropped" in lines
+    assert "  proxy_password was removed from the file" in lines

@@ -23,7 +23,7 @@ from tests.formats.presets.builders import a_file
         ({"data": {"Password": ["hush"]}}, "data.Password"),
     ],
 )
-def test_a_secret_goes_from_wherever_it_stands(file: dict[str, Any], where: str) -> None:
+def test_secret_is_removed_at_any_place(file: dict[str, Any], where: str) -> None:
     preset = read_preset(a_file(**file), name="Test")
     assert preset.secrets == (where,)
     assert "hush" not in json.dumps(dict(preset.source))
@@ -40,7 +40,7 @@ def test_a_secret_goes_from_wherever_it_stands(file: dict[str, Any], where: str)
         {"assistant_prefill": "The password is tulip."},
     ],
 )
-def test_what_is_no_secret_comes_out_as_it_went_in(file: dict[str, Any]) -> None:
+def test_value_without_secrets_is_unchanged(file: dict[str, Any]) -> None:
     """Most files have the names of secrets, empty: they are exported with them."""
     whole = a_file(**file)
     assert json.loads(dump_preset(read_preset(whole, name="Test"))) == whole
@@ -52,7 +52,7 @@ def test_a_file_without_secrets_is_not_copied() -> None:
     assert drop_secrets(whole)[0] is whole
 
 
-def test_a_prompt_may_speak_of_secrets() -> None:
+def test_text_that_mentions_secrets_is_kept() -> None:
     prompt = {"identifier": "vault", "name": "password", "content": "api_key: none of yours"}
     preset = read_preset(a_file(prompt), name="Test")
     assert preset.secrets == ()

@@ -5,7 +5,7 @@ import json
 import pytest
 
 from evennia_ai.engine.prompt.components import ALL_GRANTS, NO_GRANTS, Grants
-from evennia_ai.engine.text.columns import WIDTH, columns
+from evennia_ai.engine.text.columns import WIDTH, count_columns
 from evennia_ai.formats.presets.export import dump_preset
 from evennia_ai.formats.presets.mapping import preset_components
 from evennia_ai.formats.presets.preset import Preset
@@ -32,13 +32,13 @@ def test_at_least_40_preset_shapes_are_tested() -> None:
 
 
 @EACH
-def test_an_untouched_preset_is_written_as_it_was(name: str) -> None:
+def test_untouched_shape_is_written_unchanged(name: str) -> None:
     made = json.loads(dump_preset(read(name)))
     assert json.dumps(made) == json.dumps(drop_secrets(SHAPES[name])[0])
 
 
 @EACH
-def test_what_was_written_reads_as_the_same_preset(name: str) -> None:
+def test_exported_preset_is_read_back(name: str) -> None:
     preset = read(name)
     again = read_preset(dump_preset(preset), name=name)
     assert (again.prompts, again.order) == (preset.prompts, preset.order)
@@ -78,7 +78,7 @@ def test_components_keep_the_order_of_the_list(name: str) -> None:
 
 
 @EACH
-def test_without_grants_nothing_leaves_the_history(name: str) -> None:
+def test_no_prompt_leaves_the_history_without_grants(name: str) -> None:
     assert all(one.is_contained for one in preset_components(read(name), grants=NO_GRANTS))
 
 
@@ -88,12 +88,12 @@ def test_a_report_names_every_prompt_of_the_order(name: str) -> None:
     listed = {item.identifier for item in read(name).order} - {"chatHistory"}
     assert listed <= {part.identifier for part in report.parts}
     json.dumps(report_object(report), allow_nan=False)
-    assert all(columns(line) <= WIDTH for line in report_lines(report))
+    assert all(count_columns(line) <= WIDTH for line in report_lines(report))
     assert "hunter2" not in json.dumps(report_object(report))
 
 
 @EACH
-def test_a_prompt_is_composed_with_it(name: str) -> None:
+def test_prompt_is_composed_with_each_shape(name: str) -> None:
     scenario = {
         "preset": SHAPES[name],
         "history": [{"role": "user", "content": "Hello there."}],
@@ -104,7 +104,7 @@ def test_a_prompt_is_composed_with_it(name: str) -> None:
     assert any(one["content"] == "Hello there." for one in messages) is not off
 
 
-def test_variables_go_from_switch_to_text() -> None:
+def test_variable_set_by_one_prompt_is_read_by_another() -> None:
     result = run_scenario({"preset": SHAPES["variables"]})
     [text] = [one["content"] for one in result["messages"] if "- " in one["content"]]
     assert "harbour" in text
@@ -112,7 +112,7 @@ def test_variables_go_from_switch_to_text() -> None:
     assert "{{" not in text
 
 
-def test_a_large_file_is_read_and_reported_in_time() -> None:
+def test_large_file_is_read_and_reported_with_little_work() -> None:
     data = json.dumps(SHAPES["2 MB"]).encode()
     with little_work(1):
         read_preset(data, name="Large")

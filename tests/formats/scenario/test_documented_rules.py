@@ -31,14 +31,14 @@ def documented() -> dict[str, dict[str, object]]:
     return told
 
 
-def test_the_table_of_lore_settings_says_what_each_preset_does() -> None:
+def test_documented_lore_settings_equal_the_presets() -> None:
     told = documented()
     for preset in PRESETS:
         rules = read_rules({"rules": preset})
         assert told[preset] == {name: getattr(rules, name) for name in KNOWN}
 
 
-def test_the_table_of_assembly_says_what_each_preset_does() -> None:
+def test_documented_assembly_rules_equal_the_presets() -> None:
     page = PAGE.read_text(encoding="utf-8").split("## Putting a prompt together")[1]
     rows = page.split("\n\n")[2].splitlines()[2:]
     told: dict[str, dict[str, object]] = {preset: {} for preset in assembly.PRESETS}

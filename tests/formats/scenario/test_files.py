@@ -28,9 +28,7 @@ def a_row(attach: str, *, name: str = "town", content: str = "A town.") -> dict[
         ("sillytavern", ["character", "room"], "room"),
     ],
 )
-def test_a_book_that_hangs_in_several_places_hangs_in_one(
-    rules: str, places: list[str], kept: str
-) -> None:
+def test_book_attached_several_times_counts_once(rules: str, places: list[str], kept: str) -> None:
     scenario = read(*map(a_row, places), rules=rules)
     assert [(book.label, book.attach) for book in scenario.books] == [("town", kept)]
     notice = (
@@ -40,27 +38,27 @@ def test_a_book_that_hangs_in_several_places_hangs_in_one(
     assert scenario.notices == (notice,) * (len(places) - 1)
 
 
-def test_books_of_one_name_and_other_content_are_two() -> None:
+def test_books_with_one_name_and_different_content_both_count() -> None:
     books = read(a_row("global"), a_row("character", content="Another town.")).books
     assert [book.label for book in books] == ["town", "town (2)"]
 
 
-def test_books_of_one_content_and_other_names_are_two() -> None:
+def test_books_with_one_content_and_different_names_both_count() -> None:
     books = read(a_row("global"), a_row("global", name="city")).books
     assert [book.label for book in books] == ["town", "city"]
 
 
-def test_books_that_are_left_keep_the_order_of_the_list() -> None:
+def test_remaining_books_keep_the_order_of_the_list() -> None:
     rows = [a_row("global"), a_row("global", name="sea"), a_row("chat"), a_row("chat", name="sky")]
     assert [book.label for book in read(*rows).books] == ["sea", "town", "sky"]
 
 
-def test_the_cards_own_book_stays_beside_one_that_is_listed() -> None:
+def test_cards_book_and_a_listed_book_both_count() -> None:
     own = a_book(an_entry("Lamps."), name="lamps")
     rows = [{"book": own, "attach": "global"}]
     books = read(*rows, card=a_card(an_entry("Other lamps."))).books
     assert [(book.label, book.attach) for book in books] == [
-        ("lamps (2)", "character"),
+        ("lamps (card)", "character"),
         ("lamps", "global"),
     ]
 
@@ -68,7 +66,7 @@ def test_the_cards_own_book_stays_beside_one_that_is_listed() -> None:
 @pytest.mark.parametrize("rules", ["evennia_ai", "sillytavern"])
 @pytest.mark.parametrize("attach", ["global", "npc", "character", "chat"])
 @pytest.mark.parametrize("extensions", [{}, {"world": "lamps"}])
-def test_the_cards_own_book_counts_once_where_it_is_listed_too(
+def test_cards_book_counts_once_when_it_is_listed_too(
     attach: str, rules: str, extensions: dict[str, Any]
 ) -> None:
     own = a_book(an_entry("Lamps."), name="lamps")
@@ -79,7 +77,7 @@ def test_the_cards_own_book_counts_once_where_it_is_listed_too(
     assert told.startswith("lorebook lamps: the card has this lorebook too ('lamps')")
 
 
-def test_the_world_that_a_card_names_counts_and_its_older_copy_does_not() -> None:
+def test_world_file_that_a_card_names_replaces_the_copy_in_the_card() -> None:
     rows = [{"book": a_book(an_entry("New lamps.")), "name": "Lamps", "attach": "npc"}]
     made = read(*rows, card=a_card(an_entry("Lamps."), extensions={"world": "lamps"}))
     assert [[one.template.source for one in book.entries] for book in made.books] == [
@@ -89,9 +87,7 @@ def test_the_world_that_a_card_names_counts_and_its_older_copy_does_not() -> Non
 
 
 @pytest.mark.parametrize(("row", "mode"), [({}, "frozen"), ({"mode": "floating"}, "floating")])
-def test_a_row_decides_the_mode_of_a_book_else_the_book_itself_does(
-    row: dict[str, Any], mode: str
-) -> None:
+def test_mode_in_the_row_overrides_the_mode_of_the_book(row: dict[str, Any], mode: str) -> None:
     book = {**a_book(an_entry("A town.")), "extensions": {"evennia_ai": {"mode": "frozen"}}}
     [read_in] = read({"name": "town", "book": book, **row}).books
     assert read_in.mode == mode

@@ -61,7 +61,7 @@ OTHERS = sorted(set(CASES) - {str(param.values[0]) for param in REQUIRED})
 
 
 @pytest.mark.parametrize("name", [*REQUIRED, *OTHERS])
-def test_a_scenario_gives_what_its_case_says(name: str) -> None:
+def test_scenario_gives_the_golden_result(name: str) -> None:
     case = CASES[name]
     assert shown(case["given"]) == case["expect"]
 
@@ -71,7 +71,7 @@ def test_case_names_are_unique() -> None:
     assert len(listed) == len(CASES) > 60
 
 
-def test_errors_are_short_lines() -> None:
+def test_golden_errors_are_short_lines() -> None:
     for case in CASES.values():
         error = case["expect"].get("error", "")
         assert len(error) < 500

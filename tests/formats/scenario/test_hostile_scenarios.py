@@ -51,7 +51,9 @@ def replaced(value: Any, path: tuple[Any, ...], junk: Any) -> Any:
 
 @settings(max_examples=up_to(400), deadline=None)
 @given(path=st.sampled_from(PATHS), junk=JUNK)
-def test_junk_anywhere_gives_a_result_or_a_clear_error(path: tuple[Any, ...], junk: Any) -> None:
+def test_junk_in_any_field_gives_a_result_or_a_one_line_error(
+    path: tuple[Any, ...], junk: Any
+) -> None:
     scenario = replaced(a_rich_scenario(), path, junk)
     try:
         result = run_scenario(scenario)
@@ -63,7 +65,7 @@ def test_junk_anywhere_gives_a_result_or_a_clear_error(path: tuple[Any, ...], ju
 
 @settings(max_examples=up_to(100), deadline=None)
 @given(JUNK)
-def test_junk_as_a_whole_is_refused(junk: Any) -> None:
+def test_junk_in_place_of_a_scenario_is_refused(junk: Any) -> None:
     if junk != {}:
         with pytest.raises(EvenniaAIError):
             run_scenario(junk)

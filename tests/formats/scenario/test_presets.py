@@ -16,7 +16,7 @@ def contents(scenario: dict[str, Any]) -> list[str]:
     return [one["content"] for one in run_scenario(scenario)["messages"]]
 
 
-def test_a_preset_puts_its_prompts_around_the_history() -> None:
+def test_preset_prompts_are_placed_around_the_history() -> None:
     scenario = {
         "preset": a_file(
             a_prompt("main", "First."),
@@ -28,11 +28,11 @@ def test_a_preset_puts_its_prompts_around_the_history() -> None:
     assert contents(scenario) == ["First.", "Second.", "[Start a new Chat]", "Hello."]
 
 
-def test_a_preset_is_read_from_a_file_beside_the_scenario(tmp_path: Path) -> None:
+def test_preset_is_read_from_a_file_next_to_the_scenario(tmp_path: Path) -> None:
     (tmp_path / "Dusk.json").write_text(json.dumps(a_file()), encoding="utf-8")
     assert read_scenario({"preset": "Dusk.json"}, folder=tmp_path).preset is not None
     (tmp_path / "Dawn.json").write_text("{", encoding="utf-8")
-    with pytest.raises(FormatError, match=r"Dawn: preset: no valid JSON"):
+    with pytest.raises(FormatError, match=r"Dawn: preset: is not valid JSON"):
         read_scenario({"preset": "Dawn.json"}, folder=tmp_path)
 
 
@@ -42,7 +42,7 @@ def test_a_preset_is_a_path_or_an_object(given: Any) -> None:
         read_scenario({"preset": given})
 
 
-def test_settings_of_assembly_win_over_the_presets() -> None:
+def test_assembly_settings_override_the_preset() -> None:
     file = a_file(squash_system_messages=True, wrap_in_quotes=True)
     scenario = read_scenario({"preset": file, "settings": {"assembly": {"squash": False}}})
     assert (scenario.assembly.squash, scenario.assembly.quote_user) == (False, True)
@@ -50,7 +50,7 @@ def test_settings_of_assembly_win_over_the_presets() -> None:
     assert (own.assembly.ties, own.assembly.squash) == ("id", True)
 
 
-def test_a_listed_component_stands_for_the_presets_of_its_key_at_its_place() -> None:
+def test_listed_component_replaces_the_presets_with_the_same_key() -> None:
     scenario = {
         "preset": a_file(
             a_prompt("main", "First."), a_prompt("mine", "Second."), before=("main", "mine")
@@ -60,7 +60,7 @@ def test_a_listed_component_stands_for_the_presets_of_its_key_at_its_place() -> 
     assert contents(scenario) == ["First.", "Other.", "[Start a new Chat]"]
 
 
-def test_a_listed_component_without_an_id_gets_one_that_the_preset_has_not() -> None:
+def test_listed_component_gets_an_id_that_the_preset_does_not_use() -> None:
     names = [f"p{n}" for n in range(300)]
     scenario = {
         "preset": a_file(*map(a_prompt, names), before=("charDescription", *names)),
@@ -81,7 +81,7 @@ def test_a_prompt_for_other_kinds_of_generation_is_left_out() -> None:
     assert contents(scenario) == ["First.", "When asked.", "[Start a new Chat]"]
 
 
-def test_a_cards_system_prompt_replaces_the_main_one_with_its_original() -> None:
+def test_cards_system_prompt_replaces_the_main_prompt_and_original_names_it() -> None:
     card = {
         "spec": "chara_card_v2",
         "spec_version": "2.0",
@@ -91,9 +91,9 @@ def test_a_cards_system_prompt_replaces_the_main_one_with_its_original() -> None
     assert contents(scenario)[0] == "Write. As Aria."
 
 
-def test_notices_of_the_preset_are_those_of_the_scenario() -> None:
+def test_scenario_reports_the_notices_of_its_preset() -> None:
     scenario = read_scenario({"preset": a_file(before=("gone",), proxy_password="x")})
     assert [one for one in scenario.notices if one.startswith("preset: ")] == [
-        "preset: secrets were dropped and are not kept: proxy_password",
+        "preset: secrets were removed from the preset: proxy_password",
         "preset: prompt_order: there is no prompt 'gone'",
     ]

@@ -31,7 +31,7 @@ def run(*entries: dict[str, Any], **more: Any) -> dict[str, Any]:
     return run_scenario({"lorebooks": [a_world(*entries)], **more})
 
 
-def test_lore_around_the_note_is_told_with_it() -> None:
+def test_result_lists_lore_around_a_note_with_the_note() -> None:
     entries = [
         at("note_top", order=2),
         at("note_top", order=1),
@@ -54,7 +54,9 @@ def test_lore_around_a_note_is_left_out_if_the_note_is_not_due() -> None:
 
 
 @pytest.mark.parametrize(("rules", "order"), [("evennia_ai", [0, 1]), ("sillytavern", [1, 0])])
-def test_lore_around_the_examples_is_listed_as_it_comes_out(rules: str, order: list[int]) -> None:
+def test_result_lists_lore_around_the_examples_in_prompt_order(
+    rules: str, order: list[int]
+) -> None:
     entries = [
         at("examples_before", order=1),
         at("examples_before", order=2),
@@ -71,7 +73,7 @@ def test_lore_around_the_examples_is_listed_as_it_comes_out(rules: str, order: l
     assert places == sorted(places)
 
 
-def test_each_depth_and_role_is_one_list() -> None:
+def test_result_lists_entries_of_one_depth_and_role_together() -> None:
     entries = [
         at("depth", order=1, depth=2, role=0),
         at("depth", order=2, depth=2, role=1),
@@ -85,7 +87,7 @@ def test_each_depth_and_role_is_one_list() -> None:
     ]
 
 
-def test_an_outlet_tells_what_fills_it() -> None:
+def test_result_lists_the_entries_of_an_outlet() -> None:
     entries = [at("outlet", outletName="tools", order=2), at("outlet", outletName="tools", order=1)]
     rows = [{"content": "At hand: {{outlet::tools}}"}]
     result = run(*entries, components=rows)
@@ -93,7 +95,7 @@ def test_an_outlet_tells_what_fills_it() -> None:
     assert result["messages"][0]["content"] == "At hand: E1.\nE0."
 
 
-def test_lore_beside_a_component_tells_which() -> None:
+def test_result_names_the_component_next_to_lore() -> None:
     entries = [{"evennia_ai": {"anchor": {"component": "goals", "side": "before"}}}]
     result = run(*entries, components=[{"key": "goals", "content": "Leave."}])
     assert [message["content"] for message in result["messages"]] == ["E0.", "Leave."]
@@ -102,7 +104,7 @@ def test_lore_beside_a_component_tells_which() -> None:
     ]
 
 
-def test_lore_at_a_mention_tells_the_depth_of_its_message() -> None:
+def test_result_has_the_depth_of_lore_at_a_mention() -> None:
     entries = [{"evennia_ai": {"place": "at_mention"}, "key": ["m3"]}]
     result = run(*entries, history=said(5), settings={"lore": {"scan_depth": 9}})
     assert result["placed"]["at_mention"] == [{"depth": 3, "role": "system", "entries": ["quay#0"]}]
@@ -110,7 +112,7 @@ def test_lore_at_a_mention_tells_the_depth_of_its_message() -> None:
     assert result["activated"][0]["depth"] == 3
 
 
-def test_every_active_entry_that_stands_in_the_prompt_is_placed_once() -> None:
+def test_result_places_every_active_entry_of_the_prompt_once() -> None:
     entries = [at(position) for position in POSITIONS if position != "outlet"]
     card = a_card(mes_example="<START>\nTilda: Oil.")
     placed = run(*entries, card=card, notes=[{"content": "N."}], history=said(5))["placed"]
@@ -121,7 +123,7 @@ def test_every_active_entry_that_stands_in_the_prompt_is_placed_once() -> None:
     assert sorted(depths + listed) == [f"quay#{uid}" for uid in range(len(entries))]
 
 
-def test_every_entry_has_a_verdict_of_the_activation() -> None:
+def test_every_entry_has_an_activation_verdict() -> None:
     entries = [{"key": ["oil"]}, {"key": ["rope"]}, {"constant": True}, {"disable": True}]
     result = run(*entries, event={"content": "Oil?"})
     told = {v["item"]: v["kept"] for v in result["verdicts"] if v["stage"] == "activate"}
@@ -150,7 +152,7 @@ def test_result_lists_sticky_and_resting_entries_after_each_turn() -> None:
     assert timed[0] == {"sticky": ["quay#0"], "cooldown": ["quay#1"]}
 
 
-def test_a_dry_run_remembers_nothing() -> None:
+def test_dry_run_starts_no_timer() -> None:
     settings = {"lore": {"dry_run": True}}
     entry = {"key": ["oil"], "sticky": 5}
     result = run(entry, turns=turns_of("Oil?", "Hm."), settings=settings)
@@ -158,7 +160,7 @@ def test_a_dry_run_remembers_nothing() -> None:
     assert [turn["timed"] for turn in result["turns"]] == [{"sticky": [], "cooldown": []}] * 2
 
 
-def test_messages_are_a_clock_that_counts_the_event() -> None:
+def test_message_clock_counts_the_event() -> None:
     settings = {"lore": {"clock": "messages"}}
     histories = [[], said(2), said(4)]
     turns = [{"history": history, "event": {"content": "Hm."}} for history in histories]
@@ -166,20 +168,20 @@ def test_messages_are_a_clock_that_counts_the_event() -> None:
     assert [len(turn["activated"]) for turn in result["turns"]] == [0, 1, 1]
 
 
-def test_facts_decide_over_entries_that_ask_for_them() -> None:
+def test_fact_decides_about_an_entry_with_a_condition() -> None:
     asks = {"evennia_ai": {"when": [{"fact": "weather", "test": "is_any", "values": ["rain"]}]}}
     for weather, active in (("Rain", 1), ("sun", 0)):
         settings = {"facts": {"weather": weather}}
         assert len(run({**asks, "constant": True}, settings=settings)["activated"]) == active
 
 
-def test_a_filter_by_character_is_compared_with_the_cards_name() -> None:
+def test_character_filter_is_compared_with_the_cards_name() -> None:
     for name, active in (("Tilda", 1), ("Oren", 0)):
         entry = {"characterFilter": {"isExclude": False, "names": [name], "tags": []}}
         assert len(run({**entry, "constant": True}, card=a_card())["activated"]) == active
 
 
-def test_an_entry_may_look_for_its_keys_in_the_card_and_the_persona() -> None:
+def test_keys_are_found_in_card_and_persona_when_an_entry_asks() -> None:
     more = {"card": a_card(), "persona": {"name": "Anna", "description": "Anna draws maps."}}
     for fields, active in (
         ({"key": ["lamps"], "matchCharacterDescription": True}, 1),
@@ -205,20 +207,20 @@ def a_talk(count: int, **settings: Any) -> dict[str, Any]:
     return {"components": [rules], "turns": turns, "settings": settings}
 
 
-def test_the_first_turn_shares_nothing_with_a_turn_before() -> None:
+def test_first_turn_has_no_shared_prefix() -> None:
     first = run_scenario(a_talk(1))["turns"][0]["cache"]
     assert first["breakpoints"] == [0]
     assert (first["shared_tokens"], first["broken_by"], first["reason"]) == (None, None, None)
 
 
-def test_a_turn_says_what_broke_the_prefix_and_why() -> None:
+def test_result_names_the_text_that_broke_the_prefix_and_the_reason() -> None:
     _, second = run_scenario(a_talk(2))["turns"]
     cache = second["cache"]
     assert (cache["broken_by"], cache["reason"]) == ("block:0", "dynamic")
     assert 0 < cache["shared_tokens"] < cache["stable_tokens"]
 
 
-def test_facts_that_stay_break_nothing() -> None:
+def test_persistent_facts_do_not_break_the_prefix() -> None:
     turns = run_scenario(a_talk(4, blocks="all"))["turns"]
     assert [turn["cache"]["reason"] for turn in turns] == [None, "append", "append", "append"]
     assert turns[3]["cache"]["shared_tokens"] < turns[3]["cache"]["stable_tokens"]

@@ -16,7 +16,7 @@ def contents(result: dict[str, Any]) -> list[str]:
     return [message["content"] for message in result["messages"]]
 
 
-def test_an_empty_scenario_is_valid_and_asks_for_nothing() -> None:
+def test_empty_scenario_gives_an_empty_prompt() -> None:
     result = run_scenario({})
     assert result["messages"] == []
     assert result["tokens"] == {"total": 3, "limit": 7680, "by_origin": {"framing": 3}}
@@ -38,7 +38,7 @@ def test_a_result_has_the_documented_keys_and_is_json() -> None:
     assert json.loads(json.dumps(result)) == result
 
 
-def test_a_rich_scenario_composes_to_the_expected_prompt() -> None:
+def test_scenario_with_every_part_gives_the_expected_prompt() -> None:
     result = run_scenario(a_rich_scenario())
     assert contents(result) == [
         "Play fair.",
@@ -67,7 +67,7 @@ def test_a_rich_scenario_composes_to_the_expected_prompt() -> None:
 
 
 @pytest.mark.req("S3-17")
-def test_the_order_of_components_changes_neither_messages_nor_hash() -> None:
+def test_prompt_does_not_depend_on_the_order_of_components() -> None:
     rows = [
         {"content": "same place", "injection_depth": 1},
         {"content": "same place, other text", "injection_depth": 1},
@@ -98,7 +98,7 @@ def test_a_static_component_is_filled_by_its_key_or_its_id() -> None:
     assert contents(run_scenario({"components": rows})) == ["Character.", "Goals."]
 
 
-def test_a_listed_component_stands_for_the_cards_one_of_that_key() -> None:
+def test_listed_component_replaces_the_cards_with_the_same_key() -> None:
     rows = [{"key": "char_description", "content": "Tilda, as the game knows her."}]
     result = run_scenario({"card": a_card(), "components": rows})
     assert contents(result) == ["Tilda, as the game knows her."]
@@ -120,14 +120,14 @@ def test_a_listed_component_stands_for_the_cards_one_of_that_key() -> None:
         ({"persona": {"name": "Anna"}, "settings": {"user": "Dora"}}, "Dora"),
     ],
 )
-def test_user_is_the_setting_then_the_persona_then_who_spoke_last(
+def test_user_name_is_from_settings_then_persona_then_newest_speaker(
     scenario: dict[str, Any], user: str
 ) -> None:
     result = run_scenario({**scenario, "components": [{"content": "{{user}}"}]})
     assert result["messages"][0]["content"] == user
 
 
-def test_char_is_the_nickname_and_speaker_the_one_who_speaks_now() -> None:
+def test_char_is_the_nickname_and_speaker_the_current_speaker() -> None:
     scenario = {
         "card": a_card(nickname="Tilly", description=""),
         "components": [{"content": "{{char}} answers {{speaker}}, not {{user}}.", "id": 5200}],
@@ -137,11 +137,11 @@ def test_char_is_the_nickname_and_speaker_the_one_who_speaks_now() -> None:
     assert contents(run_scenario(scenario))[0] == "Tilly answers Ben, not Anna."
 
 
-def test_a_name_nobody_knows_is_left_as_written_with_a_notice() -> None:
+def test_unknown_name_stays_as_written_with_a_notice() -> None:
     result = run_scenario({"components": [{"key": "mood", "content": "{{weather}}, {{user}}"}]})
     assert contents(result) == ["{{weather}}, User"]
     assert result["notices"] == [
-        "component:mood: there is no name 'weather'; it was left as written"
+        "component:mood: the name 'weather' is unknown and was left as written"
     ]
 
 
@@ -154,7 +154,9 @@ def test_a_name_nobody_knows_is_left_as_written_with_a_notice() -> None:
         ({"greeting": False, "greeting_index": 1}, []),
     ],
 )
-def test_the_greeting_opens_the_history(settings: dict[str, Any], opening: list[str]) -> None:
+def test_greeting_is_the_first_history_message(
+    settings: dict[str, Any], opening: list[str]
+) -> None:
     settings = {"user": "Anna", **settings}
     result = run_scenario({"card": a_card(), "settings": settings, "history": said(1)})
     history = [m for m in result["messages"] if m["block"] == "history"]
@@ -162,26 +164,28 @@ def test_the_greeting_opens_the_history(settings: dict[str, Any], opening: list[
     assert all((m["role"], m["name"]) == ("assistant", "Tilda") for m in history[:-1])
 
 
-def test_a_greeting_without_a_card_is_noticed() -> None:
+def test_greeting_without_a_card_gives_a_notice() -> None:
     result = run_scenario({"settings": {"greeting": True}, "history": said(1)})
     assert contents(result) == ["m1"]
-    assert result["notices"] == ["settings.greeting: there is no card whose greeting could open it"]
+    assert result["notices"] == [
+        "settings.greeting: there is no card with a greeting; add one, or remove the setting"
+    ]
 
 
-def test_a_greeting_that_is_not_there_is_refused() -> None:
+def test_missing_greeting_is_refused() -> None:
     settings = {"greeting": True, "greeting_index": 2}
     with pytest.raises(EvenniaAIError, match="has no greeting 2; it has 0 to 1"):
         run_scenario({"card": a_card(), "settings": settings})
 
 
-def test_the_system_prompt_of_the_game_stands_above_that_of_the_card() -> None:
+def test_games_system_prompt_precedes_the_cards() -> None:
     card = a_card(description="", system_prompt="{{original}} I am {{char}}.")
     settings = {"system_prompt": "The game rules.", "card_system_prompt": "Be kind."}
     result = run_scenario({"card": card, "settings": settings})
     assert contents(result) == ["The game rules.", "Be kind. I am Tilda."]
 
 
-def test_other_seeds_give_other_rolls_and_one_seed_the_same() -> None:
+def test_rolls_depend_only_on_the_seed() -> None:
     many = ",".join(map(str, range(1000)))
     rows = [{"content": f"{{{{random:{many}}}}} {{{{pick:{many}}}}}"}]
 
@@ -192,7 +196,7 @@ def test_other_seeds_give_other_rolls_and_one_seed_the_same() -> None:
     assert len({rolled(seed) for seed in range(9)}) == 9
 
 
-def test_in_turns_random_differs_and_pick_stays() -> None:
+def test_random_differs_between_turns_and_pick_does_not() -> None:
     many = ",".join(map(str, range(1000)))
     rows = [{"content": f"{{{{random:{many}}}}}/{{{{pick:{many}}}}}"}]
     turns = [{"history": said(1)}, {"history": said(3)}]
@@ -202,7 +206,7 @@ def test_in_turns_random_differs_and_pick_stays() -> None:
     assert len(set(picks)) == 1
 
 
-def test_a_shorter_history_in_a_later_turn_is_taken_as_it_is() -> None:
+def test_shorter_history_is_accepted_in_a_later_turn() -> None:
     settings = {"tokenizer": "chars/1", "context_tokens": 40, "reply_tokens": 0}
     turns = [{"history": said(9)}, {"history": said(2)}]
     result = run_scenario({"settings": settings, "turns": turns})
@@ -211,7 +215,7 @@ def test_a_shorter_history_in_a_later_turn_is_taken_as_it_is() -> None:
 
 
 @pytest.mark.parametrize("layout", ["cache", "classic"])
-def test_placed_tells_the_position_whichever_the_layout(layout: str) -> None:
+def test_placed_has_the_position_in_both_layouts(layout: str) -> None:
     entries = [
         an_entry("A before.", "oil", position="before_char", insertion_order=2),
         an_entry("B before.", position="before_char", insertion_order=1),
@@ -231,52 +235,61 @@ def test_placed_tells_the_position_whichever_the_layout(layout: str) -> None:
     assert ("A before.\n\nC after." in contents(result)) is not classic
 
 
-def test_a_reverse_depth_is_told_as_it_came_out() -> None:
+def test_placed_has_a_reverse_depth_as_depth_from_the_newest() -> None:
     entries = [an_entry("@@reverse_depth 1\nDeep.")]
     result = run_scenario({"card": a_card(*entries), "history": said(4)})
     assert result["activated"][0]["depth"] == 3
     assert result["placed"]["depth"] == [{"depth": 3, "role": "system", "entries": ["lamps#0"]}]
 
 
-def test_two_books_of_one_name_get_labels_of_their_own() -> None:
+def test_book_of_a_card_with_the_name_of_another_is_labelled_as_in_the_game() -> None:
+    card = a_card(an_entry("A."))
+    card["data"]["character_book"]["name"] = "lamps"
+    result = run_scenario({"card": card, "lorebooks": [{"book": a_book(an_entry("B."))}]})
+    assert {entry["book"] for entry in result["activated"]} == {"lamps (card)", "lamps"}
+    [notice] = result["notices"]
+    assert notice == "two lorebooks are called 'lamps': the card's is shown as 'lamps (card)'"
+
+
+def test_books_with_one_name_get_different_labels() -> None:
     books = [{"book": a_book(an_entry("A."))}, {"book": a_book(an_entry("B."))}]
     result = run_scenario({"lorebooks": books})
     assert [entry["book"] for entry in result["activated"]] == ["lamps", "lamps (2)"]
     assert result["notices"] == ["two lorebooks are called 'lamps': one is shown as 'lamps (2)'"]
 
 
-def test_a_label_wins_over_the_books_own_name() -> None:
+def test_label_replaces_the_books_name() -> None:
     result = run_scenario({"lorebooks": [{"name": "town", "book": a_book(an_entry("A."))}]})
     assert [v["item"] for v in result["verdicts"] if v["stage"] == "activate"] == ["lore:town#0"]
 
 
-def test_a_note_that_is_not_due_says_so() -> None:
+def test_note_that_is_not_due_has_a_verdict() -> None:
     notes = [{"content": "{{user}}!", "every": 2}, {"content": "", "every": 1}]
     result = run_scenario({"notes": notes, "event": {"content": "first"}})
     assert result["notes"] == [{"due": False, "content": ""}, {"due": True, "content": ""}]
 
 
-def test_a_scanned_note_wakes_lore_at_any_depth() -> None:
+def test_scanned_note_activates_lore_at_any_depth() -> None:
     book = [{"book": a_book(an_entry("Oil is dear.", "oil"))}]
     for scanned in (True, False):
         notes = [{"content": "She thinks of oil.", "depth": 99, "scanned": scanned}]
         assert bool(run_scenario({"lorebooks": book, "notes": notes})["activated"]) is scanned
 
 
-def test_absolute_paths_are_taken(tmp_path: Path) -> None:
+def test_absolute_paths_are_accepted(tmp_path: Path) -> None:
     path = tmp_path / "tilda.json"
     path.write_text(json.dumps(a_card()), encoding="utf-8")
     result = run_scenario({"card": str(path)}, folder=Path("elsewhere"))
     assert contents(result) == ["Tilda lights the lamps."]
 
 
-def test_more_components_than_free_ids_are_refused() -> None:
+def test_components_are_refused_when_no_id_is_free() -> None:
     components = [{"content": str(number)} for number in range(4000)]
     with pytest.raises(FormatError, match=r"no ID below 5000 is free; give it one"):
         run_scenario({"components": components})
 
 
-def test_the_partner_and_the_greeting_stay_the_same_over_turns() -> None:
+def test_user_name_and_greeting_are_the_same_in_all_turns() -> None:
     card = a_card(
         description="Knows {{user}}.", first_mes="{{random:a,b,c,d,e,f}}{{roll:1000}}, {{user}}"
     )
@@ -290,9 +303,9 @@ def test_the_partner_and_the_greeting_stay_the_same_over_turns() -> None:
         assert len({contents(turn)[1] for turn in made}) == 1
 
 
-def test_a_name_in_a_note_that_nobody_knows_is_a_notice() -> None:
+def test_unknown_name_in_a_note_gives_a_notice() -> None:
     result = run_scenario({"notes": [{"content": "{{usr}} frowns."}]})
-    assert result["notices"] == ["note:0: there is no name 'usr'; it was left as written"]
+    assert result["notices"] == ["note:0: the name 'usr' is unknown and was left as written"]
 
 
 @pytest.mark.parametrize(
@@ -304,12 +317,12 @@ def test_a_name_in_a_note_that_nobody_knows_is_a_notice() -> None:
         ({"content": "You know {{user}} as {{pick:a,b}}."}, False),
     ],
 )
-def test_what_changes_before_the_history_each_turn_is_a_notice(
+def test_text_before_the_history_that_changes_gives_a_notice(
     fields: dict[str, Any], told: bool
 ) -> None:
     given = {"components": [{"key": "mood", **fields}], "event": {"content": "Hm."}}
     notices = run_scenario(given)["notices"]
-    assert [notice.startswith("component:mood: differs from turn") for notice in notices] == [
+    assert [notice.startswith("component:mood: is before the history") for notice in notices] == [
         True
     ] * told
     assert run_scenario({**given, "settings": {"layout": "classic"}})["notices"] == []
@@ -329,7 +342,7 @@ def test_what_changes_before_the_history_each_turn_is_a_notice(
         ({"settings": {"card_system_prompt": "You answer {{Speaker}}."}}, "card_system_prompt"),
     ],
 )
-def test_what_is_about_the_request_before_the_history_is_refused(
+def test_static_text_that_names_the_last_message_is_refused(
     scenario: dict[str, Any], key: str
 ) -> None:
     for layout in ("cache", "classic"):
@@ -338,7 +351,7 @@ def test_what_is_about_the_request_before_the_history_is_refused(
             run_scenario({**scenario, "settings": settings, "event": {"content": "Hm."}})
 
 
-def test_entries_of_one_id_have_their_own_place_and_decorators() -> None:
+def test_entries_with_one_id_have_separate_places_and_decorators() -> None:
     entries = [an_entry("@@depth 1\nA.", id=7), an_entry("B.", id=7)]
     result = run_scenario({"lorebooks": [{"book": a_book(*entries)}]})
     assert result["placed"]["depth"] == [{"depth": 1, "role": "system", "entries": ["lamps#7"]}]
@@ -358,7 +371,7 @@ def test_entries_of_one_id_have_their_own_place_and_decorators() -> None:
         ({"now": "", "zone": "UTC"}, "{{time}} {{isodate}}"),
     ],
 )
-def test_the_time_of_a_scenario_is_its_settings_and_never_the_machine_s(settings, told):
+def test_time_is_from_the_settings_never_from_the_machine(settings, told):
     note = {"content": "{{time}} {{isodate}}", "depth": 0}
     card = a_card(first_mes="It is {{time}} {{isodate}}.")
     given = {"settings": {**settings, "greeting": True}, "notes": [note], "card": card}
@@ -378,7 +391,7 @@ def test_the_time_of_a_scenario_is_its_settings_and_never_the_machine_s(settings
         ({"zone": "+99:00"}, "settings.zone"),
     ],
 )
-def test_a_time_or_a_zone_that_is_none_is_refused_with_what_it_must_be(settings, wanted):
+def test_invalid_time_or_zone_is_refused_with_valid_forms(settings, wanted):
     with pytest.raises(
         FormatError, match=f"{wanted}.* must be a (date and time|time zone) such as"
     ):
@@ -389,7 +402,7 @@ def test_a_time_or_a_zone_that_is_none_is_refused_with_what_it_must_be(settings,
 @pytest.mark.parametrize(
     "name", ["description", "persona", "mesExamples", "charJailbreak", "scenario"]
 )
-def test_a_field_that_the_card_leaves_empty_is_empty_in_other_texts(name, with_card):
+def test_empty_card_field_is_empty_in_other_texts(name, with_card):
     given = {"components": [{"key": "mood", "content": f"[{{{{{name}}}}}]"}]}
     made = run_scenario({**given, **({"card": a_card(description="")} if with_card else {})})
     assert "[]" in [message["content"] for message in made["messages"]]

@@ -32,6 +32,10 @@ def reader(content: str, key: str = "reader") -> dict[str, Any]:
     return {"components": [{"key": key, "content": content}]}
 
 
+def a_condition(fact: str, value: str) -> dict[str, Any]:
+    return {"fact": fact, "test": "is_any", "values": [value]}
+
+
 # Each names what is said in a text that is placed before the history.
 REPEATING: dict[str, dict[str, Any]] = {
     **{f"constant lore with {name}": lore(an_entry(f"Heard: {name}")) for name in SAID},
@@ -104,6 +108,28 @@ BY_KEY: dict[str, dict[str, Any]] = {
         an_entry("Calm.", extensions={"group": "mood"}),
         an_entry("Alarm!", "pirate", extensions={"group": "mood", "group_override": True}),
     ),
+    "constant lore that keys exclude": lore(an_entry("@@exclude_keys pirate\nCalm.")),
+    "constant lore that needs keys": lore(an_entry("@@additional_keys pirate\nAlarm!")),
+    "constant lore that waits for other entries": lore(
+        an_entry("There are pirates.", "pirate"),
+        an_entry("Alarm!", extensions={"delay_until_recursion": True}),
+    ),
+    "outlet of constant lore that keys exclude": {
+        **lore(outlet("@@exclude_keys pirate\nNo news.")),
+        **reader("K[{{outlet::news}}]"),
+    },
+    "variable of constant lore that keys exclude": {
+        **lore(an_entry("@@exclude_keys pirate\nx{{setvar::calm::yes}}")),
+        **reader("K[{{getvar::calm}}]"),
+    },
+    **{
+        f"constant lore with a condition on {fact}": lore(an_entry("Bow.", extensions=extensions))
+        for fact, extensions in {
+            "the kind of speaker": {"evennia_ai": {"speakers": ["player"]}},
+            "the speaker": {"evennia_ai": {"when": [a_condition("speaker.name", "Anna")]}},
+            "a fact of the game": {"evennia_ai": {"when": [a_condition("mood", "of Anna")]}},
+        }.items()
+    },
     "keyed lore around a placed note": {
         "card": a_card(),
         **a_note("Be brief."),
@@ -124,10 +150,21 @@ def before_history(
 ) -> list[tuple[str, str]]:
     """Role and text of each message before the history, which begins with "Good evening."."""
     history = [{"role": "user", "name": "Anna", "content": "Good evening."}]
+    facts = {
+        "speaker.name": name,
+        "speaker.kind": "player" if name == "Anna" else "npc",
+        "mood": f"of {name}",
+        "room.key": "quay",
+    }
     given = {
         "components": [{"key": "rules", "id": 5, "content": "RULES"}],
         **scenario,
-        "settings": {"layout": layout, "context_tokens": 100_000, "user": "Visitor"},
+        "settings": {
+            "layout": layout,
+            "context_tokens": 100_000,
+            "user": "Visitor",
+            "facts": facts,
+        },
         "history": history,
         "event": {"name": name, "content": said},
     }
@@ -143,9 +180,23 @@ def test_texts_before_the_history_stay_the_same_in_the_layout_cache(route: str) 
     assert before_history(ROUTES[route], OVERRIDE, layout="cache", name="Bob") == calm
 
 
+def test_the_trace_says_why_constant_lore_left_the_head() -> None:
+    scenario = ROUTES["constant lore with a condition on the speaker"]
+    surroundings = {"facts": {"speaker.name": "Anna"}, "context_tokens": 100_000}
+    told = run_scenario({**scenario, "settings": surroundings, "event": {"content": "Hm?"}})
+    reasons = [one["reason"] for one in told["verdicts"]]
+    assert any("is active or not by speaker.name" in one for one in reasons)
+
+
+def test_constant_lore_keeps_its_place_where_a_fact_that_stays_decides() -> None:
+    of_room = {"evennia_ai": {"when": [a_condition("room.key", "quay")]}}
+    placed = before_history(lore(an_entry("Quay.", extensions=of_room)), "Hm?", layout="cache")
+    assert ("system", "Quay.") in placed
+
+
 @pytest.mark.req("S0-28")
 @pytest.mark.parametrize("route", REPEATING)
-def test_what_is_said_is_not_repeated_before_the_history_in_the_layout_classic(route: str) -> None:
+def test_text_that_repeats_speech_is_left_out_before_the_history_in_classic(route: str) -> None:
     placed = before_history(REPEATING[route], OVERRIDE, layout="classic", name="Bob")
     assert "OVERRIDE" not in str(placed)
     assert "Bob" not in str(placed)
@@ -154,7 +205,7 @@ def test_what_is_said_is_not_repeated_before_the_history_in_the_layout_classic(r
 @pytest.mark.req("S0-28")
 @pytest.mark.parametrize("layout", ["cache", "classic"])
 @pytest.mark.parametrize("route", sorted(set(REPEATING) - {"preset lore format"}))
-def test_the_trace_says_where_a_text_went_that_names_what_is_said(route: str, layout: str) -> None:
+def test_trace_says_where_a_text_that_repeats_speech_was_moved(route: str, layout: str) -> None:
     scenario = {**REPEATING[route], "settings": {"layout": layout, "context_tokens": 100_000}}
     told = run_scenario({**scenario, "event": {"name": "Bob", "content": OVERRIDE}})
     reasons = [one["reason"] for one in told["verdicts"]]
@@ -205,7 +256,7 @@ WORDS = st.text(st.sampled_from("pirate {}:%[]<>\n#aé漢@"), max_size=40) | st.
     said=st.tuples(WORDS, WORDS),
     names=st.tuples(st.sampled_from(["Anna", "Bob"]), st.sampled_from(["Anna", "System"])),
 )
-def test_bytes_before_the_history_stay_the_same_whatever_is_said(
+def test_bytes_before_the_history_do_not_depend_on_speech(
     routes: list[str], said: tuple[str, str], names: tuple[str, str]
 ) -> None:
     scenario: dict[str, Any] = {"components": [], "lorebooks": []}

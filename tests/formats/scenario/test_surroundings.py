@@ -38,7 +38,7 @@ def test_the_texts_of_a_card_can_be_scanned_with_their_macros_expanded() -> None
     }
 
 
-def test_what_a_card_does_not_say_is_no_source() -> None:
+def test_empty_card_field_is_no_source() -> None:
     assert sources_of(description="") == {}
     assert ScannedSources((), None).expanded({}, DICE) == {}
 
@@ -53,7 +53,7 @@ def test_the_cards_name_and_tags_are_facts() -> None:
     }
 
 
-def test_a_given_fact_wins_over_the_cards() -> None:
+def test_given_fact_overrides_the_cards() -> None:
     card = read_card(a_card())
     assert facts_of(card, given={"character.name": "The lamplighter"})["character.name"] == (
         "The lamplighter"
@@ -61,7 +61,7 @@ def test_a_given_fact_wins_over_the_cards() -> None:
     assert facts_of(None, given={}) == {"generation.kind": "normal"}
 
 
-def test_facts_are_read_as_they_are_written() -> None:
+def test_facts_keep_their_types() -> None:
     facts = {"weather": "rain", "hour": 23, "tide": 1.5, "night": True, "room.zones": ["quay", ""]}
     read = read_scenario({"settings": {"facts": facts}}).settings.facts
     assert read == {**facts, "room.zones": ("quay", "")}
@@ -76,6 +76,6 @@ def test_facts_are_read_as_they_are_written() -> None:
         ({"sky": {"is": "grey"}}, r"settings\.facts\.sky: .* or a list of texts"),
     ],
 )
-def test_a_fact_that_is_none_is_refused(facts: object, problem: str) -> None:
+def test_fact_of_an_invalid_type_is_refused(facts: object, problem: str) -> None:
     with pytest.raises(FormatError, match=problem):
         read_scenario({"settings": {"facts": facts}})

@@ -6,7 +6,7 @@ before this is imported.
 """
 
 import time
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 from unittest.mock import patch
@@ -77,9 +77,12 @@ class Played:
 
 
 def play(
-    stage: Any, text: str, *, way: str, roles: str, logged: list[str], to_the_end: bool = True
+    stage: Any, text: str, *, way: str, roles: str, logged: list[str], looks: Sequence[str] = ()
 ) -> Played:
-    """Play the turns; `to_the_end` the model obeys the text too, and a builder looks at it all."""
+    """Play the turns.
+
+    If a builder is to type `looks` after them, the model obeys the text before it.
+    """
     scene = Scene(stage, ROLES[roles])
     before, began = world(scene), time.process_time()
     logged.clear()
@@ -88,16 +91,16 @@ def play(
     if way in FROM_OUTSIDE:
         scene.says(scene.ben, QUESTION)
         steady = len(scene.requests)
-    if way in FROM_OUTSIDE and to_the_end:
+    if way in FROM_OUTSIDE and looks:
         scene.obeys(text)
         scene.says(scene.ben, QUESTION)
-    if way not in FROM_OUTSIDE or to_the_end:
+    if way not in FROM_OUTSIDE or looks:
         scene.replies("Aye.")
         scene.says(scene.ben, QUESTION)
     seconds = time.process_time() - began
     clients = dict(zip(("Anna", "Ben", "Mara"), map(_copied, scene.people), strict=True))
     lines = tuple(logged)
-    builder = _looked_at(scene) if to_the_end else Screen()
+    builder = _looked_at(scene, looks)
     replayed = _replayed(scene)
     played = Played(
         requests=tuple(scene.requests),
@@ -139,9 +142,9 @@ def _copied(person: Any) -> Screen:
     return screen
 
 
-def _looked_at(scene: Scene) -> Screen:
+def _looked_at(scene: Scene, lines: Sequence[str]) -> Screen:
     screen = Screen()
-    for line in LOOKED_AT:
+    for line in lines:
         with patch.dict(COLOURS, clear=True):  # what has a colour still, others gave it
             screen.sent += scene.shown_to_builder(line)
     return screen

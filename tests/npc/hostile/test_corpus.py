@@ -6,6 +6,7 @@ from tests.npc.hostile.corpus import MARK, Case, corpus
 
 pytestmark = pytest.mark.minutes(2)
 
+LINES_APART = 3
 CASES = corpus()
 _HARMLESS = {}
 
@@ -26,9 +27,7 @@ def like(stage, logged, *, way, roles):
     from tests.npc.hostile.ways import HARMLESS
 
     if (way, roles) not in _HARMLESS:
-        _HARMLESS[way, roles] = play(
-            stage, HARMLESS, way=way, roles=roles, logged=logged, to_the_end=False
-        )
+        _HARMLESS[way, roles] = play(stage, HARMLESS, way=way, roles=roles, logged=logged)
     return _HARMLESS[way, roles]
 
 
@@ -43,7 +42,9 @@ FIRST = {way: case for case in reversed(CASES) for way in case.into}
 @pytest.mark.long
 @pytest.mark.parametrize("way", sorted(FIRST))
 def test_one_hostile_text_is_nothing_but_text_by_this_way(hostile_stage, logged, way):
-    check(hostile_stage, logged, FIRST[way], way=way, to_the_end=True)
+    from tests.npc.hostile.playing import LOOKED_AT
+
+    check(hostile_stage, logged, FIRST[way], way=way, looks=LOOKED_AT)
 
 
 @pytest.mark.long
@@ -53,12 +54,16 @@ def test_one_hostile_text_is_nothing_but_text_by_this_way(hostile_stage, logged,
     ids=lambda case: case.name,
 )
 def test_hostile_text_is_nothing_but_text_by_one_of_its_ways(hostile_stage, logged, case: Case):
-    is_even = CASES.index(case) % 2 == 0
-    check(hostile_stage, logged, case, way=way_of(case), to_the_end=is_even)
+    """The model obeys every other text; of the lines a builder types, each text gets some."""
+    from tests.npc.hostile.playing import LOOKED_AT
+
+    half, is_odd = divmod(CASES.index(case), 2)
+    looks = () if is_odd else LOOKED_AT[half % LINES_APART :: LINES_APART]
+    check(hostile_stage, logged, case, way=way_of(case), looks=looks)
 
 
-def check(hostile_stage, logged, case, *, way, to_the_end):
-    """Play the case in this way, and look at what comes of it.
+def check(hostile_stage, logged, case, *, way, looks):
+    """Play the case in this way, and check what comes of it.
 
     The kinds of servers that are asked take turns.
     """
@@ -67,9 +72,7 @@ def check(hostile_stage, logged, case, *, way, to_the_end):
 
     roles = list(ROLES)[(CASES.index(case) + case.into.index(way)) % len(ROLES)]
     harmless = like(hostile_stage, logged, way=way, roles=roles)
-    played = play(
-        hostile_stage, case.text, way=way, roles=roles, logged=logged, to_the_end=to_the_end
-    )
+    played = play(hostile_stage, case.text, way=way, roles=roles, logged=logged, looks=looks)
     found = problems(case, played, harmless, way=way, roles=roles)
     assert found == [], f"by way of {way}, {roles}"
 

@@ -1,6 +1,6 @@
 """What is read and worked out for the first turn of an NPC."""
 
-from evennia_ai.engine.prompt.memo import kept
+from evennia_ai.engine.prompt.memo import cached_values
 from evennia_ai.npc.inputs.first_reading import COUNTER, read_first
 from evennia_ai.npc.senses.labels import foresee, label_of, older_ids, strangers_to
 from evennia_ai.npc.senses.presence import scopes_of
@@ -22,7 +22,7 @@ def test_each_message_is_counted_and_fitted_before_the_turn(stage, monkeypatch):
     async def read(mind, heard, writer, *, fit):
         await read_first(mind, heard, writer, fit=fitted.append)
         history = windows(heard.conversation.id).history
-        counted.extend(kept(tuple(history), COUNTER.slot))
+        counted.extend(cached_values(tuple(history), COUNTER.slot))
 
     monkeypatch.setattr("evennia_ai.npc.turn.turn.read_first", read)
     stage.npc.ai.lately.read = None

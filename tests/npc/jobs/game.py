@@ -11,8 +11,8 @@ import os
 import signal
 import sys
 
+from tests.forking import use_database
 from tests.npc.jobs import points
-from tests.npc.jobs.forking import use_database
 
 
 def prepare():

@@ -1,6 +1,6 @@
 """A kind of work for these tests: asks a model, and has each answer entered into a ledger.
 
-The ledger is the table of memories, one a job applied: what was applied twice is there twice. A
+The ledger is the table of memories, one a job applied: what was applied twice occurs twice. A
 job may be given a `step` at which its worker is killed, once: a file remembers that it was.
 """
 

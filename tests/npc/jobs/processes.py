@@ -9,8 +9,8 @@ from pathlib import Path
 
 import psycopg
 
+from tests.forking import ROOT, Forker
 from tests.npc.jobs import worker
-from tests.npc.jobs.forking import ROOT, Forker
 from tests.store.postgres import Cluster
 
 STALLED_SECONDS = 2

@@ -12,8 +12,8 @@ import os
 import sys
 from pathlib import Path
 
+from tests.forking import use_database
 from tests.npc.jobs import points
-from tests.npc.jobs.forking import use_database
 from tests.npc.jobs.ledger import LEDGER, die_once
 
 FILE = "EVENNIA_AI_TEST_WORKER_FILE"

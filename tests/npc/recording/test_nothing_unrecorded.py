@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 from evennia_ai.engine.actors import trusted
 from evennia_ai.engine.history.records import NewRecord, RecordKind
 from evennia_ai.engine.history.turn.sending import text_key
-from evennia_ai.engine.prompt.cache_account import breakpoints
+from evennia_ai.engine.prompt.cache_account import cache_breakpoints
 from evennia_ai.store.authored import components
 from evennia_ai.store.core.snapshots import forget_everything
 from evennia_ai.store.history import conversations, record_rows, turns
@@ -181,5 +181,5 @@ def test_where_may_be_cached_depends_on_the_prompt_alone(rower):
     forget_everything()
     later = rower.npc.ai.preview("And?", rower.anna)
 
-    assert first.breakpoints == later.breakpoints == breakpoints(later.messages)
+    assert first.breakpoints == later.breakpoints == cache_breakpoints(later.messages)
     assert 1 <= len(first.breakpoints) <= 4

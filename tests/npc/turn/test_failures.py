@@ -4,6 +4,7 @@ import json
 
 import pytest
 from django.test import override_settings
+from twisted.internet.defer import fail
 
 from evennia_ai.engine.actors import THE_GAME
 from evennia_ai.engine.errors import (
@@ -13,12 +14,14 @@ from evennia_ai.engine.errors import (
     ModelTimeout,
     ModelUnavailable,
 )
-from evennia_ai.engine.history.turn.replay import replay
+from evennia_ai.engine.history.turn.replay import replay_turn
 from evennia_ai.engine.prompt.messages import ToolCall
 from evennia_ai.npc.npc_settings import changed
 from evennia_ai.npc.views.recomposing import PastReader, composed_again
 from evennia_ai.services.llm.chat import ChatReply, Thoughts, sent_sha256
+from evennia_ai.services.llm.clients.scripted import ScriptedModel
 from evennia_ai.services.settings.conf import conf
+from evennia_ai.store.authored.components import update
 from evennia_ai.store.history import record_rows, turns
 from evennia_ai.store.history.branches import goes_on
 from evennia_ai.store.history.past_turns import turns_in_order
@@ -107,7 +110,7 @@ def checked_turns(stage):
     reader, past = PastReader(), list(turns_in_order(stage.npc.ai.ref))
     for turn in past:
         records = record_rows.records(turn.manifest.sent_ids)
-        assert replay(turn.manifest, records).is_same
+        assert replay_turn(turn.manifest, records).is_same
         assert composed_again(turn, reader).sha256 == turn.manifest.sha256
     return past
 
@@ -167,6 +170,88 @@ def test_an_npc_that_does_not_fit_a_known_window_asks_a_profile_with_more_room(t
     assert checked_turns(two)[-1].manifest.limit_tokens == 20_000 - 400
 
 
+class Breaking(ScriptedModel):
+    """Lets its listener hear a part of the first replies, which then break off."""
+
+    def __init__(self, *, times):
+        super().__init__(lambda request: f"The {request.model} answers.")
+        self.left = times
+
+    def complete(self, request, *, listener=None):
+        if self.left == 0:
+            return super().complete(request, listener=listener)
+        self.left -= 1
+        self.requests.append(request)
+        listener("The captain ")
+        return fail(ModelUnavailable("x", "broke off"))
+
+
+@pytest.mark.parametrize(
+    ("times", "models"),
+    [(1, ["first", "first"]), (2, ["first", "first", "second"])],
+)
+def test_a_reply_that_breaks_off_unheard_is_asked_for_once_more(two, logged, times, models):
+    model = Breaking(times=times)
+    two.install(model)
+    two.says(two.anna, "Oren?")
+    assert asked(model) == models
+    assert two.screen_of(two.anna)[-1] == f'Oren says, "The {models[-1]} answers."'
+    assert goes_on(checked_turns(two)[0])
+
+
+def test_a_model_that_gets_no_retries_is_not_asked_again_after_a_break(stage, logged):
+    model = Breaking(times=1)
+    stage.install(model, given_profiles={"default": {"max_retries": 0}})
+    stage.says(stage.anna, "Oren?")
+    assert len(model.requests) == 1
+
+
+def takes_roles(stage, wish):
+    """A model that takes no other roles, whose client learns what it takes."""
+
+    def answer(request):
+        roles = [message.role for message in request.messages]
+        later = roles[1:] if wish == "in_turn" else roles
+        if "system" not in later:
+            return "Aye."
+        stage.running.runtime().models.of_role("speaker")[0].learned.learn_roles(wish)
+        return ModelRefused("tiny", 500, "Jinja", wants_roles=wish)
+
+    return answer
+
+
+@pytest.mark.parametrize(
+    ("wish", "recorded"), [("no_system", "system_role"), ("in_turn", "strict_roles")]
+)
+def test_refused_roles_are_sent_otherwise_at_once_and_from_then_on(two, logged, wish, recorded):
+    update("system_prompt", content="You are Oren.", by=THE_GAME)
+    update("goals", content="Be brief.", by=THE_GAME)
+    model = two.talks_with(takes_roles(two, wish))
+    two.says(two.anna, "Oren?")
+    assert two.screen_of(two.anna)[-1] == 'Oren says, "Aye."'
+    assert len(model.requests) == 2
+    first, second = checked_turns(two)
+    assert goes_on(first)
+    assert first.manifest.request.get(recorded) != second.manifest.request[recorded]
+    sent = model.requests[1]
+    assert second.manifest.sent_sha256 == sent_sha256(sent.messages, tools=sent.tools)
+    two.says(two.anna, "Oren, and now?")
+    assert len(model.requests) == 3
+
+
+def test_a_model_that_refuses_all_roles_is_asked_no_more_than_once_for_each(two, logged):
+    update("system_prompt", content="You are Oren.", by=THE_GAME)
+
+    def answer(request):
+        two.running.runtime().models.of_role("speaker")[0].learned.learn_roles("no_system")
+        return ModelRefused("tiny", 500, "Jinja", wants_roles="no_system")
+
+    model = two.talks_with(answer)
+    two.says(two.anna, "Oren?")
+    assert len(model.requests) == 2
+    assert two.screen_of(two.anna)[-1] == f'Oren says, "{FALLBACK}"'
+
+
 # Replies without words, and without an end
 def call(name, text="", **arguments):
     made = ToolCall(id="c1", name=name, arguments=json.dumps(arguments))
@@ -204,6 +289,15 @@ def test_an_empty_reply_after_nothing_was_heard_is_a_failure(stage, logged):
     stage.talks_with(call("look"), empty())
     stage.says(stage.anna, "Oren?")
     assert stage.screen_of(stage.anna)[-1] == f'Oren says, "{FALLBACK}"'
+
+
+def test_a_model_that_only_calls_tools_is_told_of_as_such(stage, logged):
+    stage.npc.fallback_line = FALLBACK
+    changed(stage.npc, tools=("look",), by=THE_GAME)
+    stage.talks_with(lambda request: call("look"))
+    stage.says(stage.anna, "Oren?")
+    assert stage.screen_of(stage.anna)[-1] == f'Oren says, "{FALLBACK}"'
+    assert any("calls more tools than one answer may" in line for line in logged)
 
 
 @pytest.mark.parametrize(

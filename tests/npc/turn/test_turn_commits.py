@@ -271,7 +271,7 @@ def test_what_another_process_wrote_meanwhile_does_not_silence_the_npc(
     monkeypatch.setattr(turns, end, conflicting)
     stage.says(stage.anna, "Oren?")
     assert stage.screen_of(stage.ben)[-1].startswith("Oren says")
-    assert sum("somebody else wrote" in line for line in logged) == 1
+    assert sum("another writer changed" in line for line in logged) == 1
     assert turns.last_turn(stage.npc.ai.ref).state in ("done", "failed")
 
 

@@ -11,7 +11,7 @@ from evennia_ai.engine.actors import trusted
 from evennia_ai.engine.errors import ModelTimeout
 from evennia_ai.engine.history.projection import record_of
 from evennia_ai.engine.history.records import RecordKind
-from evennia_ai.engine.history.turn.replay import replay
+from evennia_ai.engine.history.turn.replay import replay_turn
 from evennia_ai.npc.runtime import runtime
 from evennia_ai.npc.upkeep.idle_time import IDLE_SECONDS
 from evennia_ai.npc.views.recomposing import PastReader, composed_again
@@ -80,7 +80,7 @@ def assert_it_is_all_there(stage: Any) -> int:
         if turn.manifest.erased:
             continue
         records = record_rows.records(turn.manifest.sent_ids)
-        assert replay(turn.manifest, records).is_same
+        assert replay_turn(turn.manifest, records).is_same
         assert composed_again(turn, reader).sha256 == turn.manifest.sha256
         assert turn.manifest.tokens <= turn.manifest.limit_tokens
         assert turn.manifest.break_reason != "undeclared"

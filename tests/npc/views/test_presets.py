@@ -5,7 +5,7 @@ import json
 import pytest
 
 from evennia_ai.engine.actors import trusted
-from evennia_ai.engine.history.turn.replay import replay
+from evennia_ai.engine.history.turn.replay import replay_turn
 from evennia_ai.engine.prompt.components import (
     ALL_GRANTS,
     GAME,
@@ -205,7 +205,7 @@ def test_past_turns_have_the_preset_of_then_to_the_byte(played):
     assert len(turns_of(played)) == 5
     assert not_the_same(played) == []
     for turn in turns_of(played):
-        assert replay(turn.manifest, records(turn.manifest.sent_ids)).is_same
+        assert replay_turn(turn.manifest, records(turn.manifest.sent_ids)).is_same
 
 
 def test_a_turn_tells_the_revision_of_its_preset_and_who_made_it(played):

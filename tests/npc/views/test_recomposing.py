@@ -9,7 +9,7 @@ from twisted.internet.defer import Deferred
 
 from evennia_ai.engine.actors import trusted
 from evennia_ai.engine.history.records import NewRecord, RecordKind
-from evennia_ai.engine.history.turn.replay import replay
+from evennia_ai.engine.history.turn.replay import replay_turn
 from evennia_ai.engine.prompt.components import Scope, of_npc
 from evennia_ai.npc.recording import heard
 from evennia_ai.npc.views.recomposing import (
@@ -231,7 +231,7 @@ def test_a_conversation_taken_in_from_elsewhere_says_that_it_can_only_be_replaye
     reader = PastReader()
     for turn in turns_in_order("9999"):
         records = record_rows.records(turn.manifest.sent_ids)
-        assert replay(turn.manifest, records).is_same
+        assert replay_turn(turn.manifest, records).is_same
         with pytest.raises(NotReadBackError):
             composed_again(turn, reader)
 

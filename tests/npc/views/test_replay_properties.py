@@ -7,7 +7,7 @@ from hypothesis import HealthCheck, Phase, given, settings
 from hypothesis import strategies as st
 
 from evennia_ai.engine.actors import trusted
-from evennia_ai.engine.history.turn.replay import replay, replay_messages
+from evennia_ai.engine.history.turn.replay import replay_messages, replay_turn
 from evennia_ai.npc.views.recomposing import PastReader, composed_again
 from evennia_ai.services.llm.roles import OPEN, adapt, chat_messages
 from evennia_ai.store.authored import components, notes
@@ -91,7 +91,7 @@ def test_replay_gives_what_was_sent_whatever_happened(stage, steps):
             assert [turn.manifest.sha256 for turn in past] == sent
             for turn in past:
                 records = record_rows.records(turn.manifest.sent_ids)
-                assert replay(turn.manifest, records).is_same
+                assert replay_turn(turn.manifest, records).is_same
                 assert composed_again(turn, reader).sha256 == turn.manifest.sha256
             raise UndoneError
     except UndoneError:

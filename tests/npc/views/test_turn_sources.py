@@ -6,7 +6,7 @@ from dataclasses import replace
 import pytest
 
 from evennia_ai.engine.actors import trusted
-from evennia_ai.engine.history.projection import project
+from evennia_ai.engine.history.projection import project_records
 from evennia_ai.engine.history.records import canonical_json
 from evennia_ai.engine.inputs import ComposeRules, Inputs
 from evennia_ai.engine.lorebook.rules import ActivationRules
@@ -24,13 +24,13 @@ SAID = a_conversation(5)
 PLAIN = Inputs(
     components=ComponentSet([]),
     rules=ComposeRules(budget=BudgetRules(limit_tokens=4000)),
-    history=project(SAID[:4]),
+    history=project_records(SAID[:4]),
 )
 
 
 def told(inputs: Inputs, *, event=SAID[4], now=SAID) -> dict:
     """What is written down, as it comes back."""
-    made = recorded_inputs(inputs, event=event, now=project(now), reply_tokens=400)
+    made = recorded_inputs(inputs, event=event, now=project_records(now), reply_tokens=400)
     return json.loads(canonical_json(made))
 
 
@@ -59,7 +59,7 @@ def test_the_history_is_told_by_its_ends():
 
 
 def test_what_waited_for_an_answer_of_its_own_is_told_as_left_out():
-    held = replace(PLAIN, history=project([*SAID[:1], *SAID[2:3]]))
+    held = replace(PLAIN, history=project_records([*SAID[:1], *SAID[2:3]]))
 
     history = told(held, event=SAID[4])["history"]
     assert (history["first"], history["last"]) == ("101", "103")
@@ -67,7 +67,9 @@ def test_what_waited_for_an_answer_of_its_own_is_told_as_left_out():
 
 
 def test_a_conversation_that_begins_has_no_ends():
-    history = told(replace(PLAIN, history=project([])), event=SAID[0], now=SAID[:1])["history"]
+    history = told(replace(PLAIN, history=project_records([])), event=SAID[0], now=SAID[:1])[
+        "history"
+    ]
 
     assert (history["first"], history["last"], history["left_out"]) == (None, None, [])
 

@@ -28,7 +28,7 @@ def a_request(question: str = "Hello?", **more: Any) -> ChatRequest:
         "messages": (a_message("system", "You are Oren."), a_message("user", question)),
         "model": "tiny",
         "max_tokens": 64,
-        "timeout_seconds": 5.0,
+        "timeout_seconds": 60.0,
         "question": question,
     }
     return ChatRequest(**(wanted | more))

@@ -189,3 +189,22 @@ def test_builders_read_which_setting_helps() -> None:
         assert part in told
     assert "ai/check quick" in told
     assert json.dumps(told).isascii()
+
+
+class _Counted(str):
+    """A text that counts how often it is encoded."""
+
+    __slots__ = ()
+    times = 0
+
+    def encode(self, *how: str) -> bytes:
+        _Counted.times += 1
+        return super().encode(*how)
+
+
+def test_the_size_of_a_message_is_counted_once_whatever_prompts_it_is_in() -> None:
+    message = ChatMessage(role="user", content=_Counted("The ferry is gone."))
+    first, times = measure(_asking(message)), _Counted.times
+    second = measure(_asking(message, message))
+    assert (second.words, second.text_bytes) == (2 * first.words, 2 * first.text_bytes)
+    assert _Counted.times == times

@@ -3,14 +3,23 @@
 import asyncio
 from collections.abc import Callable, Sequence
 from dataclasses import replace
-from typing import Any
+from typing import Any, ClassVar
 
 import pytest
 
-from evennia_ai.engine.errors import EvenniaAIError, ModelRefused, ModelTimeout
+from evennia_ai.engine.errors import (
+    EvenniaAIError,
+    ModelRefused,
+    ModelRubbish,
+    ModelTimeout,
+    ModelUnavailable,
+    RoleWish,
+)
 from evennia_ai.engine.prompt.messages import ToolCall
+from evennia_ai.services.endpoints import Access
 from evennia_ai.services.llm import doctor
-from evennia_ai.services.llm.chat import ChatReply, Usage
+from evennia_ai.services.llm.chat import ChatReply, ChatRequest, Listener, Usage
+from evennia_ai.services.llm.clients.scripted import ScriptedModel
 from evennia_ai.services.llm.doctor import Finding, examine
 from evennia_ai.services.llm.probes import Answer, Probe
 from evennia_ai.services.llm.profiles import ModelProfile
@@ -43,9 +52,10 @@ class Server:
         self.replies = list(replies)
         self.seconds = seconds
         self.clock = 100.0
-        self.asked: list[dict[str, Any]] = []
+        self.asked: list[ChatRequest] = []
         self.probed: list[Probe] = []
         self.allowed = 0.0
+        self.access = Access(model=ScriptedModel([]))
 
     async def fetch(self, probes: Sequence[Probe], seconds: float) -> list[Answer]:
         self.probed += probes
@@ -55,14 +65,14 @@ class Server:
             for one in probes
         ]
 
-    async def ask(self, text: str, **how: Any) -> ChatReply:
-        self.asked.append(how)
-        self.allowed += how["seconds"]
-        self.clock += min(self.seconds, how["seconds"])
+    async def ask(self, request: ChatRequest, hear: Listener | None) -> ChatReply:
+        self.asked.append(request)
+        self.allowed += request.timeout_seconds
+        self.clock += min(self.seconds, request.timeout_seconds)
         reply = self.replies.pop(0)
         if isinstance(reply, EvenniaAIError):
             raise reply
-        if hear := how.get("hear"):
+        if hear is not None:
             hear(reply.text[:3])
             self.clock += 1.0
         return reply
@@ -78,6 +88,8 @@ def found_by(
             has_key=has_key,
             restart="then restart",
             fetch=server.fetch,
+            request=replace(server.access, profile=profile).request,
+            learned=server.access.learned,
             ask=server.ask,
             now=lambda: server.clock,
         )
@@ -182,10 +194,63 @@ def test_a_model_that_does_not_answer_ends_the_check() -> None:
     assert "try once more" in found["reply"].advice
 
 
+class Roles(Server):
+    """Takes no messages in the roles of a prompt; its client learns what it takes."""
+
+    wishes: ClassVar[list[RoleWish]] = ["no_system", "in_turn"]
+
+    async def ask(self, request: ChatRequest, hear: Listener | None) -> ChatReply:
+        wish = next((one for one in self.wishes if one not in self.access.learned.roles), None)
+        if wish is None:
+            return await super().ask(request, hear)
+        self.access.learned.learn_roles(wish)
+        raise ModelRefused("small", 400, "no", wants_roles=wish)
+
+
+def test_roles_that_are_refused_are_noted_with_the_setting_and_all_else_is_tried() -> None:
+    server = Roles()
+    found = found_by(server)
+    assert found["request"].state == "note"
+    assert "Set strict_roles to True and system_role to False" in found["request"].advice
+    assert [found[about].state for about in ("reply", "tools", "schema")] == ["ok"] * 3
+    assert [one.role for one in server.asked[0].messages] == ["user"]
+
+
+def test_refused_fields_are_noted_with_one_setting_for_all() -> None:
+    server = Server()
+    for field in ("user", "seed"):
+        server.access.learned.learn_refusal(field)
+    server.access.learned.learn_refusal("max_tokens", instead="max_completion_tokens")
+    request = found_by(server)["request"]
+    assert "now it gets no user, gets no seed, gets max_completion_tokens for" in request.told
+    assert "extra to {'user': None, 'seed': None} in the profile" in request.advice
+
+
+def test_a_refusal_of_roles_that_nothing_is_learned_of_is_a_failure() -> None:
+    refused = ModelRefused("small", 400, "no", wants_roles="no_system")
+    assert found_by(Server(replies=[refused]))["reply"].state == "FAIL"
+
+
+@pytest.mark.parametrize(
+    ("error", "advice"),
+    [
+        (ModelUnavailable("small", "status 503: Loading model", status=503), "in a minute"),
+        (ModelRubbish("small", "the text is empty"), "server's own log"),
+        (ModelRubbish("small", "a page; check base_url of the profile"), ""),
+        (ModelRefused("small", 402, "no credit"), ""),
+    ],
+)
+def test_a_reply_that_fails_says_what_to_do_once(error: EvenniaAIError, advice: str) -> None:
+    reply = found_by(Server(replies=[error]))["reply"]
+    assert reply.state == "FAIL"
+    assert advice in reply.advice
+    assert bool(advice) == bool(reply.advice)
+
+
 def test_a_reply_in_one_piece_is_noted_unless_the_profile_wants_it() -> None:
     class Whole(Server):
-        async def ask(self, text: str, **how: Any) -> ChatReply:
-            return await super().ask(text, **{**how, "hear": None})
+        async def ask(self, request: ChatRequest, hear: Listener | None) -> ChatReply:
+            return await super().ask(request, None)
 
     assert found_by(Whole())["streaming"].state == "note"
     assert found_by(Whole(), replace(PROFILE, stream=False))["streaming"].state == "ok"
@@ -226,7 +291,7 @@ def test_all_steps_together_have_less_than_ten_seconds_however_slow_the_server_i
         began = server.clock
         found_by(server)
         assert server.clock - began <= doctor.SECONDS + 1.0  # that of the first piece
-        assert server.asked[0]["seconds"] <= doctor.REPLY_SECONDS
+        assert server.asked[0].timeout_seconds <= doctor.REPLY_SECONDS
 
     class Late(Server):
         async def fetch(self, probes: Sequence[Probe], seconds: float) -> list[Answer]:

@@ -35,7 +35,22 @@ FAULTS: list[tuple[int | None, Any, Fault, str]] = [
     (None, error("upstream died", code="502"), Fault.TEMPORARY, ""),
     (None, error("upstream died", code=502), Fault.TEMPORARY, ""),
     (None, {"object": "error", "message": "CUDA", "type": "InternalServerError"}, "temporary", ""),
+    (400, {"__type": "ThrottlingException", "message": "Rate exceeded"}, "temporary", ""),
+    (
+        429,
+        error("You exceeded your current quota", details=[{"@type": "google.rpc.RetryInfo"}]),
+        Fault.TEMPORARY,
+        "",
+    ),
+    (None, {"error": "Engine is overloaded, please try again later"}, "temporary", ""),
+    (None, {"error": "upstream connect error or disconnect/reset"}, "temporary", ""),
+    (None, error("Request timed out."), Fault.TEMPORARY, ""),
+    (None, error("CUDA error: out of memory"), Fault.TEMPORARY, ""),
+    (None, {"base_resp": {"status_code": 1002, "status_msg": "rate limit (RPM)"}}, "temporary", ""),
     # the account
+    (400, "This organization has been disabled.", Fault.ACCOUNT, "api_key_env"),
+    (429, error("余额不足或无可用资源包,请充值。", code="1113"), Fault.ACCOUNT, "credit"),
+    (404, error("model: claude-9", type="not_found_error"), Fault.ACCOUNT, "check model"),
     (401, "Incorrect API key provided", Fault.ACCOUNT, "api_key_env"),
     (400, "API key not valid. Please pass a valid API key.", Fault.ACCOUNT, "api_key_env"),
     (403, "Forbidden", Fault.ACCOUNT, "api_key_env"),
@@ -45,7 +60,7 @@ FAULTS: list[tuple[int | None, Any, Fault, str]] = [
     (404, "model 'qwen9' not found, try pulling it first", Fault.ACCOUNT, "check model"),
     (400, "qwen9 is not a valid model ID", Fault.ACCOUNT, "check model"),
     (404, {"detail": "Not Found"}, Fault.ACCOUNT, "base_url"),
-    (307, "https://models.example/v1/chat/completions", Fault.ACCOUNT, "base_url"),
+    (307, "https://models.example/v1/chat/completions", Fault.ACCOUNT, "answers itself"),
     (None, {"error": "Unexpected endpoint or method. (POST /chat)"}, Fault.ACCOUNT, "base_url"),
     (None, error("no", code="insufficient_quota"), Fault.ACCOUNT, ""),
     # the prompt
@@ -68,6 +83,8 @@ FAULTS: list[tuple[int | None, Any, Fault, str]] = [
     (403, "x requires moderation on y. Your input was flagged for z", Fault.POLICY, "model"),
     (400, "Content Exists Risk", Fault.POLICY, "model"),
     # no reply
+    (400, error("Failed to call a function.", code="tool_use_failed"), Fault.MALFORMED, ""),
+    (400, error("Failed to generate JSON.", code="json_validate_failed"), Fault.MALFORMED, ""),
     (None, error("something of its own"), Fault.MALFORMED, ""),
 ]
 
@@ -138,6 +155,18 @@ TOO_LONG = [
         131072,
         140000,
     ),
+    ("Your request exceeded model token limit: 8192", 8192, None),
+    ("Requested tokens (5000) exceed context window of 4096", 4096, 5000),
+    ("Request length 9000 is greater than max_seq_len 8192", 8192, 9000),
+    (
+        "input length and `max_tokens` exceed context limit: 199000 + 4000 > 200000, decrease it",
+        200000,
+        199000,
+    ),
+    ("max_tokens must be at least 1, got -500.", None, None),
+    ("litellm.ContextWindowExceededError: too big", None, None),
+    ("The number of tokens to keep is greater than the context length.", None, None),
+    ("Prompt 超长", None, None),
     ("context shift is disabled", None, None),
     ("input length exceeds the context length", None, None),
     ("Please reduce the length of the messages or completion.", None, None),
@@ -245,6 +274,8 @@ REFUSED: list[tuple[int, Any, dict[str, str]]] = [
         "Unknown name \"additionalProperties\" at 'tools[0].function': Cannot find field.",
         {"additionalProperties": ""},
     ),
+    (400, "Argument not supported on this model: stop", {"stop": ""}),
+    (422, "Extra inputs are not permitted: user", {"user": ""}),
     # What the request needs is not taken out, whatever a server says of it.
     (400, "property 'messages' is unsupported", {}),
     (400, "Unknown name \"tools\": Cannot find field. Unknown name 'model'", {}),

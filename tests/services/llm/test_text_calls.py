@@ -105,6 +105,15 @@ FORMS = {
     "Hunyuan": (
         '<tool_calls><tool_call>look\n```json\n{"at": "boat"}\n```</tool_call></tool_calls>'
     ),
+    "Hunyuan 2": (
+        "<tool_calls><tool_call>look<tool_sep>\n<arg_key>at</arg_key><arg_value>boat</arg_value>"
+        "</tool_call></tool_calls>"
+    ),
+    "LFM": '<|tool_call_start|>[look(at="boat")]<|tool_call_end|>',
+    "Glaive": f"<functioncall>{NAMED}</functioncall>",
+    "Kimi, without marks": 'functions.look:0<|tool_call_argument_begin|>{"at": "boat"}',
+    "marks in a fence": f"```xml\n<tool_call>{NAMED}</tool_call>\n```",
+    "Gemini, printed": "print(default_api.look(at='boat'))",
 }
 
 
@@ -146,6 +155,19 @@ def test_what_stands_around_a_call_is_said(form: str) -> None:
         assert read(f"{text}\nI look.")[:2] == ([("look", BOAT)], "Wait here.\nI look.")
 
 
+@pytest.mark.parametrize(
+    "text",
+    [
+        f"functools[{NAMED}]",
+        f'Action: ```json\n[{{"tool_name": "look", "parameters": {json.dumps(BOAT)}}}]\n```',
+        f"Tool call:\n{NAMED}",
+        f"tool: {NAMED}",
+    ],
+)
+def test_the_label_before_a_call_is_not_said(text: str) -> None:
+    assert read(f"Wait here.\n{text}\nI look.") == ([("look", BOAT)], "Wait here.\nI look.", ())
+
+
 @pytest.mark.parametrize("as_schema", [True, False])
 @pytest.mark.parametrize("form", FORMS)
 def test_a_call_is_made_whether_or_not_the_server_takes_tools(form: str, as_schema: bool) -> None:
@@ -167,7 +189,11 @@ def test_no_call_is_said_while_it_is_written(form: str) -> None:
     assert said_early(FORMS[form]) == ""
 
 
-BEFORE_A_CALL = ("c", "ca", "cal", "call", "call:", "lo", "loo", "look")
+BEFORE_A_CALL = tuple(
+    word[:end]
+    for word in ("call:", "look", "functions", "print", "default_api")
+    for end in range(1, len(word) + 1)
+)
 """What is prose as long as nothing follows it."""
 
 
@@ -346,6 +372,8 @@ def test_no_more_calls_are_read_than_a_reply_may_have() -> None:
         ),
         *("look(at=\n", "[look(at=(", "```tool_code\n", "```json\n{", '<tool_call>{"name": "x"}'),
         *("<parameter=a>", "<|tool_call|>x", "<tool_call>[[[", "{'name': {", "[ {", "call:a{b:c,"),
+        *('functools[{"name":', "Action: ", "print(default_api.a(", "functions.a:1<", "functions."),
+        *("default_api.", 'Action: ```json\n{"tool": "look"}', "<functioncall>", "<tool_sep>"),
         *("<tool_call>look(at='", "```", '<tool_call>{"a\\', "[look(at='b')", "<"),
     ],
 )

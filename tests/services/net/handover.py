@@ -10,6 +10,9 @@ from typing import Any
 from twisted.internet.defer import Deferred
 from twisted.python.failure import Failure
 
+PATIENCE_SECONDS = 60.0
+"""How long a test waits for what comes at once unless the machine is busy."""
+
 
 class Handover:
     """Keeps calls from other threads; `outcome_of` makes them, in the test's own thread."""
@@ -22,7 +25,7 @@ class Handover:
         self.called_from.add(get_ident())
         self._calls.put((call, args))
 
-    def outcome_of(self, deferred: Deferred[Any], within_seconds: float = 5.0) -> Any:
+    def outcome_of(self, deferred: Deferred[Any], within_seconds: float = PATIENCE_SECONDS) -> Any:
         """What `deferred` comes to: its result, or the exception it fails with."""
         outcomes: list[Any] = []
         deferred.addBoth(outcomes.append)
@@ -36,12 +39,12 @@ class Handover:
         outcome = outcomes[0]
         return outcome.value if isinstance(outcome, Failure) else outcome
 
-    def make_next_call(self, within_seconds: float = 5.0) -> None:
+    def make_next_call(self, within_seconds: float = PATIENCE_SECONDS) -> None:
         """Make one call, as soon as it is there."""
         call, args = self._calls.get(timeout=within_seconds)
         call(*args)
 
-    def waits_for_a_call(self, within_seconds: float = 5.0) -> bool:
+    def waits_for_a_call(self, within_seconds: float = PATIENCE_SECONDS) -> bool:
         """Whether a call comes; it is not made yet."""
         ends = monotonic() + within_seconds
         while self._calls.empty() and monotonic() < ends:

@@ -6,7 +6,14 @@ from typing import TYPE_CHECKING, cast
 
 import pytest
 
-from evennia_ai.services.net.http import LONGEST_REASON_BYTES, TooLarge, reason_of, receive
+from evennia_ai.services.net.http import (
+    LONGEST_REASON_BYTES,
+    TooLarge,
+    json_value,
+    reason_of,
+    receive,
+    text_in,
+)
 
 if TYPE_CHECKING:
     from httpx2 import Response
@@ -46,3 +53,19 @@ def test_a_long_reason_is_closed_where_it_is_left() -> None:
         assert body.is_closed
 
     asyncio.run(read())
+
+
+@pytest.mark.parametrize(
+    ("body", "text"),
+    [
+        ("Grüße 🚢".encode(), "Grüße 🚢"),
+        ("Grüße".encode("latin-1"), "Grüße"),
+        ("„Grüße“ – 5 €".encode("cp1252"), "„Grüße“ – 5 €"),
+        (b"a \x81", "a \ufffd"),  # no character of Windows-1252 either
+        ("Grüße ".encode() + b"\xe9", "Grüße \ufffd"),
+        ("a \ufffd".encode(), "a \ufffd"),
+    ],
+)
+def test_what_is_no_utf_8_is_read_as_windows_1252(body: bytes, text: str) -> None:
+    assert text_in(body) == text
+    assert json_value(b'"' + body + b'"') == text

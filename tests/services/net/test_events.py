@@ -45,6 +45,10 @@ def test_events_without_data_and_comments_are_nothing(stream: bytes) -> None:
     assert events_of(stream) == []
 
 
+def test_data_in_latin_1_is_read() -> None:
+    assert events_of("data: Grüße\n\n".encode("latin-1")) == ["Grüße"]
+
+
 @pytest.mark.parametrize("end", [b"\n", b"\r\n", b"\r"])
 @pytest.mark.parametrize("size", [1, 2, 3, 1000])
 def test_every_line_end_of_the_standard_ends_a_line(end: bytes, size: int) -> None:
@@ -84,7 +88,7 @@ def test_an_empty_stream_has_no_events() -> None:
 
 
 def test_bytes_that_are_no_text_do_not_stop_the_stream() -> None:
-    assert events_of(b"data: \xff\xfe\n\ndata: two\n\n") == ["\ufffd\ufffd", "two"]
+    assert events_of(b"data: \xff\xfe\n\ndata: two\n\n") == ["ÿþ", "two"]
 
 
 def test_a_long_line_in_tiny_pieces_is_read_in_linear_time() -> None:

@@ -12,7 +12,7 @@ from evennia_ai.engine.errors import HistoryConflictError, StoreError
 from evennia_ai.engine.history.compaction.summaries import FRAME
 from evennia_ai.engine.history.corrections import SpeakingTool
 from evennia_ai.engine.history.records import RecordKind
-from evennia_ai.engine.history.turn.replay import replay
+from evennia_ai.engine.history.turn.replay import replay_turn
 from evennia_ai.engine.history.turn.sending import make_draft
 from evennia_ai.engine.lorebook.activation.timers import LoreState, Spell
 from evennia_ai.engine.prompt.messages import Message
@@ -82,7 +82,7 @@ def is_whole(where) -> bool:
     for turn in turns_in_order(where.npc_ref):
         if turn.manifest.erased:
             continue
-        assert replay(turn.manifest, record_rows.records(turn.manifest.sent_ids)).is_same
+        assert replay_turn(turn.manifest, record_rows.records(turn.manifest.sent_ids)).is_same
     return True
 
 

@@ -179,7 +179,7 @@ class TestAppend:
         append(quay, lines(1))
         another_process_appends(quay, seq=2)
 
-        with pytest.raises(HistoryConflictError, match="at the same moment"):
+        with pytest.raises(HistoryConflictError, match="at the same time"):
             append(quay, [line("mine"), line("mine too")])
         assert [r.body for r in record_rows.records_of(quay)] == ["Line 0.", "theirs"]
 

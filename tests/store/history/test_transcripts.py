@@ -78,7 +78,7 @@ def test_a_line_that_is_no_utf_8_is_named_and_nothing_is_taken_over(quay):
     lines = [line.encode() for line in export_lines(quay)]
     lines[2] = lines[2].replace(b'"body":"', b'"body":"\xff', 1)
 
-    with pytest.raises(FormatError, match="line 3: this is not JSON"):
+    with pytest.raises(FormatError, match="line 3: this is not UTF-8 text"):
         import_lines(lines, npc_ref="99", by=trusted("Ada"))
     assert conversations.conversations_of("99") == ()
 

@@ -14,7 +14,7 @@ from evennia_ai.engine.errors import ComponentValueError, EvenniaAIError, Format
 from evennia_ai.engine.foreign.documents import decode_text, read_bytes
 from evennia_ai.engine.lorebook.book import Lorebook
 from evennia_ai.engine.lorebook.same_book import has_same_content, linked_world
-from evennia_ai.engine.text.columns import clipped
+from evennia_ai.engine.text.columns import clip_text
 from evennia_ai.formats.cards.card import Card
 from evennia_ai.formats.cards.components import character_book
 from evennia_ai.formats.cards.loading import load_card
@@ -73,7 +73,7 @@ def _book_or_nothing(file: FolderFile, taking: Taking, *, no_card: FormatError) 
         kind = kind_of_file(read_bytes(file.path, kind="book"))
         if kind is not None and kind.use not in ("card", "book"):
             why = str(kind)
-        return left_out("loose", file.where, clipped(why, _MOST_WHY))
+        return left_out("loose", file.where, clip_text(why, _MOST_WHY))
 
 
 def _card(file: FolderFile, taking: Taking) -> Judged:
@@ -174,4 +174,4 @@ def _card_name(own: str, file: FolderFile, taking: Taking) -> str:
 def refused(file: FolderFile, error: EvenniaAIError) -> Judged:
     """A file that cannot be read as what it is taken for."""
     why = error.message if isinstance(error, FormatError) else str(error)
-    return left_out(file.kind, file.where, clipped(" ".join(why.split()), _MOST_WHY))
+    return left_out(file.kind, file.where, clip_text(" ".join(why.split()), _MOST_WHY))

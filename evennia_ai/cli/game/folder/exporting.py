@@ -29,7 +29,7 @@ from evennia_ai.cli.output import write_json, write_lines, write_pieces
 from evennia_ai.cli.terminal import shown_progress
 from evennia_ai.engine.errors import EvenniaAIError, FormatError
 from evennia_ai.engine.foreign.documents import Progress
-from evennia_ai.engine.text.columns import visible
+from evennia_ai.engine.text.columns import escape_controls
 from evennia_ai.formats.cards.exporting import dump_card
 from evennia_ai.formats.cards.loading import load_card
 from evennia_ai.services.private_files import FOLDER_OF_OWNER
@@ -75,10 +75,10 @@ def _lines(shown: Path, written: list[Judged]) -> Iterator[str]:
     for one in written:
         counts[one.kind] = counts.get(one.kind, 0) + (one.fate == "taken")
     told = ", ".join(f"{count} {kind}s" for kind, count in counts.items())
-    yield visible(f"{shown}: {told or 'there is nothing to write'}")
+    yield escape_controls(f"{shown}: {told or 'there is nothing to write'}")
     for one in written:
         if one.fate != "taken":
-            yield visible(f"  {one.kind} {one.name}: {one.why}")
+            yield escape_controls(f"  {one.kind} {one.name}: {one.why}")
 
 
 @dataclass(slots=True)

@@ -5,7 +5,7 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any, Final, Literal
 
-from evennia_ai.engine.text.columns import hanging, visible
+from evennia_ai.engine.text.columns import escape_controls, wrap_hanging
 
 Fate = Literal["take", "taken", "there", "left out"]
 MOST_TOLD: Final = 200
@@ -70,7 +70,7 @@ def report_object(folder: Path, judged: Sequence[Judged], *, is_written: bool) -
 
 def report_lines(folder: Path, judged: Sequence[Judged], *, is_written: bool) -> Iterator[str]:
     """The report for people: how many of what, then what is left out and why."""
-    yield visible(f"{folder}:")
+    yield escape_controls(f"{folder}:")
     for kind, fates in counts_of(judged).items():
         told = ", ".join(f"{count} {_IN_WORDS.get(fate, fate)}" for fate, count in fates.items())
         yield f"  {kind:{_HEAD}}{told}"
@@ -80,7 +80,7 @@ def report_lines(folder: Path, judged: Sequence[Judged], *, is_written: bool) ->
         yield "Left out, or taken but for something:"
     for one in told_of[:MOST_TOLD]:
         why = "; ".join(filter(None, (one.why, *one.notices)))
-        yield from hanging(f"  {one.where}: {why}")
+        yield from wrap_hanging(f"  {one.where}: {why}")
     if len(told_of) > MOST_TOLD:
         yield f"  and {len(told_of) - MOST_TOLD} more; --json has all"
     yield ""

@@ -37,7 +37,7 @@ from evennia_ai.cli.game.move.tables import (
 )
 from evennia_ai.cli.output import FINDING, write_lines
 from evennia_ai.cli.terminal import shown_progress
-from evennia_ai.engine.text.columns import visible
+from evennia_ai.engine.text.columns import escape_controls
 from evennia_ai.store.core.postgresql.problems import problem_of
 
 _UNLIKE: Final = (
@@ -173,7 +173,7 @@ def _is_alike(source: Any, target: Any, tables: Sequence[Table]) -> bool:
 def _broken() -> int:
     """Print whether the chains hold, and how many do not; the rows are those of the source."""
     broken = list(broken_chains())
-    write_lines(visible(f"BROKEN, as at the source: {told}") for told in broken)
+    write_lines(escape_controls(f"BROKEN, as at the source: {told}") for told in broken)
     write_lines([f"{conversations()} conversations, {len(broken)} broken chains"])
     return len(broken)
 
@@ -182,7 +182,7 @@ def _what_now(source: Any, address: str) -> list[str]:
     line = 'DATABASES = database("..."), with the address that you gave to --to'
     if address.startswith("sqlite"):
         line = f'DATABASES = database("{address}")'
-    old = visible(str(source.settings_dict["NAME"]))
+    old = escape_controls(str(source.settings_dict["NAME"]))
     return [
         "The game is moved. In server/conf/secret_settings.py write",
         "    from evennia_ai.services.settings.database import database",
@@ -244,4 +244,4 @@ def _see_one_state(source: Any) -> None:
 
 
 def _tell(text: str) -> None:
-    print(visible(text), file=sys.stderr)
+    print(escape_controls(text), file=sys.stderr)

@@ -18,7 +18,7 @@ from evennia_ai.commands.setup.card.files import written
 from evennia_ai.commands.setup.card.writing import CardWriting
 from evennia_ai.commands.setup.imported import may_in_words, size_in_words
 from evennia_ai.engine.prompt.components import of_npc
-from evennia_ai.engine.text.columns import WIDTH, clipped, first_line, wrapped
+from evennia_ai.engine.text.columns import WIDTH, clip_text, first_line, wrap_text
 from evennia_ai.formats.cards.card import Card, greetings
 from evennia_ai.formats.cards.exporting import FORM_OF, FORMS, Form
 from evennia_ai.formats.cards.loading import load_card
@@ -244,7 +244,7 @@ class CmdCard(CardWriting):
             f" ({size_in_words(size_bytes)})."
         )
         lines = (told, *and_more(left_out, most=_MOST_LEFT_OUT, more="and {} more like these"))
-        self.show(line for one in lines for line in wrapped(one, WIDTH))
+        self.show(line for one in lines for line in wrap_text(one, WIDTH))
 
     def _form(self, carrier: str) -> tuple[Form, bool]:
         """The kind of file that was typed, or the one the card came in; whether with V2's copy."""
@@ -289,7 +289,7 @@ def _greeting(card: Card, index: int, npc: NPC) -> str:
             f"Card {card.name} has no greeting {index}; it has {there or 'none'}."
             f" card/greeting {npc.key} lists them. Nothing was changed."
         )
-    return clipped(first_line(known[index]), 200)
+    return clip_text(first_line(known[index]), 200)
 
 
 def _listed(npc: NPC, played: CardAssignment, card: Card) -> Iterator[str]:
@@ -302,7 +302,7 @@ def _listed(npc: NPC, played: CardAssignment, card: Card) -> Iterator[str]:
         for index, text in enumerate(known)
         if text.strip()
     ]
-    lines = [clipped(row, WIDTH) for row in rows] or ["      none"]
+    lines = [clip_text(row, WIDTH) for row in rows] or ["      none"]
     yield from and_more(lines, most=_MOST_GREETINGS, more="      and {} more")
     on = "no greeting" if played.greeting is None else f"greeting {played.greeting}"
     yield f"{npc.key} opens with {on}; card/greeting {npc.key} = <number> or off changes that."

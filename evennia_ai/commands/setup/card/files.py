@@ -15,7 +15,7 @@ from evennia_ai.commands.folder import bytes_of, new_file
 from evennia_ai.engine.errors import FormatError
 from evennia_ai.engine.foreign.documents import Progress
 from evennia_ai.engine.prompt.components import NO_GRANTS, Grants
-from evennia_ai.engine.text.columns import clipped, visible
+from evennia_ai.engine.text.columns import clip_text, escape_controls
 from evennia_ai.formats.cards.comparing import changed_fields
 from evennia_ai.formats.cards.exporting import Form, dump_card, export_losses
 from evennia_ai.formats.cards.limits import CardLimits
@@ -86,7 +86,7 @@ def differing_fields(old: StoredCard, read: ReadCard) -> str:
     if not changed:
         return f"No field differs from revision {old.revision}, which is in force."
     more = f" and {len(changed) - _MOST_FIELDS} more" if len(changed) > _MOST_FIELDS else ""
-    listed = ", ".join(clipped(visible(name), 40) for name in changed[:_MOST_FIELDS])
+    listed = ", ".join(clip_text(escape_controls(name), 40) for name in changed[:_MOST_FIELDS])
     return f"Differs from revision {old.revision}, which is in force, in: {listed}{more}."
 
 

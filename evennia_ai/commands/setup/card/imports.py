@@ -13,7 +13,7 @@ from evennia_ai.commands.folder import offered, path_in, size_of
 from evennia_ai.commands.setup.card.files import ReadCard, differing_fields, read_path, read_stored
 from evennia_ai.commands.setup.imported import ImportedCommand, grants_in_words, size_in_words
 from evennia_ai.engine.prompt.components import of_npc
-from evennia_ai.engine.text.columns import WIDTH, clipped, visible, wrapped
+from evennia_ai.engine.text.columns import WIDTH, clip_text, escape_controls, wrap_text
 from evennia_ai.formats.cards.comparing import card_differences, changed_fields
 from evennia_ai.formats.lorebooks.editing.comparing import LONGEST_COMPARED
 from evennia_ai.services.settings.conf import conf
@@ -62,7 +62,7 @@ class CardImports(ImportedCommand[StoredCard], CardWork):
                 f"This very file is card {name}, revision {old.revision}, already; nothing was"
                 " changed."
             )
-            self.show([*wrapped(same, WIDTH), *again.lines])
+            self.show([*wrap_text(same, WIDTH), *again.lines])
             return
         lines = [*read.lines, *(yield from self.compared_lines(name, read))]
         number = import_card(name, read.file, by=self.actor)
@@ -79,7 +79,7 @@ class CardImports(ImportedCommand[StoredCard], CardWork):
         )
 
     def compared_with_in_force(self, old: StoredCard, read: Any) -> Sequence[str]:
-        return ["", *wrapped(differing_fields(old, read), WIDTH)]
+        return ["", *wrap_text(differing_fields(old, read), WIDTH)]
 
     def parse_later(self, thing: StoredCard) -> Any:
         return self.read_ahead(thing)
@@ -90,7 +90,7 @@ class CardImports(ImportedCommand[StoredCard], CardWork):
     def change_in_words(
         self, before: Revision[StoredCard] | None, change: Revision[StoredCard]
     ) -> str:
-        file = clipped(_file_in_words(before, change), _MOST_FILE)
+        file = clip_text(_file_in_words(before, change), _MOST_FILE)
         return (
             f"{file}; grants: {grants_in_words(change.value.grants)}"
             if change.is_in_force
@@ -119,7 +119,7 @@ class CardImports(ImportedCommand[StoredCard], CardWork):
             f"No greeting is said any more by {npcs_in_words(silent)}: it was chosen from another"
             " file; card/greeting <npc> = <number> chooses one of this."
         )
-        return wrapped(told, WIDTH)
+        return wrap_text(told, WIDTH)
 
     def revert_told(self, thing: StoredCard) -> str:
         return f"Played by {self.counts_in(thing.name)}."
@@ -142,7 +142,7 @@ class CardImports(ImportedCommand[StoredCard], CardWork):
 def npcs_in_words(refs: Sequence[str]) -> str:
     """Return NPCs by name and number."""
     found = ObjectDB.objects.filter(id__in=[int(ref) for ref in refs[:_MOST_PLAYERS]])
-    names = {str(npc.id): visible(npc.key) for npc in found}
+    names = {str(npc.id): escape_controls(npc.key) for npc in found}
     told = [f"{names.get(ref, 'somebody gone')} (#{ref})" for ref in refs[:_MOST_PLAYERS]]
     more = f" and {len(refs) - _MOST_PLAYERS} more" if len(refs) > _MOST_PLAYERS else ""
     return ", ".join(told) + more if told else "nobody"
@@ -157,5 +157,7 @@ def _file_in_words(before: Revision[StoredCard] | None, change: Revision[StoredC
     was, now = read_text(before.value.sha256), read_text(change.value.sha256)
     if max(len(was), len(now)) > LONGEST_COMPARED:
         return f"file {change.value.sha256[:12]}, a long one"
-    names = [visible(field) for field, _, _ in changed_fields(json.loads(was), json.loads(now))]
+    names = [
+        escape_controls(field) for field, _, _ in changed_fields(json.loads(was), json.loads(now))
+    ]
     return f"changed: {', '.join(names)}" if names else "another file that says the same"

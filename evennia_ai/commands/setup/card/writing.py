@@ -23,8 +23,10 @@ from evennia_ai.commands.setup.editor import EDITOR_KINDS, Edited, EditorKind, o
 from evennia_ai.engine.actors import Actor
 from evennia_ai.engine.errors import ComponentValueError
 from evennia_ai.engine.prompt.components import of_npc
-from evennia_ai.engine.text.columns import WIDTH, clipped, first_line, padded
+from evennia_ai.engine.text.columns import WIDTH, clip_text, first_line, pad_text
 from evennia_ai.engine.text.differences import diff_texts
+from evennia_ai.formats.cards.card import Card
+from evennia_ai.formats.cards.components import describe_changing_texts
 from evennia_ai.formats.cards.writing import (
     WORDS,
     CardField,
@@ -70,7 +72,7 @@ class CardWriting(CardImports):
         self.say(
             f"Made card {name}, revision {card.revision}, and it is in force."
             f" card/set {name} lists what can be written in it;"
-            f" card/spawn {name} makes somebody here who plays it."
+            f" card/spawn {name} makes somebody here who plays it.{_remark(made)}"
         )
 
     @waits
@@ -92,7 +94,9 @@ class CardWriting(CardImports):
         if after is card:
             self.say(f"{field} of card {card.name} says so already; nothing was changed.")
             return
-        self.show(diffed([_told(after, field), *diff_texts(text_of(before, field), typed)]))
+        self.show(
+            diffed([_told(after, field, before=before), *diff_texts(text_of(before, field), typed)])
+        )
 
     def edit(self) -> None:
         """Open the editor on one field of a card."""
@@ -195,9 +199,16 @@ class CardWriting(CardImports):
         return self.thing_named(name), field_named(field) if field else None
 
 
-def _told(card: StoredCard, field: CardField) -> str:
+def _told(card: StoredCard, field: CardField, *, before: Card) -> str:
     players = npcs_in_words(players_of(card.name))
-    return f"Wrote {field} of card {card.name}, revision {card.revision}; played by {players}."
+    wrote = f"Wrote {field} of card {card.name}, revision {card.revision}; played by {players}."
+    return wrote + _remark(parsed_card(card), before=before)
+
+
+def _remark(card: Card, *, before: Card | None = None) -> str:
+    """Return a sentence on each new text that cannot stay before the history; "" for none."""
+    known = set(describe_changing_texts(before)) if before else set()
+    return "".join(f" {one}." for one in describe_changing_texts(card) if one not in known)
 
 
 def _fields_shown(card: StoredCard) -> Iterator[str]:
@@ -207,7 +218,7 @@ def _fields_shown(card: StoredCard) -> Iterator[str]:
     for field in fields_of(read):
         text = text_of(read, field)
         size = f"{len(text):6}" if text else f"{'-':>6}"
-        yield clipped(f"{size}  {padded(str(field), _WORD_COLUMNS)}  {first_line(text)}", WIDTH)
+        yield clip_text(f"{size}  {pad_text(str(field), _WORD_COLUMNS)}  {first_line(text)}", WIDTH)
 
 
 def _edited(card: StoredCard, field: CardField) -> Edited:
@@ -226,8 +237,8 @@ def _save(
     card, field = store.get_card(edited["card"]), field_named(edited["field"])
     seen = replace(card, sha256=edited["sha256"], revision=edited["revision"])
     write = partial(with_text, field=field, text=text)
-    after, _ = yield CardWork.of(caller).edited(seen, write, by=by)
-    return _edited(after, field), _told(after, field)
+    after, before = yield CardWork.of(caller).edited(seen, write, by=by)
+    return _edited(after, field), _told(after, field, before=before)
 
 
 EDITOR_KINDS[_KIND] = EditorKind(_load, _save, BUILDER_LOCK.format(key="card"))

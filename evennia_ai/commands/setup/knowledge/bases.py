@@ -30,7 +30,7 @@ from evennia_ai.commands.setup.knowledge import shown
 from evennia_ai.engine.knowledge.meta_prompt import TOOL
 from evennia_ai.engine.knowledge.pages.page import MEDIATIONS, BaseInfo
 from evennia_ai.engine.prompt.components import Scope
-from evennia_ai.engine.text.columns import hanging, visible
+from evennia_ai.engine.text.columns import escape_controls, wrap_hanging
 from evennia_ai.npc.knowledge.backends import BACKENDS
 from evennia_ai.npc.knowledge.guarding import is_held_by_lock, names_some
 from evennia_ai.npc.mind.overview import look_at_all
@@ -66,14 +66,14 @@ def _lines(info: BaseInfo) -> Iterator[str]:
         yield f"Nobody guards {info.key} for good."
         return
     yield f"Who guards {info.key} for good, whatever its lock says of them now:"
-    rows = ["\n".join(hanging(f"  {_row(info, hold)}")) for hold in held]
+    rows = ["\n".join(wrap_hanging(f"  {_row(info, hold)}")) for hold in held]
     yield from and_more(rows, most=_MOST)
     yield f"kb/release {info.key} = <npc> lets one go."
 
 
 def _row(info: BaseInfo, hold: Hold) -> str:
     npc = _object(hold.npc_ref)
-    name = visible(npc.key) if npc is not None else "gone"
+    name = escape_controls(npc.key) if npc is not None else "gone"
     by_lock = npc is not None and names_some(info) and is_held_by_lock(npc, info)
     now = "the lock holds it now" if by_lock else "the lock would let it go"
     return f"{name} (#{hold.npc_ref}), since {day_and_time(hold.held_since)}; {now}"

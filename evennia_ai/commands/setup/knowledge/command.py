@@ -33,7 +33,7 @@ from evennia_ai.engine.knowledge.pages.page import (
     PageName,
     page_name,
 )
-from evennia_ai.engine.text.columns import hanging
+from evennia_ai.engine.text.columns import wrap_hanging
 from evennia_ai.npc.knowledge.backends import later
 from evennia_ai.npc.mind.viewers import viewer_of
 from evennia_ai.npc.runtime import runtime
@@ -55,9 +55,9 @@ def _passages(looker: Any, info: BaseInfo, by: Actor) -> Iterator[str]:
         yield ""
         if pages.covers(chunk.base, chunk.title):
             mark = withheld(f"a page of knowledge base '{chunk.base}'")
-            yield from hanging(f"search {chunk.search}: {mark}")
+            yield from wrap_hanging(f"search {chunk.search}: {mark}")
             continue
-        yield from hanging(f"search {chunk.search}: {chunk.title}, revision {chunk.revision}")
+        yield from wrap_hanging(f"search {chunk.search}: {chunk.title}, revision {chunk.revision}")
         yield chunk.content
 
 
@@ -68,7 +68,7 @@ def _readings(_viewer: Any, info: BaseInfo, _by: Actor) -> Iterator[str]:
         return
     yield f"Who read the vault of knowledge base {info.key}, newest first:"
     for one in readings[:_MOST_READINGS]:
-        yield from hanging(f"  {day_and_time(one.at)}  {one.by}, passages: {one.chunks}")
+        yield from wrap_hanging(f"  {day_and_time(one.at)}  {one.by}, passages: {one.chunks}")
 
 
 def _emptied(_viewer: Any, info: BaseInfo, by: Actor) -> Iterator[str]:

@@ -23,7 +23,7 @@ from evennia_ai.engine.foreign.documents import Progress
 from evennia_ai.engine.knowledge.pages.files import ImportProblems, PageFolder, read_folder
 from evennia_ai.engine.knowledge.pages.markup import write_page
 from evennia_ai.engine.knowledge.pages.page import BaseInfo, Page
-from evennia_ai.engine.text.columns import WIDTH, clipped, hanging, visible
+from evennia_ai.engine.text.columns import WIDTH, clip_text, escape_controls, wrap_hanging
 from evennia_ai.npc.knowledge.backends import later
 from evennia_ai.npc.mind.overview import look_at_all
 from evennia_ai.npc.mind.viewers import allows, viewer_of
@@ -56,7 +56,7 @@ class KnowledgeDrafts(CardWork):
         if not waiting:
             self.say("No draft waits.")
             return
-        rows = [clipped(_row(one), WIDTH) for one in waiting]
+        rows = [clip_text(_row(one), WIDTH) for one in waiting]
         head = "Drafts that wait; kb/draft <n> shows one:"
         self.show([head, *and_more(rows, most=_MOST_DRAFTS)])
 
@@ -156,19 +156,19 @@ def _row(found: StoredDraft) -> str:
     page = f"{found.base}/{found.draft.page.name}"
     kind = "change of" if found.draft.was else "new page"
     row = f"{found.number:5}  {day_and_time(found.made_at)}  {kind} {page} by {found.draft.by}"
-    return visible(row)
+    return escape_controls(row)
 
 
 def _head(found: StoredDraft) -> Iterator[str]:
     state = "waits" if found.state == "waiting" else f"{found.state} by {found.decided_by}"
     page = f"{found.base}/{found.draft.page.name}"
-    yield from hanging(f"Draft {found.number} of {page}, {state}")
-    yield from hanging(f"  by {found.draft.by}, {day_and_time(found.made_at)}")
+    yield from wrap_hanging(f"Draft {found.number} of {page}, {state}")
+    yield from wrap_hanging(f"  by {found.draft.by}, {day_and_time(found.made_at)}")
     task, note = " ".join(found.task.split()), " ".join(found.draft.note.split())
     if task:
-        yield from hanging(f"  task: {task}")
+        yield from wrap_hanging(f"  task: {task}")
     if note and not task.startswith(note):  # the lorekeeper's note is how the task begins
-        yield from hanging(f"  note: {note}")
+        yield from wrap_hanging(f"  note: {note}")
 
 
 def _difference(now: Page | None, wanted: Page) -> list[str]:
@@ -223,8 +223,8 @@ class KnowledgeFolder(CardWork):
         try:
             folder = yield self.worked(f"Reading {path.name}", _reading(path, self.rhs or ""))
         except ImportProblems as error:
-            lines = [f"{visible(path.name)}: nothing was imported, mend this first:"]
-            problems = [visible(f"  {problem}") for problem in error.problems]
+            lines = [f"{escape_controls(path.name)}: nothing was imported, mend this first:"]
+            problems = [escape_controls(f"  {problem}") for problem in error.problems]
             self.show([*lines, *and_more(problems, most=_MOST_NAMES)])
             return None
         self._refuse_hidden_base(folder.info.key)
@@ -272,7 +272,7 @@ _NOTHING: Final = "Everything is so already; nothing was changed."
 def _plan_lines(plan: FolderPlan) -> Iterator[str]:
     """What an import does."""
     state = ", a new one" if plan.is_new else ""
-    yield visible(f"Knowledge base {plan.info.key}{state}:")
+    yield escape_controls(f"Knowledge base {plan.info.key}{state}:")
     told = {
         "new": [page.name.full for page in plan.pages.new],
         "changed": [page.name.full for page in plan.pages.changed],
@@ -282,7 +282,7 @@ def _plan_lines(plan: FolderPlan) -> Iterator[str]:
     for kind, names in told.items():
         if names:
             yield f"  {kind}: {len(names)}"
-            rows = [clipped(visible(f"    {name}"), WIDTH) for name in names]
+            rows = [clip_text(escape_controls(f"    {name}"), WIDTH) for name in names]
             yield from and_more(rows, most=_MOST_NAMES, more="    and {} more")
     yield f"  as before: {len(plan.pages.same)}"
 
@@ -306,7 +306,7 @@ def _folder_named(inside: Path, name: str) -> Path:
 
 def _offered(inside: Path) -> list[str]:
     """The folders that can be imported."""
-    found = sorted(visible(path.name) for path in inside.glob("[!.]*") if _is_folder(path))
+    found = sorted(escape_controls(path.name) for path in inside.glob("[!.]*") if _is_folder(path))
     if not found:
         return [f"There are no folders in {inside} (EVENNIA_AI_KNOWLEDGE_FOLDER)."]
     rows = [f"  {name}" for name in found]

@@ -33,7 +33,7 @@ from evennia_ai.engine.knowledge.restricted.hinting import (
     set_hints,
 )
 from evennia_ai.engine.knowledge.restricted.leaks import find_leak, protect_texts
-from evennia_ai.engine.text.columns import hanging
+from evennia_ai.engine.text.columns import wrap_hanging
 from evennia_ai.engine.text.differences import diff_texts
 from evennia_ai.npc.mind.viewers import allows
 from evennia_ai.store.knowledge import pages as store
@@ -126,7 +126,9 @@ class KnowledgePages(StrictCommand):
                 f"You may not see what revision {number} changed: its lock hides it."
             )
         told = list(diff_texts(_text(before), write_page(then))) or ["Nothing is different."]
-        self.show([*hanging(f"{info.key}/{name}, what revision {number} changed:"), *diffed(told)])
+        self.show(
+            [*wrap_hanging(f"{info.key}/{name}, what revision {number} changed:"), *diffed(told)]
+        )
 
     def revert(self) -> Run:
         """Give a page the text it had at a revision, after a question; a removed one comes back."""
@@ -289,9 +291,9 @@ def _lines(info: BaseInfo, pages: list[Page]) -> list[str]:
     lines = []
     for page in pages:
         hints = page_hints(page)
-        lines += hanging(f"{info.key}/{page.name}:") if hints else []
+        lines += wrap_hanging(f"{info.key}/{page.name}:") if hints else []
         for number, hint in enumerate(hints, start=1):
-            lines += hanging(f"  {number}  {hint}{_warning(page, hint)}")
+            lines += wrap_hanging(f"  {number}  {hint}{_warning(page, hint)}")
     return lines or [f"There are no hints; kb/hints {info.key}/<page> = <hint> writes one."]
 
 

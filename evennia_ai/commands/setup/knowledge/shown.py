@@ -20,12 +20,12 @@ from evennia_ai.engine.knowledge.pages.page import Backend, BaseInfo, Hit, Page,
 from evennia_ai.engine.prompt.tokens import ESTIMATE
 from evennia_ai.engine.text.columns import (
     WIDTH,
-    clipped,
+    clip_text,
+    escape_controls,
     first_line,
-    hanging,
-    padded,
-    visible,
-    wrapped,
+    pad_text,
+    wrap_hanging,
+    wrap_text,
 )
 from evennia_ai.npc.knowledge.backends import later
 from evennia_ai.npc.mind.viewers import allows
@@ -44,22 +44,22 @@ _PASSAGE_LINES: Final = 3
 
 def listed(infos: Iterable[BaseInfo]) -> list[str]:
     """The bases: how many pages each has, whether it is restricted, where it is bound."""
-    head = f"{padded('base', _KEY_COLUMNS)} {padded('name', _NAME_COLUMNS)}"
+    head = f"{pad_text('base', _KEY_COLUMNS)} {pad_text('name', _NAME_COLUMNS)}"
     lines = [f"{head} pages restricted  bound to", "-" * WIDTH]
     for info in infos:
-        key = padded(visible(info.key), _KEY_COLUMNS)
-        name = padded(visible(info.name), _NAME_COLUMNS)
+        key = pad_text(escape_controls(info.key), _KEY_COLUMNS)
+        name = pad_text(escape_controls(info.name), _NAME_COLUMNS)
         count = str(info.pages) if info.backend == "database" else "-"
         state = "yes" if info.restricted else "no"
         row = f"{key} {name} {count:>5} {state:10}  {bound_in_words(info)}"
-        lines.append(clipped(row, WIDTH))
+        lines.append(clip_text(row, WIDTH))
     return lines
 
 
 def base_shown(info: BaseInfo) -> list[str]:
     """One base: what is said of it, and to whom it is bound."""
     return [
-        *hanging(f"Knowledge base {info.key}: {info.name}"),
+        *wrap_hanging(f"Knowledge base {info.key}: {info.name}"),
         *titled("pages", _pages_in_words(info)),
         *titled("summary", info.summary or "none; kb/set writes one for those who may search it"),
         *titled("topics", ", ".join(info.topics) or "none"),
@@ -82,9 +82,9 @@ def bound_in_words(info: BaseInfo) -> str:
 def names_shown(typed: str, names: Sequence[PageName], *, page: int, pages: int) -> list[str]:
     """One page of the list of those pages that were asked for by what was `typed`."""
     part = f", part {page} of {pages}" if pages > 1 else ""
-    lines = [*hanging(f"Pages of {typed}{part}:")]
-    lines += [clipped(f"  {visible(name.full)}", WIDTH) for name in names]
-    return [*lines, *(hanging(f"More: kb/pages {typed} = {page + 1}") if page < pages else [])]
+    lines = [*wrap_hanging(f"Pages of {typed}{part}:")]
+    lines += [clip_text(f"  {escape_controls(name.full)}", WIDTH) for name in names]
+    return [*lines, *(wrap_hanging(f"More: kb/pages {typed} = {page + 1}") if page < pages else [])]
 
 
 def page_shown(page: Page, *, asked: PageName | None = None) -> list[str]:
@@ -101,22 +101,27 @@ def page_shown(page: Page, *, asked: PageName | None = None) -> list[str]:
         "lock": page.locks,
     }
     led = f", found as {asked}" if asked is not None and asked.folded != page.name.folded else ""
-    lines = hanging(f"{page.base}/{page.name}, revision {page.revision or 'unknown'}{led}")
+    lines = wrap_hanging(f"{page.base}/{page.name}, revision {page.revision or 'unknown'}{led}")
     for title, text in told.items():
         lines += titled(title, text) if text else []
     if not page.body.strip():
         return [*lines, "  no text"]
-    return [*lines, f"  about {ESTIMATE.count(page.body)} tokens:", "", *wrapped(page.body, WIDTH)]
+    return [
+        *lines,
+        f"  about {ESTIMATE.count(page.body)} tokens:",
+        "",
+        *wrap_text(page.body, WIDTH),
+    ]
 
 
 def hits_shown(info: BaseInfo, query: str, hits: Sequence[Hit]) -> list[str]:
     """What a search found, best first."""
     if not hits:
-        return wrapped(f"No page of knowledge base {info.key} has the words '{query}'.", WIDTH)
+        return wrap_text(f"No page of knowledge base {info.key} has the words '{query}'.", WIDTH)
     lines = []
     for hit in hits:
-        lines.append(clipped(visible(hit.page.name.full), WIDTH))
-        passage = wrapped(" ".join(hit.passage.split()), WIDTH - 4)
+        lines.append(clip_text(escape_controls(hit.page.name.full), WIDTH))
+        passage = wrap_text(" ".join(hit.passage.split()), WIDTH - 4)
         more = ["..."] if len(passage) > _PASSAGE_LINES else []
         lines += [f"    {line}" for line in (*passage[:_PASSAGE_LINES], *more)]
     return lines
@@ -127,24 +132,26 @@ def links_shown(
 ) -> list[str]:
     """Where a page links to, and which pages link to it."""
     gone = frozenset(missing)
-    lines = hanging(f"{page.base}/{page.name} links to:")
+    lines = wrap_hanging(f"{page.base}/{page.name} links to:")
     there = [
-        clipped(f"  {visible(name.full)}{' (there is no such page)' * (name in gone)}", WIDTH)
+        clip_text(
+            f"  {escape_controls(name.full)}{' (there is no such page)' * (name in gone)}", WIDTH
+        )
         for name in page.links
     ]
     lines += and_more(there or ["  nothing"], most=_MOST_LINKS)
     if not linked_from:
         return lines
-    back = [clipped(f"  {visible(name.full)}", WIDTH) for name in linked_from]
+    back = [clip_text(f"  {escape_controls(name.full)}", WIDTH) for name in linked_from]
     return [*lines, "Linked from:", *and_more(back, most=_MOST_LINKS)]
 
 
 def history_of(page: str, changes: Sequence[PageRevision]) -> list[str]:
     """The revisions of a page, oldest first."""
-    lines = hanging(f"Revisions of {page}; kb/revert goes back to one of them:")
+    lines = wrap_hanging(f"Revisions of {page}; kb/revert goes back to one of them:")
     for change in changes:
         note = f": {first_line(change.note)}" if change.note else ""
-        lines += hanging(f"{revision_in_words(change)}{note}")
+        lines += wrap_hanging(f"{revision_in_words(change)}{note}")
     return lines
 
 

@@ -26,7 +26,7 @@ from evennia_ai.commands.setup.lore.revisions import history_of, text_of
 from evennia_ai.engine.lorebook.book import Lorebook
 from evennia_ai.engine.lorebook.scan.key_index import prepare_index
 from evennia_ai.engine.prompt.components import Scope
-from evennia_ai.engine.text.columns import WIDTH, clipped, visible
+from evennia_ai.engine.text.columns import WIDTH, clip_text, escape_controls
 from evennia_ai.formats.file_kinds import json_of_file
 from evennia_ai.formats.lorebooks.books import read_book, unwrap_book
 from evennia_ai.formats.lorebooks.conversion import as_v3, as_world
@@ -158,7 +158,7 @@ class LoreBooks(CardWork):
         head = f"Lorebook '{name}', revision {revision_in_words(then).strip()}:"
         was = text_of(older) if older else None
         told = self._differences(name, number, was, text_of(then)) or ["No entry is different."]
-        self.show([clipped(visible(head), WIDTH), *diffed(told)])
+        self.show([clip_text(escape_controls(head), WIDTH), *diffed(told)])
 
     def _differences(
         self, name: str, number: int, before: str | None, after: str | None

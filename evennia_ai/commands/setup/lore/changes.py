@@ -29,7 +29,7 @@ from evennia_ai.engine.actors import Actor
 from evennia_ai.engine.lorebook.book import Lorebook
 from evennia_ai.engine.lorebook.entry import LoreEntry
 from evennia_ai.engine.lorebook.scan.key_index import prepare_index
-from evennia_ai.engine.text.columns import clipped
+from evennia_ai.engine.text.columns import clip_text
 from evennia_ai.formats.cards.card import Card
 from evennia_ai.formats.lorebooks.books import book_of_card, read_book, unwrap_book
 from evennia_ai.formats.lorebooks.editing.edits import (
@@ -98,7 +98,7 @@ def content_of(found: OpenEntry) -> str:
 
 
 def _new_label(book: str, fields: Mapping[str, Any]) -> str:
-    return clipped(f"{book}/{fields.get('name') or 'the new entry'}", 60)
+    return clip_text(f"{book}/{fields.get('name') or 'the new entry'}", 60)
 
 
 def _says(entry: LoreEntry, fields: Mapping[str, Any]) -> bool:

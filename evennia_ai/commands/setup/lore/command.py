@@ -18,7 +18,7 @@ from evennia_ai.commands.setup.lore.books import LoreBooks
 from evennia_ai.commands.setup.lore.edits import LoreEdits
 from evennia_ai.commands.setup.lore.shown import item_to_explain, npc_at_hand, trial_lines
 from evennia_ai.commands.turn_shown import why_lines
-from evennia_ai.engine.text.columns import WIDTH, wrapped
+from evennia_ai.engine.text.columns import WIDTH, wrap_text
 from evennia_ai.formats.lorebooks.editing.lints import lint_book
 from evennia_ai.formats.lorebooks.entry_fields import TYPED_FIELDS
 from evennia_ai.npc.mind.viewers import allows
@@ -202,7 +202,7 @@ class CmdLore(LoreEdits, LoreBooks):
         if not found:
             self.say(f"Nothing about lorebook {book.name} is doubtful.")
             return
-        told = ["\n".join(wrapped(finding, WIDTH)) for finding in found]
+        told = ["\n".join(wrap_text(finding, WIDTH)) for finding in found]
         head = f"Lorebook {book.name}, {counted(len(found), 'finding')}:"
         self.show([head, *and_more(told, most=_MOST_LINTS, more="and {} more")])
 
@@ -211,7 +211,7 @@ class CmdLore(LoreEdits, LoreBooks):
         if not books and not own:
             self.say("There are no lorebooks yet; lore/create <book> makes one.")
             return
-        inside = wrapped(f"Books inside cards: {', '.join(own)}", WIDTH) if own else []
+        inside = wrap_text(f"Books inside cards: {', '.join(own)}", WIDTH) if own else []
         self.show([*shown.listed(books), *inside])
 
     def _look_at_book(self, name: str) -> None:

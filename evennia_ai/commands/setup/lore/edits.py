@@ -36,7 +36,7 @@ from evennia_ai.formats.lorebooks.editing.edits import (
     new_book,
     set_mode,
 )
-from evennia_ai.formats.lorebooks.editing.lints import unsettled_entry_sentence
+from evennia_ai.formats.lorebooks.editing.lints import describe_changing_entry
 from evennia_ai.formats.lorebooks.editing.typed import (
     field_text,
     find_field,
@@ -62,7 +62,7 @@ class _Lockable(NamedTuple):
 
 def _remark(entry: LoreEntry) -> str:
     """Return a sentence about a text that cannot stay before the history; "" for others."""
-    sentence = unsettled_entry_sentence(entry)
+    sentence = describe_changing_entry(entry)
     return f" Its text {sentence}." if sentence else ""
 
 

@@ -4,7 +4,7 @@ from collections.abc import Iterator, Sequence
 from typing import Final
 
 from evennia_ai.commands.base import and_more, revision_in_words
-from evennia_ai.engine.text.columns import WIDTH, clipped, visible
+from evennia_ai.engine.text.columns import WIDTH, clip_text, escape_controls
 from evennia_ai.formats.lorebooks.editing.comparing import changed_ids
 from evennia_ai.store.authored.life_cycle import Revision, with_values_before
 from evennia_ai.store.authored.lorebooks import LOREBOOKS, StoredBook
@@ -21,11 +21,11 @@ def history_of(name: str, changes: Sequence[Revision[StoredBook]]) -> list[str]:
         lines.append(f"       and {len(changes) - MOST_SHOWN} older ones")
     compared = {change.number for change in changes[-_MOST_COMPARED:]}
     for before, change in [*with_values_before(changes)][-MOST_SHOWN:]:
-        lines.append(clipped(visible(revision_in_words(change)), WIDTH))
+        lines.append(clip_text(escape_controls(revision_in_words(change)), WIDTH))
         if change.number in compared:
             older = text_of(before) if before else None
             told = _ids_in_words(older, text_of(change))
-            lines += [clipped(f"         {line}", WIDTH) for line in told]
+            lines += [clip_text(f"         {line}", WIDTH) for line in told]
     return lines
 
 
@@ -39,5 +39,5 @@ def _ids_in_words(older: str | None, newer: str | None) -> Iterator[str]:
     for kind, uids in changed_ids(older, newer).items():
         if uids:
             more = "and {} more"
-            ids = and_more([f"#{visible(uid)}" for uid in uids], most=_MOST_IDS, more=more)
+            ids = and_more([f"#{escape_controls(uid)}" for uid in uids], most=_MOST_IDS, more=more)
             yield f"{kind}: {', '.join(ids)}"

@@ -20,12 +20,12 @@ from evennia_ai.commands.setup.lore.named import (
 )
 from evennia_ai.engine.compose import Composition
 from evennia_ai.engine.lorebook.activation.activation import Activation
-from evennia_ai.engine.lorebook.book import names_of, packed
+from evennia_ai.engine.lorebook.book import names_of, pack_uids
 from evennia_ai.engine.lorebook.entry import LoreEntry
 from evennia_ai.engine.prompt.report import hidden_lines, origins_called
 from evennia_ai.engine.prompt.tokens import ESTIMATE
 from evennia_ai.engine.prompt.trace import Verdict
-from evennia_ai.engine.text.columns import WIDTH, clipped, padded, visible, wrapped
+from evennia_ai.engine.text.columns import WIDTH, clip_text, escape_controls, pad_text, wrap_text
 from evennia_ai.formats.lorebooks.editing.typed import (
     TOLD_APART,
     UNSET,
@@ -52,11 +52,11 @@ _MOST_NOTICES: Final = 6
 
 def listed(books: Iterable[StoredBook]) -> list[str]:
     """The books: how many entries each has, which revision it is, where it counts."""
-    lines = [f"{padded('lorebook', _BOOK_COLUMNS)} entries revision  attached to", "-" * WIDTH]
+    lines = [f"{pad_text('lorebook', _BOOK_COLUMNS)} entries revision  attached to", "-" * WIDTH]
     for book in books:
-        name = padded(visible(book.name), _BOOK_COLUMNS)
+        name = pad_text(escape_controls(book.name), _BOOK_COLUMNS)
         row = f"{name} {entry_count(book):7} {book.revision:8}  {_where(book.name) or 'nothing'}"
-        lines.append(clipped(visible(row), WIDTH))
+        lines.append(clip_text(escape_controls(row), WIDTH))
     return lines
 
 
@@ -93,12 +93,12 @@ def entry_shown(found: OpenEntry) -> list[str]:
     text = entry.template.source
     if not text.strip():
         return [*lines, "  no content: it is never active"]
-    return [*lines, f"  content, about {ESTIMATE.count(text)} tokens:", "", *wrapped(text, WIDTH)]
+    return [*lines, f"  content, about {ESTIMATE.count(text)} tokens:", "", *wrap_text(text, WIDTH)]
 
 
 _ENTRY_HEAD: Final = (
-    f"{padded('id', _UID_COLUMNS)} {padded('name', _NAME_COLUMNS)}"
-    f" {padded('stands', _PLACE_COLUMNS)} order  keys"
+    f"{pad_text('id', _UID_COLUMNS)} {pad_text('name', _NAME_COLUMNS)}"
+    f" {pad_text('stands', _PLACE_COLUMNS)} order  keys"
 )
 
 
@@ -131,12 +131,14 @@ def _where(book: str) -> str:
 
 
 def _row(entry: LoreEntry) -> str:
-    uid = padded(visible(entry.uid), _UID_COLUMNS)
-    name = padded(visible(entry.name) or "-", _NAME_COLUMNS)
-    place = padded(visible(place_in_words(entry)), _PLACE_COLUMNS)
+    uid = pad_text(escape_controls(entry.uid), _UID_COLUMNS)
+    name = pad_text(escape_controls(entry.name) or "-", _NAME_COLUMNS)
+    place = pad_text(escape_controls(place_in_words(entry)), _PLACE_COLUMNS)
     keys = "always" if entry.constant else ", ".join(entry.keys) or "no keys"
     state = "" if entry.enabled else "(off) "
-    return clipped(f"{uid} {name} {place} {entry.order:5g}  {visible(state + keys)}", WIDTH)
+    return clip_text(
+        f"{uid} {name} {place} {entry.order:5g}  {escape_controls(state + keys)}", WIDTH
+    )
 
 
 def _set_fields(entry: LoreEntry) -> Iterator[str]:
@@ -148,7 +150,7 @@ def _set_fields(entry: LoreEntry) -> Iterator[str]:
 
 
 def _wrapped(text: str) -> list[str]:
-    first, *others = wrapped(text, WIDTH - 4)
+    first, *others = wrap_text(text, WIDTH - 4)
     return [first, *(f"    {line}" for line in others)]
 
 
@@ -228,11 +230,11 @@ def _silent(lore: Activation) -> Iterator[str]:
     for silence in lore.silent:
         labels = [label for label in silence.labels() if f"lore:{label}" not in touched]
         if labels:
-            uids = packed(label.removeprefix(f"{silence.book}#") for label in labels)
+            uids = pack_uids(label.removeprefix(f"{silence.book}#") for label in labels)
             told = f"{silence.book}, {counted(len(labels), 'entry', 'entries')}"
             line = f"  {told}: {silence.reason}: {uids}"
-            yield clipped(visible(line), WIDTH)
+            yield clip_text(escape_controls(line), WIDTH)
 
 
 def _indented(text: str, margin: int) -> list[str]:
-    return [" " * margin + line for line in wrapped(text, WIDTH - margin)]
+    return [" " * margin + line for line in wrap_text(text, WIDTH - margin)]

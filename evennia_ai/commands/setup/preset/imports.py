@@ -17,7 +17,7 @@ from evennia_ai.commands.setup.preset.files import (
     read_path,
     read_stored,
 )
-from evennia_ai.engine.text.columns import WIDTH, visible, wrapped
+from evennia_ai.engine.text.columns import WIDTH, escape_controls, wrap_text
 from evennia_ai.npc.views.presets import parsed_preset
 from evennia_ai.services.settings.conf import conf
 from evennia_ai.store.authored.life_cycle import Revision
@@ -53,7 +53,7 @@ class PresetImports(ImportedCommand[StoredPreset]):
                 f"This very file is preset {name}, revision {old.revision}, already; nothing was"
                 " changed."
             )
-            self.show([*wrapped(same, WIDTH), *read.lines])
+            self.show([*wrap_text(same, WIDTH), *read.lines])
             return
         number = import_preset(name, read.source, by=self.actor)
         if number is None:
@@ -78,7 +78,9 @@ class PresetImports(ImportedCommand[StoredPreset]):
         if change.action == "switched" and before is not None:
             was = dict(before.value.switches)
             new = {one: on for one, on in change.value.switches if was.get(one) != on}
-            return ", ".join(f"{visible(one)} {'on' if on else 'off'}" for one, on in new.items())
+            return ", ".join(
+                f"{escape_controls(one)} {'on' if on else 'off'}" for one, on in new.items()
+            )
         file, grants = f"file {change.value.sha256[:12]}", grants_in_words(change.value.grants)
         return f"{file}; grants: {grants}" if change.is_in_force else file
 
@@ -111,7 +113,7 @@ class PresetImports(ImportedCommand[StoredPreset]):
         lost = " and ".join(one for one in (grants, switches) if one)
         if not lost:
             return []
-        return wrapped(f"Revision {thing.revision} has {lost}; none is carried over.", WIDTH)
+        return wrap_text(f"Revision {thing.revision} has {lost}; none is carried over.", WIDTH)
 
     def revert_told(self, thing: StoredPreset) -> str:
         return f"It {self.counts_in_words(thing.name)}."

@@ -15,7 +15,7 @@ from dataclasses import dataclass
 from typing import Final, Literal, NamedTuple
 
 from evennia_ai.engine.history.compaction.planning import CompactionPlan
-from evennia_ai.engine.history.role_markup import neutralize
+from evennia_ai.engine.history.role_markup import neutralize_markup
 from evennia_ai.engine.prompt.messages import Message
 from evennia_ai.engine.prompt.names import quote_name
 from evennia_ai.engine.prompt.time_line import without_time_line
@@ -79,21 +79,21 @@ def quotable_messages(
             yield SaidText(who, "called", clean_text(f"{call.name} {call.arguments}"))
 
 
-def quote(said: SaidText, text: str) -> str:
+def quote_speaker(said: SaidText, text: str) -> str:
     """Return one line that quotes a speaker. Quotation marks in the text become single ones."""
-    inner = " ".join(neutralize(text).split()).replace('"', "'")
+    inner = " ".join(neutralize_markup(text).split()).replace('"', "'")
     return f'{said.speaker} {said.verb} "{inner}"'
 
 
 def is_quote(line: str) -> bool:
-    """True if the line has the form that `quote` returns."""
+    """True if the line has the form that `quote_speaker` returns."""
     return _QUOTE.fullmatch(line) is not None
 
 
 def label_message(number: int, said: SaidText, text: str) -> str:
     """Return a text as numbered transcript lines. All lines except the first are indented."""
     doing = said.speaker if said.verb == "said" else f"{said.speaker} (calls)"
-    return f"[{number}] {doing}: " + neutralize(text).replace("\n", "\n    ")
+    return f"[{number}] {doing}: " + neutralize_markup(text).replace("\n", "\n    ")
 
 
 def normalize_line_breaks(text: str) -> str:
@@ -111,7 +111,9 @@ def clean_name(name: str) -> str:
 
     The result may be "".
     """
-    return _NOT_IN_NAME.sub(" ", neutralize(clean_text(name))).strip()[:NAME_CHARACTERS].strip()
+    return (
+        _NOT_IN_NAME.sub(" ", neutralize_markup(clean_text(name))).strip()[:NAME_CHARACTERS].strip()
+    )
 
 
 def _speaker(message: Message, npc_name: str, tools: dict[str, str]) -> str:
@@ -204,12 +206,12 @@ def _sentences(said: Iterable[SaidText]) -> Iterator[_Sentence]:
     for one in said:
         parts = one.text.split("\n") if one.is_summary else _SENTENCE_BREAK.split(one.text)
         for text in (part.strip() for part in parts if _HAS_WORD.search(part)):
-            line = " ".join(neutralize(text).split())
+            line = " ".join(neutralize_markup(text).split())
             if not one.is_summary or not is_quote(line):
-                line = quote(one, _cut_sentence(text))
+                line = quote_speaker(one, _cut_sentence(text))
             if line not in known:
                 known.add(line)
-                yield _Sentence(said=one, line=line, text=text, words=_telling_words(text))
+                yield _Sentence(said=one, line=line, text=text, words=_topic_words(text))
 
 
 def _cut_sentence(text: str) -> str:
@@ -220,7 +222,7 @@ def _cut_sentence(text: str) -> str:
     return f"{words if blank else start}…"
 
 
-def _telling_words(text: str) -> frozenset[str]:
+def _topic_words(text: str) -> frozenset[str]:
     """Return the words that can identify a topic.
 
     These are words of three or more letters, and pairs of characters in scripts without blanks.

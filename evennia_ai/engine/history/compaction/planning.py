@@ -318,7 +318,7 @@ class Breaker:
         return Breaker(failures=failures, opened_at=turn)
 
     def after_thrash(self, turn: int, *, rules: CompactionRules) -> "Breaker":
-        """Return the open breaker after a compacted history was too long again immediately."""
+        """Return the open breaker after a history was too long again right after its compaction."""
         return Breaker(failures=max(self.failures + 1, rules.failures), opened_at=turn)
 
     def after_success(self) -> "Breaker":

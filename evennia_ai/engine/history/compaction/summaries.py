@@ -154,7 +154,7 @@ def check_summary(
 
     tokens = counter.of_message(summary)
     if tokens >= plan.summarised_tokens:
-        detail = f"it needs {tokens} tokens for {plan.summarised_tokens} that it stands for"
+        detail = f"it has {tokens} tokens and replaces only {plan.summarised_tokens}"
         raise SummaryRefused(RefusalReason.GAINS_NOTHING, detail)
     result = plan.result_tokens(summary, counter=counter)
     if 100 * result >= rules.result_percent * plan.limit_tokens:

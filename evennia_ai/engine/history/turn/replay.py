@@ -22,7 +22,7 @@ from evennia_ai.engine.prompt.trace import Verdict
 
 
 @dataclass(frozen=True, slots=True)
-class Fault:
+class LostMessage:
     """A message of a past prompt that cannot be rebuilt, because its record lacks the words."""
 
     index: int
@@ -42,7 +42,7 @@ class Replay:
     tools: tuple[ToolSpec, ...] = ()
     """The tools that were sent with the messages."""
     problem: str = ""
-    faults: tuple[Fault, ...] = ()
+    faults: tuple[LostMessage, ...] = ()
 
     @property
     def is_same(self) -> bool:
@@ -50,7 +50,7 @@ class Replay:
         return not self.problem
 
 
-def replay(manifest: TurnManifest, records: Iterable[Record]) -> Replay:
+def replay_turn(manifest: TurnManifest, records: Iterable[Record]) -> Replay:
     """Rebuild the prompt of a past turn, and its tools.
 
     Args:
@@ -71,7 +71,7 @@ def replay(manifest: TurnManifest, records: Iterable[Record]) -> Replay:
             tools = parse_tools(record)
     except ReplayError as error:
         faults = tuple(
-            Fault(index, message.record, problem)
+            LostMessage(index, message.record, problem)
             for index, message in enumerate(manifest.messages)
             if (problem := _record_problem(by_id.get(message.record)))
         )
@@ -148,7 +148,7 @@ def _record_problem(record: Record | None) -> str:
     if record.is_erased:
         return "was erased on request"
     if record.content_sha256 != content_sha256(record):
-        return "was changed in the database: it does not say what its hash covers"
+        return "was changed in the database: its hash does not match its content"
     return ""
 
 

@@ -27,7 +27,7 @@ from evennia_ai.engine.history.records import (
 from evennia_ai.engine.history.turn.manifest import RecordedMessage, TurnManifest
 from evennia_ai.engine.lorebook.book import Unmatched
 from evennia_ai.engine.prompt.cache_account import CacheAccount
-from evennia_ai.engine.prompt.memo import Memo, Slot, kept
+from evennia_ai.engine.prompt.memo import Memo, Slot, cached_values
 from evennia_ai.engine.prompt.messages import (
     Block,
     Message,
@@ -93,7 +93,7 @@ def sent_messages(handles: Iterable[Handle]) -> tuple[Message, ...]:
     for record in [handle.record for handle in shown if not handle.record.body]:
         if record.is_erased:
             raise ReplayError(f"record {record.id} of the turn was erased on request")
-    return tuple([handle._message or _shown(handle) for handle in shown])
+    return tuple([handle._message or _message_of_handle(handle) for handle in shown])
 
 
 def storable_messages(messages: Sequence[Message]) -> Sequence[Message]:
@@ -128,12 +128,12 @@ def text_key(record: Record) -> TextKey:
     return TextKey(record.kind, record.role, record.content_sha256)
 
 
-def _shown(handle: Handle) -> Message:
+def _message_of_handle(handle: Handle) -> Message:
     """Return the message that a handle shows, cached on the handle."""
     record = handle.record
     message = message_of(record)
     if message is None:
-        raise ReplayError(f"record {record.id} is no message ({record.kind})")
+        raise ReplayError(f"record {record.id} is not a message ({record.kind})")
     if handle.block != "history" or handle.injected:
         origin = message.origin if handle.injected else handle.block
         message = replace(message, block=handle.block, injected=handle.injected, origin=origin)
@@ -323,7 +323,7 @@ def make_draft(
 
 def _lines(messages: Sequence[Message], event: Record | None) -> tuple[Handle | NewLine, ...]:
     """Return the messages as draft lines, reusing the handles of messages that were sent before."""
-    known = kept(messages, _HANDLE)
+    known = cached_values(messages, _HANDLE)
     return tuple(
         [
             handle

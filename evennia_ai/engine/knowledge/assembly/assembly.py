@@ -32,7 +32,7 @@ OBVIOUS_QUERY: Final = TaskPlan(
 """The plan for a task that the pre-check recognises as a query."""
 
 
-def assemble(
+def assemble_package(
     task: LoreTask, *, rules: AssemblyRules | None = None, counter: TokenCounter = ESTIMATE
 ) -> Step[Package]:
     """Assemble the package for a task.

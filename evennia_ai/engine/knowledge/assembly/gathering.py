@@ -21,7 +21,7 @@ from evennia_ai.engine.knowledge.assembly.requests import (
     PageSearch,
     Step,
     Trace,
-    distinct,
+    distinct_pages,
     fetch_pages,
     missing_page_warning,
     page_names,
@@ -181,7 +181,7 @@ def gather_encyclopedia(
     unknown = [name for name, page in zip(names, found, strict=True) if page is None]
     trace.warn(*map(missing_page_warning, unknown))
     asked_for = {page.name for page in found[: len(task.custom_pages)] if page}
-    pages = distinct(found)
+    pages = distinct_pages(found)
     trace.log_step(7, page_names(pages))
     return tuple(
         replace(pack_page(one, "encyclopedia", why="asked for by name"), forced=True)
@@ -226,7 +226,7 @@ def gather_sources(
         if hidden := sum(isinstance(one, Hidden) for one in hits):
             trace.warn(f"{hidden} of the sources for {entity.title} may not be read here")
         found += [one.page for one in hits if not isinstance(one, Hidden)]
-    pages = [one for one in distinct(found) if one.name.namespace == "Sources"]
+    pages = [one for one in distinct_pages(found) if one.name.namespace == "Sources"]
     trace.log_step(9, page_names(pages))
     return tuple(pack_page(one, "sources", why="fits what the task is about") for one in pages)
 
@@ -236,7 +236,7 @@ def gather_talk(
 ) -> Step[tuple[PackedPage, ...]]:
     """Fetch the talk pages of these pages, and keep only their sections for writers (step 10)."""
     names = dict.fromkeys(one.name.talk for one in pages if one.name)
-    found = distinct((yield from fetch_pages(tuple(names), trace)))
+    found = distinct_pages((yield from fetch_pages(tuple(names), trace)))
     packed = [
         replace(
             pack_page(one, "talk", why="talk about a chosen page"),
@@ -258,7 +258,7 @@ def gather_wikipedia(
     for entity in plan.entities if rules.wikipedia else ():
         answer = yield Introduction(entity.title)
         if isinstance(answer, Failed):
-            trace.warn(f"no word of Wikipedia on {entity.title}: {answer.why}")
+            trace.warn(f"no Wikipedia introduction for {entity.title}: {answer.why}")
         elif answer is not None and answer.text.strip():
             found.append(_pack_article(entity, answer))
     names = ", ".join(one.article for one in found)

@@ -15,7 +15,7 @@ from evennia_ai.engine.knowledge.assembly.requests import (
     LoreTask,
     Step,
     Trace,
-    distinct,
+    distinct_pages,
     fetch_listed_pages,
     fetch_pages,
     missing_page_warning,
@@ -143,7 +143,7 @@ def gather_world_bible(rules: AssemblyRules, trace: Trace) -> Step[list[Page]]:
 
     The list is empty if there is no such page.
     """
-    pages = distinct((yield from fetch_pages([rules.world_bible], trace)))
+    pages = distinct_pages((yield from fetch_pages([rules.world_bible], trace)))
     if not pages:
         trace.warn(f"{rules.world_bible} is missing: nothing anchors the writing to the world")
     trace.log_step(4, page_names(pages))
@@ -154,11 +154,11 @@ def gather_core_instructions(
     task: LoreTask, plan: TaskPlan, rules: AssemblyRules, trace: Trace
 ) -> Step[list[Page]]:
     """Fetch the pages that every task needs, then the pages for the task's type (step 5)."""
-    core = yield from _demanded(rules.core_instructions, trace)
-    by_type = yield from _demanded(plan.task_type.instructions, trace)
+    core = yield from _fetch_required(rules.core_instructions, trace)
+    by_type = yield from _fetch_required(plan.task_type.instructions, trace)
     others = yield from _other_instructions(rules, trace)
     for_all = [*core, *default_pages(others)]
-    pages = distinct([*for_all, *by_type, *pages_for_task(others, task.text, plan.task_type)])
+    pages = distinct_pages([*for_all, *by_type, *pages_for_task(others, task.text, plan.task_type)])
     trace.log_step(5, page_names(pages))
     return pages
 
@@ -168,7 +168,7 @@ def gather_required(
 ) -> Step[tuple[PackedPage, ...]]:
     """Add all pages that the chosen instructions require, directly or indirectly (step 6)."""
     max_depth = None if rules.fully_resolve else rules.max_depth
-    found = yield from resolve_requires(distinct(roots), max_depth=max_depth)
+    found = yield from resolve_requires(distinct_pages(roots), max_depth=max_depth)
     trace.warn(*found.warnings)
     new = [f"{one.page.name} at depth {one.depth}" for one in found.reached if one.depth]
     trace.log_step(6, ", ".join(new) or "nothing more")
@@ -183,12 +183,12 @@ def gather_required(
     )
 
 
-def _demanded(names: Sequence[PageName], trace: Trace) -> Step[list[Page]]:
+def _fetch_required(names: Sequence[PageName], trace: Trace) -> Step[list[Page]]:
     """Fetch pages by name, and warn about each missing one."""
     found = yield from fetch_pages(names, trace)
     missing = [name for name, page in zip(names, found, strict=True) if page is None]
     trace.warn(*map(missing_page_warning, missing))
-    return distinct(found)
+    return distinct_pages(found)
 
 
 def _other_instructions(rules: AssemblyRules, trace: Trace) -> Step[list[Page]]:

@@ -7,7 +7,7 @@ shows the pages as they were, even if they have changed since.
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any, Final
 
-from evennia_ai.engine.text.columns import WIDTH, clipped, hanging, padded, visible
+from evennia_ai.engine.text.columns import WIDTH, clip_text, escape_controls, pad_text, wrap_hanging
 
 _TITLE: Final = 11
 _TITLES: Final = {
@@ -23,7 +23,7 @@ _NOT_SECTIONS: Final = ("total", "limit")
 def context_panel(title: str, task: str, meta: Mapping[str, Any]) -> list[str]:
     """Render the panel. `title` names what the context belongs to."""
     return [
-        clipped(visible(f"CONTEXT of {title}"), WIDTH),
+        clip_text(escape_controls(f"CONTEXT of {title}"), WIDTH),
         *field_lines("task", " ".join(task.split())),
         *field_lines("base", str(meta.get("base", ""))),
         *field_lines("task type", f"{meta['task_type']}, by {meta['type_from']}"),
@@ -56,7 +56,7 @@ def _pages(meta: Mapping[str, Any]) -> Iterator[str]:
         if found:
             yield f"[{title}]"
         for one in found:
-            yield from hanging(f"  {_page(one)}: {one['why']}")
+            yield from wrap_hanging(f"  {_page(one)}: {one['why']}")
 
 
 def _page(one: Mapping[str, Any]) -> str:
@@ -70,9 +70,11 @@ def _left_out(one: Mapping[str, Any]) -> str:
 
 
 def _list_lines(title: str, lines: Sequence[str]) -> list[str]:
-    return [title, *(shown for line in lines for shown in hanging(f"  {line}"))] if lines else []
+    return (
+        [title, *(shown for line in lines for shown in wrap_hanging(f"  {line}"))] if lines else []
+    )
 
 
 def field_lines(title: str, text: str) -> list[str]:
     """Render one field of the panel, on as many lines as it needs."""
-    return hanging(f"  {padded(title, _TITLE)}{text}")
+    return wrap_hanging(f"  {pad_text(title, _TITLE)}{text}")

@@ -162,7 +162,7 @@ def _parse_answer(answer: object) -> PlannerAnswer:
     if isinstance(answer, Failed):
         raise _NoPlanError(answer.why)
     if not isinstance(answer, str):
-        raise _NoPlanError("it is no text")
+        raise _NoPlanError("it is not text")
     try:
         # Models often write a sentence before and after the JSON object, so parsing starts at the
         # first brace and ignores what follows the object.
@@ -171,7 +171,7 @@ def _parse_answer(answer: object) -> PlannerAnswer:
     except ValidationError as error:
         raise _NoPlanError(f"it has {error.error_count()} wrong or missing fields") from error
     except (ValueError, RecursionError) as error:
-        raise _NoPlanError("it is no JSON object") from error
+        raise _NoPlanError("it is not a JSON object") from error
 
 
 def _names(written: Iterable[str], *, most: int) -> tuple[tuple[PageName, ...], tuple[str, ...]]:

@@ -181,10 +181,10 @@ def fetch_listed_pages(names: Sequence[PageName], trace: Trace) -> Step[list[Pag
     answer = yield Fetch(tuple(names))
     if hidden := sum(isinstance(page, Hidden) for page in answer):
         trace.warn(f"{hidden} of the pages that are listed may not be read here")
-    return distinct(page if isinstance(page, Page) else None for page in answer)
+    return distinct_pages(page if isinstance(page, Page) else None for page in answer)
 
 
-def distinct(pages: Iterable[Page | None]) -> list[Page]:
+def distinct_pages(pages: Iterable[Page | None]) -> list[Page]:
     """Return the existing pages without duplicates, because two titles may lead to one page."""
     return list({page.name: page for page in pages if page is not None}.values())
 

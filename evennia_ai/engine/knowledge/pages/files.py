@@ -178,7 +178,7 @@ class _FileError(Exception):
 def _files(folder: Path, problems: list[FileProblem]) -> Iterator[Path]:
     """Yield the files of a folder and its subfolders, ordered by name."""
     if not folder.is_dir():
-        problems.append(FileProblem(file=".", problem="is no folder; name an existing one"))
+        problems.append(FileProblem(file=".", problem="is not a folder; name an existing one"))
         return
     count = 0
     waiting = [folder]
@@ -296,4 +296,4 @@ def _text(path: Path) -> str:
         return content.decode("utf-8-sig").replace("\r\n", "\n")
     except UnicodeDecodeError as error:
         line = content.count(b"\n", 0, error.start) + 1
-        raise _FileError("is no UTF-8 text; store it as UTF-8", line) from error
+        raise _FileError("is not UTF-8 text; store it as UTF-8", line) from error

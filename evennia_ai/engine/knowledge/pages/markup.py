@@ -325,7 +325,9 @@ def read_page(name: PageName, text: str) -> Page:
         raise MarkupError(f"the page has {len(text)} characters and the limit is {MAX_TEXT}")
     if found := _UNSTORABLE.search(text):
         line = text.count("\n", 0, found.start()) + 1
-        raise MarkupError("there is a null character or half a pair of one; take it out", line=line)
+        raise MarkupError(
+            "there is a null character or half of a surrogate pair; remove it", line=line
+        )
     block = parse_metadata_block(text)
     if block is None:
         return Page(name=name, body=text, links=find_links(text))

@@ -81,7 +81,9 @@ def page_name(text: str, *, default: Namespace = "Main") -> PageName:
     if head:
         namespace, title = head, rest
     if not title:
-        raise TitleError(f"'{text[:80]}' is no title: write one, such as Ferry or Sources:Ledger")
+        raise TitleError(
+            f"'{text[:80]}' is not a title: write one, such as Ferry or Sources:Ledger"
+        )
     if namespace == "Main" and _split_namespace(title)[0]:
         raise TitleError(f"'{text[:80]}' names two namespaces; leave one out")
     if found := _FORBIDDEN.search(title):

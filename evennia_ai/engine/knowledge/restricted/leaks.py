@@ -58,7 +58,7 @@ Any other words may stand between them.
 """
 
 _TELLING_OF_SENTENCE: Final = 4
-_TELLING_LETTERS: Final = 4  # the minimum number of letters of a distinctive word
+_DISTINCTIVE_LETTERS: Final = 4  # the minimum number of letters of a distinctive word
 # the maximum average number of words of an answer for each distinctive word
 _MOST_BETWEEN: Final = 8
 
@@ -75,7 +75,7 @@ class Protected:
     """Protected content in the forms that texts are compared with."""
 
     passages: frozenset[tuple[str, ...]]
-    telling: frozenset[tuple[str, ...]]
+    distinctive: frozenset[tuple[str, ...]]
     """Sequences of distinctive words, with the common words between them left out."""
     letters: frozenset[str]
     """Distances between neighbouring letters (`_steps`) of passages and of half passages."""
@@ -83,7 +83,7 @@ class Protected:
     titles: frozenset[tuple[str, ...]]
     terms: frozenset[tuple[str, ...]]
     vocabulary: frozenset[str]
-    """All words that occur in `passages` and `telling`."""
+    """All words that occur in `passages` and `distinctive`."""
 
 
 class _Row(NamedTuple):
@@ -116,14 +116,14 @@ def protect_texts(
             words is not a secret.
     """
     passages: set[tuple[str, ...]] = set()
-    telling: set[tuple[str, ...]] = set()
+    distinctive: set[tuple[str, ...]] = set()
     letters: set[str] = set()
     numbers: list[Numbers] = []
     for text in texts:
         plain = fold_letters(text)
         for way in (plain, squeeze_letters(plain)):
             passages.update(_passages(way))
-            telling.update(_telling_runs(way))
+            distinctive.update(_distinctive_runs(way))
             letters.update(_windows(_steps(_letters(_words(way)))))
         numbers.append(numbers_in_text(join_spelled_letters(plain)))
     numbers += [numbers_in_text(join_spelled_letters(fold_letters(term))) for term in terms]
@@ -131,7 +131,7 @@ def protect_texts(
     named = {tuple(_words(fold_letters(title))) for title in titles}
     return Protected(
         passages=frozenset(passages),
-        telling=frozenset(telling),
+        distinctive=frozenset(distinctive),
         letters=frozenset(letters),
         numbers=Numbers(
             long=frozenset(one for some in numbers for one in some.long),
@@ -140,7 +140,7 @@ def protect_texts(
         ),
         titles=frozenset(name for name in named if name and not known.issuperset(name)),
         terms=frozenset(name for term in terms if (name := tuple(_words(fold_letters(term))))),
-        vocabulary=frozenset(word for run in (*passages, *telling) for word in run),
+        vocabulary=frozenset(word for run in (*passages, *distinctive) for word in run),
     )
 
 
@@ -228,21 +228,21 @@ def _passages(plain: str) -> Iterator[tuple[str, ...]]:
             yield short
 
 
-def _telling_runs(plain: str) -> Iterator[tuple[str, ...]]:
+def _distinctive_runs(plain: str) -> Iterator[tuple[str, ...]]:
     """Yield runs of distinctive words.
 
     Also yield the distinctive words of each whole sentence that is short.
     """
-    yield from _runs([word for word in _words(plain) if _is_telling(word)], TELLING_WORDS)
+    yield from _runs([word for word in _words(plain) if _is_distinctive(word)], TELLING_WORDS)
     for sentence in _SENTENCE_END.split(plain):
-        short = tuple(word for word in _words(sentence) if _is_telling(word))
+        short = tuple(word for word in _words(sentence) if _is_distinctive(word))
         if len(short) == _TELLING_OF_SENTENCE:
             yield short
 
 
-def _is_telling(word: str) -> bool:
+def _is_distinctive(word: str) -> bool:
     """True if the word is long and rare enough to identify a text (a distinctive word)."""
-    return len(word) >= _TELLING_LETTERS and word not in MORE_COMMON_WORDS
+    return len(word) >= _DISTINCTIVE_LETTERS and word not in MORE_COMMON_WORDS
 
 
 def _runs(words: list[str], length: int) -> Iterator[tuple[str, ...]]:
@@ -264,13 +264,13 @@ def _passages_in(words: list[str], secret: Protected) -> Iterator[FoundLeak]:
         return
     for run in _runs_in(words, secret.passages):
         yield "words", run
-    telling = [(place, word) for place, word in known if _is_telling(word)]
+    distinctive = [(place, word) for place, word in known if _is_distinctive(word)]
     for length in (TELLING_WORDS, _TELLING_OF_SENTENCE):
-        for start in range(len(telling) - length + 1):
-            places = telling[start : start + length]
+        for start in range(len(distinctive) - length + 1):
+            places = distinctive[start : start + length]
             run = tuple(word for _, word in places)
             is_near = places[-1][0] - places[0][0] <= _MOST_BETWEEN * length
-            if is_near and run in secret.telling:
+            if is_near and run in secret.distinctive:
                 yield "words", run
 
 

@@ -21,7 +21,7 @@ from evennia_ai.engine.lorebook.activation.candidate import (
 from evennia_ai.engine.lorebook.activation.judging import PassView
 from evennia_ai.engine.lorebook.activation.reasons import EntryReason, given_up_reason, name_message
 from evennia_ai.engine.lorebook.activation.timers import NO_STATE, Clock, LoreState, Timers
-from evennia_ai.engine.lorebook.book import Unmatched, packed
+from evennia_ai.engine.lorebook.book import Unmatched, pack_uids
 from evennia_ai.engine.lorebook.scan.window import MOST_PLACES, Scan, Window
 from evennia_ai.engine.prompt.history import History
 from evennia_ai.engine.prompt.memo import Slot
@@ -192,7 +192,8 @@ def _group_unmatched(book: ActiveBook) -> tuple[Unmatched, ...]:
     for entry, reason in zip(book.entries, _unmatched_reasons(book), strict=True):
         by_reason.setdefault(reason, []).append(entry.uid)
     return tuple(
-        Unmatched(book.lorebook.label, reason, packed(uids)) for reason, uids in by_reason.items()
+        Unmatched(book.lorebook.label, reason, pack_uids(uids))
+        for reason, uids in by_reason.items()
     )
 
 

@@ -17,8 +17,8 @@ from evennia_ai.engine.lorebook.activation.candidate import (
     Judgement,
     Ruling,
 )
-from evennia_ai.engine.lorebook.activation.judging import PassView, judge
-from evennia_ai.engine.lorebook.activation.lore_budget import survival
+from evennia_ai.engine.lorebook.activation.judging import PassView, judge_entry
+from evennia_ai.engine.lorebook.activation.lore_budget import survival_rank
 from evennia_ai.engine.lorebook.activation.timers import Timers, is_remembered
 from evennia_ai.engine.lorebook.book import (
     ATTACH_RANK,
@@ -28,7 +28,7 @@ from evennia_ai.engine.lorebook.book import (
     identities_of,
     index_of,
     labels_of,
-    missing,
+    missing_grants,
 )
 from evennia_ai.engine.lorebook.entry import LoreEntry
 from evennia_ai.engine.lorebook.rules import PRESET_FLAGS, ActivationRules
@@ -151,7 +151,7 @@ class ActiveBook:
     def judge(self, index: int, view: PassView) -> Judgement:
         """Judge the entry with this index by its conditions and keys."""
         keys = self.key_index.entry_keys[index]
-        return judge(self.entries[index], keys, view, identity=self.identities[index])
+        return judge_entry(self.entries[index], keys, view, identity=self.identities[index])
 
     def report(self, index: int, judgement: Judgement) -> None:
         """Set the judgement on an entry that did not become a candidate, and drop its ruling."""
@@ -182,7 +182,7 @@ class ActiveBook:
         entry, book = self.entries[index], self.lorebook
         first, among_equals = self._sort_key
         order = -entry.order if self.rules.flags.high_order_first else entry.order
-        tier, yields = survival(
+        tier, yields = survival_rank(
             entry, vouched="lore_budget" in book.grants, sticky=sticky, rules=self.rules
         )
         made = self._candidates[index] = Candidate(
@@ -202,8 +202,8 @@ class ActiveBook:
             tokens=tokens,
             work=work,
             counter=counter,
-            lacking=() if book.grants == ALL_GRANTS else missing(entry, book.grants),
-            is_lasting=not entry.timing.cooldown,  # a running cooldown changes `rests`
+            lacking=() if book.grants == ALL_GRANTS else missing_grants(entry, book.grants),
+            is_lasting=not entry.timing.cooldown,  # a cooldown changes `rests` between turns
             is_constant_text=not (entry.template.names or entry.template.rolls),
             is_steady=entry.chance >= 100 and not entry.grouping.names,
             is_remembered=is_remembered(entry),
@@ -229,7 +229,9 @@ class ActiveBook:
             try:
                 text = self._fill_in(template)
             except OutOfWorkError:
-                meter.left = left if meter.left == left else 0  # as in `Meter.pay_whole`
+                meter.left = (
+                    left if meter.left == left else 0
+                )  # charge the work as `Meter.pay_whole` does
                 raise
             known = _EntryText(made_with, text, counter.count(text), left - meter.left)
             texts[index] = known

@@ -39,12 +39,12 @@ class ActiveEntry:
     role: Role
     order: float
     """The order that the author gave the entry."""
-    stands: tuple[float, str]
+    sort_key: tuple[float, str]
     """The sort key of the entry among texts at the same place: an order, then a text."""
     priority: float
     constant: bool
     revision: int
-    unsettled: Dependence | None = None
+    depends_on_speech: Dependence | None = None
     """Why the text of the entry depends on what is said; None if it does not."""
     identity: str = ""
     """The name of the entry in timers, equal in all turns."""

@@ -11,6 +11,7 @@ from typing import Final, NamedTuple
 from evennia_ai.engine.errors import TemplateError
 from evennia_ai.engine.lorebook.activation.candidate import ActiveEntry
 from evennia_ai.engine.lorebook.book import Lorebook, is_moved
+from evennia_ai.engine.lorebook.conditions import STANDING
 from evennia_ai.engine.lorebook.entry import LoreEntry
 from evennia_ai.engine.prompt.components import Grant
 from evennia_ai.engine.prompt.dice import Dice
@@ -80,16 +81,27 @@ def speech_sources(books: Iterable[Lorebook]) -> SpeechSources:
     return found
 
 
-def unsettled_entry(entry: LoreEntry) -> Dependence | None:
+def entry_dependence(entry: LoreEntry) -> Dependence | None:
     """Return why the text of an active entry depends on what is said; None if it does not.
 
     An entry with keys is active because someone said one of them. A constant entry depends on what
-    is said if it is in a group, because it may lose to an entry with keys.
+    is said, too, if it is in a group, because it may lose to an entry with keys, or if it waits for
+    keys or for other entries. It depends on the moment if it has a condition on, for example, who
+    speaks.
     """
     named = template_dependence(entry.template)
     if named is not None:
         return named
-    return None if entry.constant and not entry.grouping.names else BY_KEY
+    if not entry.constant or entry.grouping.names or _waits_for_keys(entry):
+        return BY_KEY
+    passing = next((one.fact for one in entry.conditions if one.fact not in STANDING), None)
+    return Dependence(f"is active or not by {passing}", repeats=False) if passing else None
+
+
+def _waits_for_keys(entry: LoreEntry) -> bool:
+    """True if keys in its decorators, or entries that wake others, decide about the entry."""
+    gates = entry.gates
+    return bool(gates.additional or gates.excluded or entry.recursion.delay_level)
 
 
 def _said_sources_of(book: Lorebook) -> SpeechSources:
@@ -100,7 +112,7 @@ def _said_sources_of(book: Lorebook) -> SpeechSources:
     for entry in book.entries:
         uses = entry.template.uses
         hands_on = entry.position == "outlet" or uses.sets or uses.computes_names
-        why = unsettled_entry(entry) if entry.enabled and hands_on else None
+        why = entry_dependence(entry) if entry.enabled and hands_on else None
         if why is None:
             continue
         if entry.position == "outlet" and not is_moved("outlet", book.grants):

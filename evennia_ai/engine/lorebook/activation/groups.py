@@ -17,7 +17,7 @@ from dataclasses import dataclass
 from typing import Final
 
 from evennia_ai.engine.lorebook.activation.candidate import Candidate
-from evennia_ai.engine.lorebook.book import as_javascript_walks
+from evennia_ai.engine.lorebook.book import in_javascript_order
 from evennia_ai.engine.lorebook.rules import ActivationRules
 
 _MOST_NAMED: Final = 6
@@ -34,7 +34,7 @@ class ContestOutcome:
     won: dict[int, str]
 
 
-def contest(
+def contest_groups(
     candidates: Sequence[Candidate],
     *,
     rules: ActivationRules,
@@ -97,7 +97,7 @@ def _groups(candidates: Iterable[Candidate]) -> dict[str, list[Candidate]]:
     for one in candidates:
         for name in dict.fromkeys(one.entry.grouping.names):
             groups.setdefault(name, []).append(one)
-    return {name: groups[name] for name in as_javascript_walks(groups, below=_NO_INDEX)}
+    return {name: groups[name] for name in in_javascript_order(groups, below=_NO_INDEX)}
 
 
 def _served_groups(active: Iterable[Candidate], rules: ActivationRules) -> dict[str, str]:

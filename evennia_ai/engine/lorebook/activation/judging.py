@@ -1,8 +1,9 @@
 """The judgement of one entry in one pass: may it be active, and why.
 
-`judge` tests the conditions in one fixed order. All of them must hold, also for constant entries
-(Card V3, "Decorators"). Four settings decide before all conditions, in this order: `enabled:
-false`, `@@activate`, `@@dont_activate`, and `@@keep_activate_after_match` once an entry was active.
+`judge_entry` tests the conditions in one fixed order. All of them must hold, also for constant
+entries (Card V3, "Decorators"). Four settings decide before all conditions, in this order:
+`enabled: false`, `@@activate`, `@@dont_activate`, and `@@keep_activate_after_match` for an entry
+that was active before.
 """
 
 from collections.abc import Iterable
@@ -20,12 +21,12 @@ from evennia_ai.engine.lorebook.activation.reasons import (
     logic_unmet_reason,
     movement_only_reason,
     no_key_reason,
-    plain,
+    plain_reason,
     quote_keys,
     sticky_reason,
 )
 from evennia_ai.engine.lorebook.activation.timers import Timers
-from evennia_ai.engine.lorebook.conditions import Facts, unmet
+from evennia_ai.engine.lorebook.conditions import Facts, unmet_condition
 from evennia_ai.engine.lorebook.entry import NO_GATES, NO_TIMING, LoreEntry
 from evennia_ai.engine.lorebook.rules import ActivationRules
 from evennia_ai.engine.lorebook.scan.hit_cache import ANYWHERE, FoundKey
@@ -59,14 +60,14 @@ class PassView:
     """The number of replies that the character has given so far."""
 
 
-_FORCED: Final = Judgement(True, plain("@@activate"))
-_CONSTANT: Final = Judgement(True, plain("constant"))
-_KEPT: Final = Judgement(True, plain("@@keep_activate_after_match: was active before"))
-_NO_KEYS: Final = Judgement(False, plain("has no keys"))
-_BLIND: Final = Judgement(False, plain("scan depth is 0: nothing is scanned"))
+_FORCED: Final = Judgement(True, plain_reason("@@activate"))
+_CONSTANT: Final = Judgement(True, plain_reason("constant"))
+_KEPT: Final = Judgement(True, plain_reason("@@keep_activate_after_match: was active before"))
+_NO_KEYS: Final = Judgement(False, plain_reason("has no keys"))
+_BLIND: Final = Judgement(False, plain_reason("scan depth is 0: nothing is scanned"))
 
 
-def judge(entry: LoreEntry, keys: EntryKeys, view: PassView, *, identity: str) -> Judgement:
+def judge_entry(entry: LoreEntry, keys: EntryKeys, view: PassView, *, identity: str) -> Judgement:
     """Decide whether an entry may become active in this pass, and why.
 
     `identity` is the name by which timers remember the entry.
@@ -93,14 +94,14 @@ def judge(entry: LoreEntry, keys: EntryKeys, view: PassView, *, identity: str) -
 def _judge_unconditionally(entry: LoreEntry, view: PassView, identity: str) -> Judgement | None:
     """Return the judgement that a setting such as `@@activate` forces; None if no setting does."""
     if not entry.enabled:
-        return Judgement(False, plain("disabled"))
+        return Judgement(False, plain_reason("disabled"))
     if entry.refused:
-        return Judgement(False, plain(entry.refused))
+        return Judgement(False, plain_reason(entry.refused))
     gates, in_any_case = entry.gates, view.rules.flags.activate_in_any_case
     if gates.forced:
         return _FORCED if in_any_case else None
     if gates.forbidden:
-        return Judgement(False, plain("@@dont_activate"))
+        return Judgement(False, plain_reason("@@dont_activate"))
     stays = gates.kept_after_match and not gates.never_after_match
     return _KEPT if stays and in_any_case and view.timers.matched(identity) else None
 
@@ -119,7 +120,7 @@ def _judge_activation(
     if entry.gates.kept_after_match and view.timers.matched(identity):
         return _KEPT
     if not keys.primary:
-        return Judgement(False, plain(keys.refused)) if keys.refused else _NO_KEYS
+        return Judgement(False, plain_reason(keys.refused)) if keys.refused else _NO_KEYS
     return _judge_keys(entry, keys, view)
 
 
@@ -183,8 +184,8 @@ def _unmet_condition(
     entry: LoreEntry, view: PassView, identity: str, *, is_sticky: bool
 ) -> EntryReason | None:
     """Return the first condition other than keys that is not met; None if all are met."""
-    if entry.conditions and (problem := unmet(entry.conditions, view.facts)):
-        return plain(problem)
+    if entry.conditions and (problem := unmet_condition(entry.conditions, view.facts)):
+        return plain_reason(problem)
     if entry.gates is not NO_GATES and (closed := _closed_gate(entry, view, identity)):
         return closed
     return _running_timer(entry, view, identity, is_sticky=is_sticky) or (
@@ -197,17 +198,17 @@ def _closed_gate(entry: LoreEntry, view: PassView, identity: str) -> EntryReason
     gates, replies, rules = entry.gates, view.replies, view.rules
     greeting = rules.greeting_index
     if gates.greeting is not None and greeting is not None and gates.greeting != greeting:
-        return plain(f"@@is_greeting {gates.greeting}: the greeting is {greeting}")
+        return plain_reason(f"@@is_greeting {gates.greeting}: the greeting is {greeting}")
     if gates.replies_from is not None and replies < gates.replies_from:
         so_far = f"{count_replies(replies)} so far"
-        return plain(f"@@activate_only_after {gates.replies_from}: {so_far}")
+        return plain_reason(f"@@activate_only_after {gates.replies_from}: {so_far}")
     if gates.every_replies is not None and replies % gates.every_replies:
         so_far = f"{count_replies(replies)} so far"
-        return plain(f"@@activate_only_every {gates.every_replies}: {so_far}")
+        return plain_reason(f"@@activate_only_every {gates.every_replies}: {so_far}")
     if gates.user_icon is not None and rules.user_icon not in (None, gates.user_icon):
-        return plain(f"@@is_user_icon {gates.user_icon}: the icon is {rules.user_icon}")
+        return plain_reason(f"@@is_user_icon {gates.user_icon}: the icon is {rules.user_icon}")
     if gates.never_after_match and view.timers.matched(identity):
-        return plain("@@dont_activate_after_match: was active before")
+        return plain_reason("@@dont_activate_after_match: was active before")
     return None
 
 
@@ -240,9 +241,9 @@ def _unmet_recursion(entry: LoreEntry, view: PassView) -> EntryReason | None:
     level = recursion.delay_level
     if level and (view.kind != "recursion" or level > view.level):
         reached = view.level if view.kind == "recursion" else 0
-        return plain(f"sleeps until recursion reaches level {level}, it is at {reached}")
+        return plain_reason(f"waits for recursion level {level}; recursion is at {reached}")
     if view.kind == "recursion" and recursion.excluded and view.recursive:
-        return plain("texts of other entries do not wake it")
+        return plain_reason("texts of other entries do not activate it")
     return None
 
 
@@ -250,14 +251,14 @@ def _unmet_key_condition(entry: LoreEntry, keys: EntryKeys, view: PassView) -> E
     """Return the first `@@additional_keys` or `@@exclude_keys` line that is not met, or None."""
     for texts, numbers in zip(entry.gates.additional, keys.additional, strict=True):
         if not any(_find_key(entry, number, view) for number in numbers):
-            return plain(f"@@additional_keys: none of {quote_keys(texts)} is there")
+            return plain_reason(f"@@additional_keys: none of {quote_keys(texts)} was found")
     for text, number in zip(entry.gates.excluded, keys.excluded, strict=True):
         if found := _find_key(entry, number, view):
             return EntryReason(excluded_key_reason, (text, found))
     return None
 
 
-def score(entry: LoreEntry, keys: EntryKeys, view: PassView) -> int:
+def count_found_keys(entry: LoreEntry, keys: EntryKeys, view: PassView) -> int:
     """Count the found keys of an entry, as its score in inclusion groups.
 
     With the logic `any`, each found secondary key counts. With `all`, the secondary keys count only

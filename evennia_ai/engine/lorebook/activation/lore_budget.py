@@ -86,7 +86,7 @@ class LoreBudget:
     def offer(self, one: Candidate, *, speaker: str | None = None) -> Charge | str:
         """Admit an entry that `speaker` activated and return its charge, or why it does not fit."""
         budgets = _RULES_ONLY if one.book.token_budget is None else self._budgets_of(one)
-        ignores = one.entry.ignore_budget and _ignores(one)
+        ignores = one.entry.ignore_budget and _ignores_budget(one)
         if not ignores:
             if self._full and self.is_closed_to(one):
                 return "over the lore budget: an entry before it did not fit"
@@ -155,10 +155,12 @@ class LoreBudget:
     def is_closed_to(self, one: Candidate) -> bool:
         """True if an entry before this one did not fit and the rules say to stop."""
         full = self._full
-        return bool(full) and not _ignores(one) and not full.isdisjoint(self._budgets_of(one))
+        return (
+            bool(full) and not _ignores_budget(one) and not full.isdisjoint(self._budgets_of(one))
+        )
 
     def _budgets_of(self, one: Candidate) -> tuple[Lorebook | None, ...]:
-        """Return the budgets that apply to an entry; None stands for the budget of the rules."""
+        """Return the keys of the budgets that apply to an entry; None is that of the rules."""
         book = one.book
         if book.token_budget is None:
             return _RULES_ONLY
@@ -181,7 +183,7 @@ class LoreBudget:
             return at_most
         self._room[None] += together.count()
         room = min(map(self._left, budgets)) - self._is_open
-        surely_too_much = together.at_least(one.tokens) > room and not _ignores(one)
+        surely_too_much = together.at_least(one.tokens) > room and not _ignores_budget(one)
         return one.tokens if surely_too_much else together.cost(one.text)
 
     def _charge(
@@ -202,7 +204,9 @@ class LoreBudget:
         rules, shown = self._rules, speaker or "somebody"
         tokens, woken = self._by_speaker.get(speaker, (0, 0))
         if rules.speaker_matches and woken >= rules.speaker_matches:
-            return f"over the share of {shown}, who woke {rules.speaker_matches} entries already"
+            return (
+                f"over the share of {shown}, who activated {rules.speaker_matches} entries already"
+            )
         left = max(self._share - tokens, 0)
         if rules.speaker_share_percent < 100 and one.tokens > left:
             return f"over {shown}'s share of the lore budget: {one.tokens} tokens, {left} were left"
@@ -225,7 +229,7 @@ def by_survival(candidates: Sequence[Candidate]) -> list[Candidate]:
     return sorted(sorted(candidates, key=_YIELDS), key=_TIER)
 
 
-def survival(
+def survival_rank(
     entry: LoreEntry, *, vouched: bool, sticky: bool, rules: ActivationRules
 ) -> tuple[int, float]:
     """Return the tier of an entry and its rank in the tier. Low values are offered room first.
@@ -238,7 +242,7 @@ def survival(
     return int(not sticky), 0.0
 
 
-def _ignores(one: Candidate) -> bool:
+def _ignores_budget(one: Candidate) -> bool:
     """True if an entry ignores the budget and its book has the grant for that."""
     return one.entry.ignore_budget and "lore_budget" in one.book.grants
 

@@ -12,8 +12,8 @@ never removes one. `ActivationRun.make_passes` makes these steps in each pass:
 6. Plan the next pass (`PassSchedule`). The texts of entries that became active are searched for
    keys in it (`_pass_texts_on`).
 
-After the last pass `activate` places the active entries (`placed_entries`) and starts their timers
-(`timers`).
+After the last pass `activate_lore` places the active entries (`placed_entries`) and starts their
+timers (`timers`).
 
 The first pass searches the conversation. A recursion pass searches the texts of active entries. If
 the rules ask for more active entries, a widened pass searches one more message. Entries with a
@@ -36,8 +36,8 @@ from evennia_ai.engine.lorebook.activation.active_books import (
     order_books,
 )
 from evennia_ai.engine.lorebook.activation.candidate import Candidate, Judgement, Ruling
-from evennia_ai.engine.lorebook.activation.groups import ContestOutcome, contest
-from evennia_ai.engine.lorebook.activation.judging import PassKind, PassView, score
+from evennia_ai.engine.lorebook.activation.groups import ContestOutcome, contest_groups
+from evennia_ai.engine.lorebook.activation.judging import PassKind, PassView, count_found_keys
 from evennia_ai.engine.lorebook.activation.lore_budget import (
     LoreBudget,
     Spent,
@@ -49,7 +49,7 @@ from evennia_ai.engine.lorebook.activation.reasons import (
     EntryReason,
     chance_reason,
     pass_reason,
-    plain,
+    plain_reason,
 )
 from evennia_ai.engine.lorebook.activation.timers import NO_STATE, Clock, LoreState, Timers
 from evennia_ai.engine.lorebook.book import Lorebook, containment_in_words
@@ -76,7 +76,7 @@ _START: Final = Clock()
 _NO_CONTEST: Final = ContestOutcome({}, {})
 
 
-def activate(
+def activate_lore(
     books: Iterable[Lorebook],
     scan: Scan,
     *,
@@ -332,9 +332,9 @@ class ActivationRun:
                 # The limit `most_woken` does not apply to constant entries; only the hard limit
                 # `MOST_JUDGED` stops them.
                 if is_over and not (book.entries[index].constant and self._judged <= MOST_JUDGED):
-                    why = f"not looked at: more than {self._most} entries were asked"
+                    why = f"not judged: the limit of {self._most} entries was reached"
                     book.marked.remove(index)
-                    book.report(index, Judgement(False, plain(why)))
+                    book.report(index, Judgement(False, plain_reason(why)))
                     continue
                 judgement = book.judge(index, view)
                 if not judgement.is_candidate:
@@ -348,7 +348,9 @@ class ActivationRun:
                         raise
                     one, why = None, error.problem
                 if one is None:
-                    book.report(index, Judgement(False, plain(f"{judgement.reason}, but {why}")))
+                    book.report(
+                        index, Judgement(False, plain_reason(f"{judgement.reason}, but {why}"))
+                    )
                     book.final.add(index)
                 else:
                     self._now[book.rank, index] = judgement
@@ -472,7 +474,7 @@ class ActivationRun:
         """Choose among candidates by their groups, in processing order; rule on the losers."""
         if not any(one.entry.grouping.names for one in candidates):
             return _NO_CONTEST
-        contested = contest(
+        contested = contest_groups(
             candidates,
             rules=self.rules,
             active=self.active,
@@ -511,7 +513,9 @@ class ActivationRun:
     def _score(self, one: Candidate) -> int:
         """Count the found keys of a candidate, for its groups."""
         book = self.books[one.rank]
-        return score(one.entry, book.key_index.entry_keys[one.entry.index], self._view(book))
+        return count_found_keys(
+            one.entry, book.key_index.entry_keys[one.entry.index], self._view(book)
+        )
 
     def _budget(self) -> LoreBudget:
         return LoreBudget(
@@ -570,7 +574,9 @@ class ActivationRun:
                 book.window.feed(outcome.passed_on_texts)
                 book.window.feed_as_one(one.text for one in outcome.passed_on)
         spent = outcome.spent_in_next or self._budget().after(outcome.passed_on)
-        if outcome is not _NOTHING_DECIDED:  # a constant that all runs share is never changed
+        if (
+            outcome is not _NOTHING_DECIDED
+        ):  # all runs share this constant, so it must not be changed
             outcome.spent_in_next = spent
         self._spent = spent
 

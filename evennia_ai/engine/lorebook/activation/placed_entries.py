@@ -28,7 +28,7 @@ from typing import Final, NamedTuple
 
 from evennia_ai.engine.lorebook.activation.active_books import ActiveBook
 from evennia_ai.engine.lorebook.activation.candidate import ActiveEntry, Candidate
-from evennia_ai.engine.lorebook.activation.entry_variables import unsettled_entry
+from evennia_ai.engine.lorebook.activation.entry_variables import entry_dependence
 from evennia_ai.engine.lorebook.book import is_moved
 from evennia_ai.engine.lorebook.entry import IN_HISTORY, Anchor, LoreEntry, Mention, Position
 from evennia_ai.engine.lorebook.rules import PRESET_FLAGS, ActivationRules
@@ -126,8 +126,10 @@ def place_entries(
     return tuple(placed)
 
 
-_BY_NOTHING: Final = Beside(None, "after the newest message, for none has a key of it")
-_BY_EVENT: Final = Beside(None, "after the newest message, for the event has a key of it")
+_BY_NOTHING: Final = Beside(
+    None, "after the newest message, because no message has one of its keys"
+)
+_BY_EVENT: Final = Beside(None, "after the newest message, because the event has one of its keys")
 
 
 def _place_at_mention(entry: LoreEntry, book: ActiveBook, history: History) -> tuple[int, Beside]:
@@ -151,7 +153,7 @@ def _place_at_mention(entry: LoreEntry, book: ActiveBook, history: History) -> t
     if place is None or place == EVENT:
         return 0, _BY_NOTHING if place is None else _BY_EVENT
     first = place if mention.side == "before" else place + 1
-    where = f"right {mention.side} {{}}, which has a key of it"
+    where = f"right {mention.side} {{}}, which has one of its keys"
     return history.counted(first), Beside(place, where)
 
 
@@ -186,11 +188,11 @@ def _make_active(one: Candidate) -> ActiveEntry:
         anchor=entry.anchor,
         role=entry.role,
         order=entry.order,
-        stands=(entry.order, f"{one.rank:04}:{entry.index:06}"),
+        sort_key=(entry.order, f"{one.rank:04}:{entry.index:06}"),
         priority=entry.priority,
         constant=entry.constant,
         revision=book.revision,
-        unsettled=unsettled_entry(entry),
+        depends_on_speech=entry_dependence(entry),
         identity=one.identity,
         frozen=book.mode == "frozen",
     )
@@ -198,7 +200,7 @@ def _make_active(one: Candidate) -> ActiveEntry:
 
 def in_output_order(entries: Iterable[ActiveEntry]) -> list[ActiveEntry]:
     """Sort the entries of one place from top to bottom."""
-    return sorted(entries, key=lambda entry: entry.stands)
+    return sorted(entries, key=lambda entry: entry.sort_key)
 
 
 def outlets_of(entries: Iterable[ActiveEntry]) -> dict[str, list[ActiveEntry]]:
@@ -365,12 +367,12 @@ def _resolve(
     entry: ActiveEntry, claim: Claim, layout: Layout, counter: TokenCounter, note: str = ""
 ) -> Fragment | Verdict:
     """Return an entry's fragment at the claimed place, or a verdict that no place is allowed."""
-    why = entry.unsettled
+    why = entry.depends_on_speech
     settled = restrict_claim(claim, why, layout=layout)
     if settled is None:
         assert why is not None  # `restrict_claim` refuses only with a reason
         return refuse_before_history(entry.origin, why)
-    if settled is not claim and why is not None and why.repeats:
+    if settled is not claim and why is not None and (why.repeats or entry.constant):
         note = "; ".join(filter(None, (note, why.reason)))
     return make_fragment(
         entry.text, settled, counter=counter, content_tokens=entry.tokens, note=note
@@ -394,7 +396,7 @@ def _entry_fragment(
         return known[1]
     at = shared.id if shared else HISTORY_ID
     inside = shared is not None and shared.depth is not None
-    order, key = entry.stands
+    order, key = entry.sort_key
     asked = Claim(
         origin=entry.origin,
         id=at,
@@ -452,8 +454,10 @@ def _shared_message(
         if next_to is not None:
             shared = next_to
         else:
-            note = f"there is no component {anchor.component} to stand next to"
-    if entry.keeps_role and shared.role != entry.role:  # its own message next to the shared one
+            note = f"there is no component {anchor.component} to be placed next to"
+    if (
+        entry.keeps_role and shared.role != entry.role
+    ):  # the entry becomes a separate message next to the shared one
         shared = replace(
             shared, key=f"{shared.key}:{entry.role}", role=entry.role, name=str(shared)
         )
@@ -477,11 +481,11 @@ def _verdict(entry: ActiveEntry, reason: str, *, kept: bool = False) -> Verdict:
 
 # The order of SillyTavern (preset `sillytavern`)
 
-# `order_as_sillytavern` copies many entries with another `stands`. Passing the fields to the
+# `order_as_sillytavern` copies many entries with another `sort_key`. Passing the fields to the
 # constructor in their order is faster than `dataclasses.replace`.
 _NAMES: Final = [one.name for one in fields(ActiveEntry) if one.init]
-_BEFORE_PLACE: Final = attrgetter(*_NAMES[: _NAMES.index("stands")])
-_AFTER_PLACE: Final = attrgetter(*_NAMES[_NAMES.index("stands") + 1 :])
+_BEFORE_PLACE: Final = attrgetter(*_NAMES[: _NAMES.index("sort_key")])
+_AFTER_PLACE: Final = attrgetter(*_NAMES[_NAMES.index("sort_key") + 1 :])
 _ORDER: Final = attrgetter("order")
 _LORE_ORDER: Final = 0
 _SIGN: Final = 1 << 63
@@ -508,14 +512,14 @@ def order_as_sillytavern(entries: Sequence[ActiveEntry]) -> list[ActiveEntry]:
         # In SillyTavern, an entry's order only sorts it among entries. So all entries get the same
         # order for comparison with other texts, and the text of the sort key has the real order.
         if entry.position in ("examples_before", "outlet"):
-            stands = (_LORE_ORDER, _sort_key(-entry.order, first))
+            sort_key = (_LORE_ORDER, _sort_key(-entry.order, first))
         elif entry.position in IN_HISTORY:
             role = _ROLE_RANK.get(entry.role, 2)
-            stands = (DEFAULT_ORDER, f"{role}{_sort_key(entry.order, last)}")
+            sort_key = (DEFAULT_ORDER, f"{role}{_sort_key(entry.order, last)}")
         else:
-            stands = (_LORE_ORDER, _sort_key(entry.order, last))
-        if entry.stands != stands:
-            values = [*_BEFORE_PLACE(entry), stands, *_AFTER_PLACE(entry)]
+            sort_key = (_LORE_ORDER, _sort_key(entry.order, last))
+        if entry.sort_key != sort_key:
+            values = [*_BEFORE_PLACE(entry), sort_key, *_AFTER_PLACE(entry)]
             ordered[at] = ActiveEntry(*values)
     return ordered
 

@@ -37,7 +37,7 @@ def _rename_message(fact: object, called: Called) -> object:
     return fact._replace(of=called(fact.place)) if in_message else fact  # type: ignore[attr-defined]
 
 
-def plain(text: str) -> EntryReason:
+def plain_reason(text: str) -> EntryReason:
     """Return a reason with a constant text."""
     return EntryReason(str, (text,))
 
@@ -94,8 +94,10 @@ def excluded_key_reason(text: str, found: FoundKey) -> str:
 
 def movement_only_reason(found: FoundKey) -> str:
     """Say that a key was found only in a message about a character who arrives or leaves."""
-    where = "that tells who comes and goes, which wakes only entries that ask for movement"
-    return f"a key {render_place(found)}, but {where}"
+    return (
+        f"a key {render_place(found)}, but this message is about an arrival or departure"
+        " and activates only entries that ask for movement"
+    )
 
 
 # Reasons about timers
@@ -103,19 +105,19 @@ def movement_only_reason(found: FoundKey) -> str:
 
 def delay_reason(count: float, needed: int, clock: str) -> str:
     """Say until when a delay keeps an entry inactive."""
-    return f"delay: sleeps until {needed} {clock}, {count:g} so far"
+    return f"delay: inactive until {needed} {clock}, {count:g} so far"
 
 
 def cooldown_reason(end: float, now: float, clock: str, of: str = "") -> str:
     """Say how long the cooldown of an entry, or of the group named `of`, still runs."""
     whose = f" of group '{of}'" if of else ""
-    return f"cooldown{whose}: rests for {_render_left(end - now, clock)}"
+    return f"cooldown{whose}: inactive for {_render_left(end - now, clock)}"
 
 
 def sticky_reason(end: float, now: float, clock: str) -> str:
     """Say how long a sticky entry still stays active."""
     left = _render_left(end - now, clock)
-    return f"sticky: was woken before and stays for {left}, this one counted"
+    return f"sticky: activated earlier and stays for {left}, this one counted"
 
 
 def _render_left(left: float, clock: str) -> str:

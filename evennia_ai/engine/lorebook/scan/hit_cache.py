@@ -15,7 +15,7 @@ from evennia_ai.engine.lorebook.scan.matching import (
     Scanned,
     Searchable,
     Span,
-    searchable,
+    prepare_text,
 )
 from evennia_ai.engine.lorebook.scan.regex.pattern import TEXT_STEPS, TURN_STEPS
 from evennia_ai.engine.prompt.history import History
@@ -245,7 +245,7 @@ a pattern, or in recursion.
 
 @lru_cache(maxsize=MOST_SEARCHABLE)
 def _searchable(content: str, name: str | None, fold: Fold) -> Searchable:
-    return searchable(content, name=name, fold=fold)
+    return prepare_text(content, name=name, fold=fold)
 
 
 def make_searchable(message: Message, with_name: bool, fold: Fold) -> Searchable:

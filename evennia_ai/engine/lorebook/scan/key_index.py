@@ -29,11 +29,11 @@ from evennia_ai.engine.lorebook.entry import (
     SourceName,
 )
 from evennia_ai.engine.lorebook.rules import PRESET_FLAGS, ActivationRules, PresetFlags
-from evennia_ai.engine.lorebook.scan.matching import Fold, How, Key, KeyTable, grouped
+from evennia_ai.engine.lorebook.scan.matching import Fold, How, Key, KeyTable, group_items
 from evennia_ai.engine.lorebook.scan.regex.pattern import (
     Pattern,
     Refused,
-    is_delimited,
+    has_slashes,
     read_pattern,
 )
 from evennia_ai.engine.prompt.dice import Dice
@@ -83,8 +83,8 @@ class EntryKeys:
 def keys_decide(entry: LoreEntry) -> bool:
     """True if only its keys decide whether an entry is a candidate, provided that it has keys.
 
-    `judge` checks nothing but the keys of such an entry. So every attribute that can keep an entry
-    inactive must be named here.
+    `judge_entry` checks nothing but the keys of such an entry. So every attribute that can keep an
+    entry inactive must be tested here.
     """
     timing, recursion = entry.timing, entry.recursion
     return not (
@@ -271,7 +271,9 @@ def _build_index(
     one_text = PRESET_FLAGS[rules.rules].one_text
     in_one_text = reader.patterns if one_text else {}
     table = KeyTable(reader.keys(), patterns={} if one_text else reader.patterns, fold=reader.fold)
-    by_words = [at for at in plain if not entries[at].constant]  # only keys activate them
+    by_words = [
+        at for at in plain if not entries[at].constant
+    ]  # entries that only keys can activate
     others = sorted({*range(len(entries))}.difference(by_words))
     return BookIndex(
         entry_keys=entry_keys,
@@ -311,7 +313,7 @@ def _needs_judging(entry: LoreEntry, keys: EntryKeys, patterns: Mapping[int, Pat
 
 # Giving numbers to keys
 
-# Stands for the number of a key that must be read one by one, because its text and the flags alone
+# A placeholder for the number of a key that must be read singly, because its text and the flags
 # do not decide how it is searched.
 _TO_READ: Final = -3
 _SHOWN_REFUSALS: Final = 3
@@ -338,7 +340,7 @@ class _Numbers(dict[str, int]):
         super().__init__()
         self._keys = keys
         self._hows = hows
-        self._fold = fold  # removes the case of keys; None if case matters
+        self._fold = fold  # the function that removes the case of keys; None if case matters
         self._odd = odd  # the prefix of keys that must be read one by one
         self._to_read: set[str] = set()
 
@@ -443,7 +445,7 @@ class KeyReader:
         for at, one in made.items():
             numbers += one.primary
             owners += repeat(at, len(one.primary))
-        return BookKeys(made, grouped(numbers, owners), plain)
+        return BookKeys(made, group_items(numbers, owners), plain)
 
     def entry_keys(self, entry: LoreEntry) -> EntryKeys:
         """Return the keys of an entry. An entry that can never be active gets no keys."""
@@ -561,7 +563,7 @@ class KeyReader:
         patterns = self._patterns_of(entry)
         # The key as written decides whether it is a pattern, not its expanded form. Otherwise the
         # name of a player could turn a key into a regular expression.
-        if patterns == "all" or (patterns == "by_form" and is_delimited(written.strip())):
+        if patterns == "all" or (patterns == "by_form" and has_slashes(written.strip())):
             by_form = patterns == "by_form"
             number = self._number_pattern(pattern.strip(), by_form=by_form, refused=refused)
             if number is not None:

@@ -100,7 +100,7 @@ class Searchable:
 Fold = Callable[[str], str]
 
 
-def searchable(content: str, *, name: str | None = None, fold: Fold = str.casefold) -> Searchable:
+def prepare_text(content: str, *, name: str | None = None, fold: Fold = str.casefold) -> Searchable:
     """Prepare a text for search, after the name of its speaker if it has one."""
     lead = f"{name}: " if name else ""
     written = lead + content
@@ -165,7 +165,7 @@ class KeyTable:
     def scanned_in(self, text: str, *, steps: int = TEXT_STEPS) -> Scanned:
         """Search a text without a speaker. A text that was searched before is not prepared."""
         known = self._known.get((text, 0)) if steps == TEXT_STEPS else None
-        return known or self._search(searchable(text, fold=self.fold), steps)
+        return known or self._search(prepare_text(text, fold=self.fold), steps)
 
     def _search(self, text: Searchable, steps: int) -> Scanned:
         """Search a text for all keys. A result found with all steps available is cached."""
@@ -218,7 +218,7 @@ _Name = TypeVar("_Name", bound=Hashable)
 _Item = TypeVar("_Item", int, _Needle)
 
 
-def grouped(names: Sequence[_Name], items: Sequence[_Item]) -> dict[_Name, tuple[_Item, ...]]:
+def group_items(names: Sequence[_Name], items: Sequence[_Item]) -> dict[_Name, tuple[_Item, ...]]:
     """Group items by their name, without duplicates and in ascending order.
 
     Most names have only one item. So one fast pass builds a mapping with one item for each name,
@@ -248,7 +248,7 @@ class Shelves:
     __slots__ = ("_listed",)
 
     def __init__(self, keys: Iterable[tuple[int, Key]]) -> None:
-        self._listed = {split: grouped(*both) for split, both in _list_keys(keys).items()}
+        self._listed = {split: group_items(*both) for split, both in _list_keys(keys).items()}
 
     def places(
         self, haystack: str, words: Callable[[Split], frozenset[str]]

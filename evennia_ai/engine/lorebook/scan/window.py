@@ -108,9 +108,9 @@ class Window:
     ) -> None:
         self._scan = scan
         self._key_index = key_index
-        self._steps = steps  # left for the messages of the history
+        self._steps = steps  # the steps left for messages of the history
         self._steps_in_texts = steps
-        self._steps_alone = steps  # in messages that `_by_itself` searches one by one
+        self._steps_alone = steps  # the steps left for messages that are searched separately
         self.given_up: dict[int, list[tuple[FoundKey, str]]] = {}
         self.hits = hit_cache_of(scan.history, key_index.table, of=of, with_names=include_names)
         self.memo = self.hits.memo
@@ -120,7 +120,7 @@ class Window:
         self._newest: dict[int, FoundKey] = {}  # places of keys in the event and the notes
         self._newest_moved: dict[
             int, FoundKey
-        ] = {}  # keys in an event about a character who arrives or leaves
+        ] = {}  # the places of keys in an event about a character who arrives or leaves
         self._fed: Places = _NONE_FED
         self._feeds = 0
         self._sources: dict[SourceName, Hits] = {}

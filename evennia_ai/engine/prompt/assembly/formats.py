@@ -58,7 +58,7 @@ def apply_formats(
 def format_verdicts(components: ComponentSet, rules: AssemblyRules) -> Iterator[Verdict]:
     """Yield verdicts that tell how the rules changed the history and components with a format."""
     if ways := [_NAMES[rules.names]] * (rules.names != "field") + _QUOTED * rules.quote_user:
-        reason = f"shown otherwise than it was said: {', '.join(ways)}"
+        reason = f"sent in another form than it was said: {', '.join(ways)}"
         yield Verdict(stage="expand", item="history", kept=True, reason=reason)
     for key, (rule, called) in _FORMATS.items():
         form: str | None = getattr(rules, rule)
@@ -67,8 +67,8 @@ def format_verdicts(components: ComponentSet, rules: AssemblyRules) -> Iterator[
             continue
         reason, begins = f"{rule} is empty", called.split(form)[0]
         if form.strip():
-            stands = found.component.content.startswith(begins)
-            reason = f"stands in its {rule}" if stands else f"without {rule}, {_WHY_NOT}"
+            is_framed = found.component.content.startswith(begins)
+            reason = f"inside its {rule}" if is_framed else f"without {rule}, {_WHY_NOT}"
         kept = bool(form.strip())
         yield Verdict(stage="expand", item=f"component:{key}", kept=kept, reason=reason)
 

@@ -94,7 +94,7 @@ class Computed:
     def text(self, run: Run) -> str:
         """Expand the argument and return the result of the macro for it."""
         for chunk in nested_chunks(self.argument):
-            if isinstance(chunk, Moment) and CLOCK not in run.values:
+            if isinstance(chunk, TimeMacro) and CLOCK not in run.values:
                 return self.written
             if not isinstance(chunk, Value) or chunk.name.startswith(OUTLET):
                 continue  # an outlet without entries is empty text, not an unknown name
@@ -106,7 +106,7 @@ class Computed:
 
 
 @typed_frozen_row
-class Change:
+class VariableMacro:
     """A macro that sets or reads a variable. Its name and its value may contain macros."""
 
     operation: Operation
@@ -137,7 +137,7 @@ class Change:
 
 
 @typed_frozen_row
-class Moment:
+class TimeMacro:
     """A macro for the time of the turn in a format. Without a clock it stays as written."""
 
     pattern: str
@@ -169,11 +169,11 @@ class Noop:
         return ""
 
 
-Special = Choice | Computed | Change | Moment | Trim | Noop
+Special = Choice | Computed | VariableMacro | TimeMacro | Trim | Noop
 Plain = str | Value | Roll
 Chunk = Plain | Special
 Chunks = tuple[Chunk, ...]
-SPECIAL: Final = (Choice, Computed, Change, Moment, Trim, Noop)
+SPECIAL: Final = (Choice, Computed, VariableMacro, TimeMacro, Trim, Noop)
 
 
 def join_chunks(chunks: Chunks, run: Run) -> str:
@@ -215,7 +215,7 @@ def trim_line_breaks(
     """
     trimming, holding = frozenset(trims), frozenset(noops)
     made: list[str] = []
-    held = 0  # this many texts at the start are before a `noop` and keep their line breaks
+    held = 0  # the number of texts that precede a `noop` and keep their line breaks
     is_trimming = False
     for at, text in enumerate(texts):
         if at in trimming:
@@ -240,7 +240,7 @@ def nested_chunks(chunks: Iterable[Chunk]) -> Iterator[Chunk]:
     """Yield all chunks, each followed by the chunks inside it, at any depth."""
     for chunk in chunks:
         yield chunk
-        if isinstance(chunk, Change):
+        if isinstance(chunk, VariableMacro):
             yield from nested_chunks((*chunk.name, *chunk.value))
         elif isinstance(chunk, Choice):
             for choice in chunk.choices:
@@ -254,11 +254,15 @@ _LITERAL_WORK: Final = 1
 _VALUE_WORK: Final = 2
 _TRIM_WORK: Final = 5
 _MOMENT_WORK: Final = 30
-_FORMATTED_WORK: Final = 10  # for each character of a format, which may expand to forty
-_CHOICE_WORK: Final = 60  # also for each throw of the dice
-_DIE_WORK: Final = 7  # for each die after the first one; `_CHOICE_WORK` includes the first
+_FORMATTED_WORK: Final = (
+    10  # work for each character of a time format, which may expand to forty characters
+)
+_CHOICE_WORK: Final = 60  # work for each `random`, `pick` or throw of dice
+_DIE_WORK: Final = 7  # work for each further die of a throw
 _REMARK_WORK: Final = 3
-_CHOSEN_FROM_A_UNIT: Final = 4  # how many characters of a list are split for one unit
+_CHOSEN_FROM_A_UNIT: Final = (
+    4  # the characters of a list of values that are split for one unit of work
+)
 _REVERSED_A_UNIT: Final = 20
 _CHANGE_WORK: Final[Mapping[Operation, int]] = {
     "get": 25,
@@ -279,9 +283,9 @@ def work_of(chunks: Iterable[Chunk]) -> int:
             work += _VALUE_WORK
         elif isinstance(chunk, Roll):
             work += _work_of_roll(chunk)
-        elif isinstance(chunk, Change):
+        elif isinstance(chunk, VariableMacro):
             work += _CHANGE_WORK[chunk.operation]
-        elif isinstance(chunk, Moment):
+        elif isinstance(chunk, TimeMacro):
             work += _MOMENT_WORK + len(chunk.pattern) * _FORMATTED_WORK
         else:
             work += _CHOICE_WORK if isinstance(chunk, Choice) else _TRIM_WORK

@@ -145,4 +145,4 @@ def clock_text(now: str, pattern: str, utc_hours: int | None) -> str:
             moment = moment.astimezone(timezone(timedelta(hours=utc_hours)))
         return format_moment(moment, pattern)
     except (OverflowError, ValueError) as error:
-        raise TemplateError("names the time of a year that no calendar has") from error
+        raise TemplateError("has a time in a year that cannot be expressed") from error

@@ -29,7 +29,12 @@ from evennia_ai.engine.prompt.templates.chunks import (
     work_of,
 )
 from evennia_ai.engine.prompt.templates.macros import block_remarks, split_chunks
-from evennia_ai.engine.prompt.templates.syntax import FILTERS, TESTS, check_syntax, count_passes
+from evennia_ai.engine.prompt.templates.syntax import (
+    TEMPLATE_FILTERS,
+    TEMPLATE_TESTS,
+    check_syntax,
+    count_passes,
+)
 from evennia_ai.engine.prompt.templates.value_names import KNOWN_NAMES, OUTLET
 from evennia_ai.engine.prompt.templates.work import (
     COPIED_A_UNIT,
@@ -79,8 +84,8 @@ def _make_environment() -> ImmutableSandboxedEnvironment:
         keep_trailing_newline=True, undefined=StrictUndefined, optimized=False
     )
     environment.globals = {}
-    environment.filters = {name: environment.filters[name] for name in FILTERS}
-    environment.tests = {name: environment.tests[name] for name in TESTS} | {"in": _is_in}
+    environment.filters = {name: environment.filters[name] for name in TEMPLATE_FILTERS}
+    environment.tests = {name: environment.tests[name] for name in TEMPLATE_TESTS} | {"in": _is_in}
     return environment
 
 

@@ -21,16 +21,16 @@ from evennia_ai.engine.prompt.templates.chunks import (
     MAX_CHOICES,
     REMARKS,
     ROLLERS,
-    Change,
     Choice,
     Chunk,
     Chunks,
     Computed,
-    Moment,
     Noop,
     Roll,
+    TimeMacro,
     Trim,
     Value,
+    VariableMacro,
 )
 from evennia_ai.engine.prompt.templates.value_names import OUTLET
 from evennia_ai.engine.prompt.templates.variables import Operation
@@ -250,7 +250,7 @@ def _chunk(written: str, span: _Span, how: _Splitting, *, place: int, level: int
     return chunk
 
 
-def _of_words(written: str) -> Value | Moment | None:
+def _of_words(written: str) -> Value | TimeMacro | None:
     """Parse a macro of several words as an outlet or a time format; None if it is neither."""
     body = written[2:-2]
     if outlet := _OUTLET.fullmatch(body):
@@ -259,8 +259,8 @@ def _of_words(written: str) -> Value | Moment | None:
     if moment := _MOMENT.fullmatch(body):
         pattern, utc_hours = moment.groups()
         if pattern:
-            return Moment(pattern.strip(), None, written)
-        return Moment("LT", int(utc_hours or 0), written)
+            return TimeMacro(pattern.strip(), None, written)
+        return TimeMacro("LT", int(utc_hours or 0), written)
     return None
 
 
@@ -331,7 +331,9 @@ _VARIABLE: Final = re.compile(
 )
 
 
-def _change(found: re.Match[str], how: _Splitting, *, place: int, level: int) -> Change | None:
+def _change(
+    found: re.Match[str], how: _Splitting, *, place: int, level: int
+) -> VariableMacro | None:
     """Return the chunk of a variable macro; None if it is incomplete or nested too deeply."""
     if level > MAX_LEVELS and "{{" in found[3]:
         return None
@@ -342,7 +344,7 @@ def _change(found: re.Match[str], how: _Splitting, *, place: int, level: int) ->
         return None
     begin = place + found.start(3)
     made = [_chunks(text, how, place=begin + offset, level=level) for offset, text in parts]
-    return Change(operation, is_global, made[0], made[1] if takes_value else ())
+    return VariableMacro(operation, is_global, made[0], made[1] if takes_value else ())
 
 
 _OPERATIONS: Final[Mapping[str, Operation]] = {

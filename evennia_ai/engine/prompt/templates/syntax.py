@@ -16,7 +16,7 @@ from evennia_ai.engine.errors import TemplateError
 from evennia_ai.engine.prompt.templates.value_names import name_of
 
 MAX_NESTING: Final = 50  # deeper trees may exceed the recursion limit of Python
-FILTERS: Final[Mapping[str, int]] = {
+TEMPLATE_FILTERS: Final[Mapping[str, int]] = {
     "upper": 0,
     "lower": 0,
     "capitalize": 0,
@@ -25,7 +25,7 @@ FILTERS: Final[Mapping[str, int]] = {
     "default": 1,
 }
 """The allowed filters, each with the most arguments that it takes."""
-TESTS: Final = ("defined", "undefined")
+TEMPLATE_TESTS: Final = ("defined", "undefined")
 _ALLOWED: Final[tuple[type[nodes.Node], ...]] = (
     nodes.Template,
     nodes.Output,
@@ -45,7 +45,7 @@ _ALLOWED: Final[tuple[type[nodes.Node], ...]] = (
 _ONE_AFTER_ANOTHER: Final = "write the values one after the other"
 _NO_CALCULATION: Final = "templates do not calculate; write the result"
 _PLAIN_TEXTS: Final = "values are plain texts without parts; write the name of the value"
-_IN_PLACE: Final = "write its text where it is to stand"
+_IN_PLACE: Final = "write its text at that place"
 # For each refused kind of syntax: its name in error messages, and what to use instead.
 _REFUSED: Final[Mapping[type[nodes.Node], tuple[str, str]]] = {
     nodes.For: ("a loop ({% for %})", "write each case out, with {% if %} where it depends"),
@@ -160,19 +160,19 @@ def _check_constant(node: nodes.Const) -> None:
 
 
 def _check_filter(node: nodes.Filter) -> None:
-    if node.name not in FILTERS:
+    if node.name not in TEMPLATE_FILTERS:
         raise TemplateError(
-            f"filter {_cut(node.name)} is not allowed; use one of {', '.join(FILTERS)}",
+            f"filter {_cut(node.name)} is not allowed; use one of {', '.join(TEMPLATE_FILTERS)}",
             line=node.lineno,
         )
-    most = FILTERS[node.name]
+    most = TEMPLATE_FILTERS[node.name]
     if len(node.args) > most or node.kwargs or node.dyn_args or node.dyn_kwargs:
         takes = "one argument at most" if most else "no argument"
         raise TemplateError(f"filter {node.name} takes {takes}", line=node.lineno)
 
 
 def _check_test(node: nodes.Test) -> None:
-    if node.name not in TESTS:
+    if node.name not in TEMPLATE_TESTS:
         raise TemplateError(
             f"test {_cut(node.name)} is not allowed; use 'is defined', 'is undefined', or a"
             " comparison such as ==",

@@ -23,17 +23,17 @@ from evennia_ai.engine.prompt.templates.chunks import (
     ROLLED_EACH_TURN,
     ROLLERS,
     SPECIAL,
-    Change,
     Choice,
     Chunk,
     Chunks,
     Computed,
-    Moment,
     Plain,
     Roll,
     Run,
     Special,
+    TimeMacro,
     Value,
+    VariableMacro,
     join_chunks,
     nested_chunks,
     work_of,
@@ -140,7 +140,7 @@ def uses_of(chunks: Sequence[Chunk]) -> Uses:
             names[chunk.name] = None
         elif isinstance(chunk, (Roll, Choice, Computed)):
             dice.add(chunk.name)
-        elif isinstance(chunk, Moment):
+        elif isinstance(chunk, TimeMacro):
             names[CLOCK] = None
         if has_special and isinstance(chunk, SPECIAL):
             special.append(chunk)
@@ -152,12 +152,12 @@ def uses_of(chunks: Sequence[Chunk]) -> Uses:
         rolls=bool(rolled),
         rolls_each_turn=bool(rolled & ROLLED_EACH_TURN),
         is_special=True,
-        has_variables=any(isinstance(chunk, Change) for chunk in special),
-        **_variables([chunk for chunk in special if isinstance(chunk, Change)]),
+        has_variables=any(isinstance(chunk, VariableMacro) for chunk in special),
+        **_variables([chunk for chunk in special if isinstance(chunk, VariableMacro)]),
     )
 
 
-def _variables(changes: Sequence[Change]) -> dict[str, Any]:
+def _variables(changes: Sequence[VariableMacro]) -> dict[str, Any]:
     named = [(change.operation, change.variable) for change in changes]
     return {
         "reads": frozenset(name for operation, name in named if name and operation != "set"),

@@ -8,8 +8,15 @@ from dataclasses import asdict, dataclass
 from typing import Any, Final, TypeVar
 
 from evennia_ai.engine.prompt.components import Grant, Grants, in_order
-from evennia_ai.engine.text.columns import WIDTH, clipped, first_line, padded, visible, wrapped
-from evennia_ai.formats.cards.suspicions import Suspicion
+from evennia_ai.engine.text.columns import (
+    WIDTH,
+    clip_text,
+    escape_controls,
+    first_line,
+    pad_text,
+    wrap_text,
+)
+from evennia_ai.formats.cards.content_warnings import ContentWarning
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -136,7 +143,7 @@ class ImportReport:
     clamped: tuple[str, ...]
     neutralised: tuple[str, ...]
     uses: tuple[GrantUse, ...]
-    suspicions: tuple[Suspicion, ...]
+    warnings: tuple[ContentWarning, ...]
     notices: tuple[str, ...]
     """Notices of the parsers."""
 
@@ -144,8 +151,8 @@ class ImportReport:
 def report_object(report: ImportReport) -> dict[str, Any]:
     """Return the report as the JSON object that `--json` prints (docs/reference/cli.md)."""
     values = asdict(report)
-    warnings = [{**asdict(suspicion), "text": suspicion.text} for suspicion in report.suspicions]
-    values.pop("suspicions")
+    warnings = [{**asdict(warning), "text": warning.text} for warning in report.warnings]
+
     return {**values, "grants": list(in_order(report.grants)), "warnings": warnings}
 
 
@@ -177,11 +184,11 @@ def report_lines(report: ImportReport) -> list[str]:
         _text_lines(report),
         _greeting_lines(report.greetings),
         _lore_lines(report.book),
-        titled_lines("Not as it was written (clamped)", report.clamped),
+        titled_lines("Clamped depths", report.clamped),
         titled_lines("Neutralised", report.neutralised),
         titled_lines("Ignored", report.ignored),
         titled_lines("Notices", report.notices),
-        warning_lines(report.suspicions),
+        warning_lines(report.warnings),
         grant_lines(report.uses),
     )
     return [line for section in sections for line in section]
@@ -189,12 +196,12 @@ def report_lines(report: ImportReport) -> list[str]:
 
 def _identity_lines(card: Identity) -> Iterator[str]:
     nickname = f" (nickname {card.nickname})" if card.nickname else ""
-    yield clipped(visible(f"Card: {card.name}{nickname}"), WIDTH)
+    yield clip_text(escape_controls(f"Card: {card.name}{nickname}"), WIDTH)
     spec = _SPECS.get(card.spec, card.spec)
     size = "" if card.size_bytes is None else f", {card.size_bytes} bytes"
     yield from item_lines(f"{spec} ({card.spec_version}) in {_CARRIERS[card.carrier]}{size}")
     if card.creator or card.version:
-        by = f"by {card.creator[:_NAME]}" if card.creator else "by nobody named"
+        by = f"by {card.creator[:_NAME]}" if card.creator else "creator not named"
         yield from item_lines(f"{by}{', version ' + card.version[:_NAME] if card.version else ''}")
     if card.tags:
         more = f" and {len(card.tags) - _MOST_LINES} more" if len(card.tags) > _MOST_LINES else ""
@@ -205,9 +212,9 @@ def _identity_lines(card: Identity) -> Iterator[str]:
     if card.assets_held or card.assets_missing:
         yield f"  assets: {card.assets_held} in the file, {card.assets_missing} not"
     if paragraph := card.creator_notes.strip().split("\n\n")[0]:
-        yield "Notes of the creator, for you and never in a prompt:"
+        yield "Notes of the creator, shown to you and never in a prompt:"
         yield from cut_lines(
-            wrapped(paragraph, WIDTH - 4), _NOTE_LINES, lambda line: [f"  | {line}"]
+            wrap_text(paragraph, WIDTH - 4), _NOTE_LINES, lambda line: [f"  | {line}"]
         )
 
 
@@ -217,8 +224,8 @@ def _text_lines(report: ImportReport) -> Iterator[str]:
     yield f"In every prompt: {report.prompt_tokens} tokens{share}, counted by {report.counter}"
     for part in report.parts:
         place = part.place or "left out"
-        head = f"  {padded(part.field, _FIELD_COLUMNS)} {part.tokens:6} tokens  {place}"
-        yield clipped(visible(head), WIDTH)
+        head = f"  {pad_text(part.field, _FIELD_COLUMNS)} {part.tokens:6} tokens  {place}"
+        yield clip_text(escape_controls(head), WIDTH)
         granted = f"; with grant {part.grant}: {part.granted}" if part.grant is not None else ""
         yield from item_lines(f"component {part.key}{granted}", 6)
 
@@ -230,7 +237,7 @@ def _greeting_lines(parts: Sequence[GreetingPart]) -> Iterator[str]:
     for part in parts[:_MOST_LINES]:
         group = " (groups)" if part.group_only else ""
         line = f"  {part.index:3} {part.tokens:6} tokens{group}  {first_line(part.text)}"
-        yield clipped(line, WIDTH)
+        yield clip_text(line, WIDTH)
     yield from more_lines(len(parts) - _MOST_LINES)
 
 
@@ -240,8 +247,8 @@ def _lore_lines(book: BookAccount | None) -> Iterator[str]:
     counts = [f"{book.entries} {'entry' if book.entries == 1 else 'entries'}"]
     counts += [f"{book.disabled} disabled"] if book.disabled else []
     counts += [f"{book.refused} never active"] if book.refused else []
-    yield clipped(visible(f"Lorebook {book.label}: {', '.join(counts)}"), WIDTH)
-    always = f"always on: {book.constants} with {book.always} tokens"
+    yield clip_text(escape_controls(f"Lorebook {book.label}: {', '.join(counts)}"), WIDTH)
+    always = f"in every prompt: {book.constants} with {book.always} tokens"
     yield f"  {book.tokens} tokens in all; {always}; by depth: {book.by_depth}"
     if book.pattern_keys or book.asked_budget is not None:
         asked = "none of its own" if book.asked_budget is None else str(book.asked_budget)
@@ -252,33 +259,33 @@ def _lore_lines(book: BookAccount | None) -> Iterator[str]:
         yield from item_lines(f"{place.entries:5} with {place.tokens:6} tokens: {where}")
     yield from more_lines(len(book.places) - _MOST_LINES)
     if book.rows:
-        yield f"  entries that stand out: {book.standing_out}"
+        yield f"  entries to check: {book.standing_out}"
     for row in book.rows:
-        named = clipped(visible(f"{row.uid} {row.name or row.text}"), 24)
-        yield from item_lines(f"#{padded(named, 24)} {row.tokens:5}  {'; '.join(row.why)}", 4)
+        named = clip_text(escape_controls(f"{row.uid} {row.name or row.text}"), 24)
+        yield from item_lines(f"#{pad_text(named, 24)} {row.tokens:5}  {'; '.join(row.why)}", 4)
     yield from more_lines(book.standing_out - len(book.rows), 4)
 
 
-def warning_lines(suspicions: Sequence[Suspicion], *, kind: str = "card") -> Iterator[str]:
-    """Yield lines about suspicious content in a file of this kind, or that there is none."""
-    if not suspicions:
-        yield f"Warnings: none. That is no promise: read the {kind}."
+def warning_lines(warnings: Sequence[ContentWarning], *, kind: str = "card") -> Iterator[str]:
+    """Yield the warnings about a file, or a line that there are none; `kind` names the file."""
+    if not warnings:
+        yield f"Warnings: none. The search does not find everything: read the {kind}."
         return
     yield "Warnings: look at these before you approve it"
-    for suspicion in suspicions:
-        yield from item_lines(f"{suspicion.text} ({suspicion.count})")
-        for sighting in suspicion.sightings[:_MOST_PLACES]:
-            quoted = f": {sighting.excerpt}" if sighting.excerpt else ""
-            yield from item_lines(f"{sighting.where}{quoted}", 4)
-        yield from more_lines(suspicion.count - _MOST_PLACES, 4)
+    for warning in warnings:
+        yield from item_lines(f"{warning.text} ({warning.count})")
+        for place in warning.places[:_MOST_PLACES]:
+            quoted = f": {place.excerpt}" if place.excerpt else ""
+            yield from item_lines(f"{place.where}{quoted}", 4)
+        yield from more_lines(warning.count - _MOST_PLACES, 4)
 
 
 def grant_lines(uses: Sequence[GrantUse]) -> Iterator[str]:
     """Yield lines that describe the effect of each useful grant."""
     if not uses:
-        yield "Grants: it has no use for any."
+        yield "Grants: none would change anything."
         return
-    yield "Grants it has a use for; none is given unless you name it when you approve it:"
+    yield "Useful grants; you give only those that you name when you approve it:"
     for use in uses:
         given = " (given)" if use.given else ""
         yield from item_lines(f"{use.grant}{given}: {use.gives}")
@@ -308,6 +315,6 @@ def more_lines(number: int, indent: int = 2) -> Iterator[str]:
 
 def item_lines(text: str, indent: int = 2) -> Iterator[str]:
     """Yield a text as indented, wrapped lines, with control characters made visible."""
-    first, *others = wrapped(text, WIDTH - indent - 2)
+    first, *others = wrap_text(text, WIDTH - indent - 2)
     yield f"{' ' * indent}{first}"
     yield from (f"{' ' * (indent + 2)}{line}" for line in others)

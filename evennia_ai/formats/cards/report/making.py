@@ -1,4 +1,4 @@
-"""Build the import report of a card, including suspicious content. Nothing is stored."""
+"""Build the import report of a card, with its warnings. Nothing is stored."""
 
 from collections.abc import Iterable, Iterator, Sequence
 from typing import Final
@@ -14,8 +14,15 @@ from evennia_ai.engine.prompt.components import NO_GRANTS, Grants
 from evennia_ai.engine.prompt.tokens import ESTIMATE, TokenCounter
 from evennia_ai.formats.cards.card import Card, creator_notes_for, greetings
 from evennia_ai.formats.cards.components import DEFAULT_DEPTH, character_book
+from evennia_ai.formats.cards.content_warnings import (
+    FoundWarning,
+    WarningPlace,
+    find_name_warnings,
+    find_text_warnings,
+    group_warnings,
+)
 from evennia_ai.formats.cards.loading import DEFAULT_ADDRESS, CardImport
-from evennia_ai.formats.cards.report.findings import (
+from evennia_ai.formats.cards.report.adjustments import (
     list_clamped,
     list_ignored,
     list_neutralised,
@@ -35,13 +42,6 @@ from evennia_ai.formats.cards.report.parts import (
     pattern_keys,
     speaks_as,
     text_parts,
-)
-from evennia_ai.formats.cards.suspicions import (
-    Raised,
-    Sighting,
-    find_in_name,
-    find_in_text,
-    group_sightings,
 )
 
 _STEP: Final = 200  # the number of entries after which progress is reported
@@ -83,16 +83,16 @@ def import_report(
             card, grants=grants, counter=counter, post_history_depth=post_history_depth
         )
     except ComponentValueError as error:
-        raise FormatError("card", f"card: a text of it fits into no prompt: {error}") from error
+        raise FormatError("card", f"card: a text is too long for any prompt: {error}") from error
     progress("lorebook", 0, 1)
     book = character_book(card, grants=grants)
     progress("lorebook", 1, 1)
     account = None
     if book is not None:
         account = book_account(book, grants=grants, counter=counter, progress=progress)
-    suspicions = [*_find_suspicions(card, book, progress=progress)]
+    warnings = [*_find_warnings(card, book, progress=progress)]
     if limit_tokens is not None:
-        suspicions += _find_oversized(parts, account, limit_tokens=limit_tokens, rules=rules)
+        warnings += _find_oversized(parts, account, limit_tokens=limit_tokens, rules=rules)
     return ImportReport(
         identity=_identity(found, size_bytes, 0 if book is None else len(book.entries)),
         grants=grants,
@@ -106,7 +106,7 @@ def import_report(
         clamped=tuple(list_clamped(card, book)),
         neutralised=tuple(list_neutralised(card, book, grants=grants)),
         uses=grant_uses(card, book, grants=grants),
-        suspicions=group_sightings(suspicions),
+        warnings=group_warnings(warnings),
         notices=(*found.notices, *_lore_notices(book)),
     )
 
@@ -140,41 +140,43 @@ def _always_tokens(parts: Iterable[TextPart], book: BookAccount | None) -> int:
     return sum(part.tokens for part in parts if part.place) + (book.always if book else 0)
 
 
-def _find_suspicions(card: Card, book: Lorebook | None, *, progress: Progress) -> Iterator[Raised]:
-    """Yield all suspicious content in the card's names, texts and lore entries."""
-    yield from find_in_name(card.name, "name")
-    yield from find_in_name(card.nickname, "nickname")
+def _find_warnings(
+    card: Card, book: Lorebook | None, *, progress: Progress
+) -> Iterator[FoundWarning]:
+    """Yield the warnings about the card's names, texts and lore entries."""
+    yield from find_name_warnings(card.name, "name")
+    yield from find_name_warnings(card.nickname, "nickname")
     for where, text in card_texts(card):
-        yield from find_in_text(text, where)
+        yield from find_text_warnings(text, where)
     if (number := len(greetings(card, group=True))) > MOST_GREETINGS:
-        excerpt = f"{number} of them; the first {MOST_GREETINGS} were looked at"
-        yield "oversized", Sighting(where="greetings", excerpt=excerpt)
+        excerpt = f"{number} greetings; only the first {MOST_GREETINGS} were searched"
+        yield "oversized", WarningPlace(where="greetings", excerpt=excerpt)
     if book is None:
         return
     total, patterns = len(book.entries), _PatternChecker()
     for entry in book.entries:
         if entry.index % _STEP == 0:
-            progress("lore entries looked at", entry.index, total)
+            progress("lore entries searched", entry.index, total)
         if not entry.enabled:
             continue
         where = f"lore entry {entry.uid}" + (f" ({entry.name[:40]})" if entry.name else "")
-        yield from find_in_text(entry.template.source, where)
+        yield from find_text_warnings(entry.template.source, where)
         yield from patterns.check_entry(entry, where)
         if entry.is_usable:
             yield from _find_in_settings(entry, where)
-    progress("lore entries looked at", total, total)
+    progress("lore entries searched", total, total)
 
 
-def _find_in_settings(entry: LoreEntry, where: str) -> Iterator[Raised]:
-    """Yield suspicious settings of an entry: for its activation, budget, place and role."""
+def _find_in_settings(entry: LoreEntry, where: str) -> Iterator[FoundWarning]:
+    """Yield warnings about the activation, budget, place and role that an entry asks for."""
     if entry.gates.forced:
-        yield "forced", Sighting(where=where, excerpt="@@activate")
+        yield "forced", WarningPlace(where=where, excerpt="@@activate")
     if entry.ignore_budget:
-        yield "ignores_budget", Sighting(where=where)
+        yield "ignores_budget", WarningPlace(where=where)
     if entry.position == "depth" and (entry.depth or 0) <= 0 and not entry.from_oldest:
-        yield "last_word", Sighting(where=where, excerpt="bottom")
+        yield "last_word", WarningPlace(where=where, excerpt="bottom")
     if speaks_as(entry):
-        yield "speaks_as", Sighting(where=where, excerpt=f"role {entry.role}")
+        yield "speaks_as", WarningPlace(where=where, excerpt=f"role {entry.role}")
 
 
 class _PatternChecker:
@@ -184,10 +186,10 @@ class _PatternChecker:
         self._known: dict[str, str] = {}
         self._left = _PATTERN_CHARACTERS
 
-    def check_entry(self, entry: LoreEntry, where: str) -> Iterator[Raised]:
-        """Yield at most one sighting for an entry with regular expressions as keys.
+    def check_entry(self, entry: LoreEntry, where: str) -> Iterator[FoundWarning]:
+        """Yield at most one warning for an entry with regular expressions as keys.
 
-        A refused key is preferred as the sighting.
+        It names the first refused key, else the first key.
         """
         keys = pattern_keys(entry)
         if not keys:
@@ -195,7 +197,7 @@ class _PatternChecker:
         checked = [(key, self._problem(key)) for key in keys]
         key, problem = next((each for each in checked if each[1]), checked[0])
         shown = key if len(key) <= 40 else f"{key[:37]}..."
-        yield "regex", Sighting(where=where, excerpt=f"{shown} {problem}".rstrip())
+        yield "regex", WarningPlace(where=where, excerpt=f"{shown} {problem}".rstrip())
 
     def _problem(self, key: str) -> str:
         """Return the reason why a key is refused, "" if it is valid.
@@ -217,25 +219,25 @@ def _find_oversized(
     *,
     limit_tokens: int,
     rules: ActivationRules,
-) -> Iterator[Raised]:
-    """Yield each text that takes more than its share of a prompt of `limit_tokens`."""
+) -> Iterator[FoundWarning]:
+    """Yield a warning for each text that takes more than its share of a prompt."""
     sizes = [(part.field, part.tokens, limit_tokens // _SHARE) for part in parts]
     always = _always_tokens(parts, book)
-    sizes.append(("all that is in every prompt", always, limit_tokens // 2))
+    sizes.append(("all texts that are in every prompt", always, limit_tokens // 2))
     for where, tokens, share in sizes:
         if tokens > share:
             excerpt = f"{tokens} tokens of {limit_tokens}"
-            yield "oversized", Sighting(where=where, excerpt=excerpt)
+            yield "oversized", WarningPlace(where=where, excerpt=excerpt)
     budget = budget_of(rules, limit_tokens)
     if book is not None and book.always > budget:
-        excerpt = f"{book.always} tokens are always on, and the lore budget is {budget}"
-        yield "oversized", Sighting(where="lore", excerpt=excerpt)
+        excerpt = f"{book.always} tokens are in every prompt, and the lore budget is {budget}"
+        yield "oversized", WarningPlace(where="lore", excerpt=excerpt)
 
 
 def _lore_notices(book: Lorebook | None) -> list[str]:
     """Return the notices on the book, except those on decorators.
 
-    The report lists these among the neutralised parts.
+    The report lists decorators among the ignored parts.
     """
     notices = [notice for notice in (book.notices if book else ()) if ": @@" not in notice]
     if all(notice.startswith(_AND_MORE) for notice in notices):

@@ -4,9 +4,9 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Final
 
 from evennia_ai.engine.foreign.documents import Progress
-from evennia_ai.engine.lorebook.book import Lorebook, is_moved, mention_in_words, missing
+from evennia_ai.engine.lorebook.book import Lorebook, is_moved, mention_in_words, missing_grants
 from evennia_ai.engine.lorebook.entry import IN_HISTORY, LoreEntry, Position
-from evennia_ai.engine.lorebook.scan.regex.pattern import is_delimited
+from evennia_ai.engine.lorebook.scan.regex.pattern import has_slashes
 from evennia_ai.engine.prompt.components import (
     ALL_GRANTS,
     ALLOWS,
@@ -117,7 +117,7 @@ def place_of(component: PromptComponent) -> str:
 
 
 def _role_words(role: str) -> str:
-    return "as a user's" if role == "user" else role
+    return f"role {role}"
 
 
 def _depth_words(depth: int) -> str:
@@ -175,7 +175,7 @@ def pattern_keys(entry: LoreEntry) -> list[str]:
     if entry.patterns == "none":
         return []
     written = [key.strip() for keys in entry.key_lists for key in keys if key.strip()]
-    return written if entry.patterns == "all" else [key for key in written if is_delimited(key)]
+    return written if entry.patterns == "all" else [key for key in written if has_slashes(key)]
 
 
 def speaks_as(entry: LoreEntry) -> bool:
@@ -214,7 +214,7 @@ def _places(entries: Iterable[LoreEntry], tokens: list[int], grants: Grants) -> 
 
 def _entry_place(entry: LoreEntry, grants: Grants) -> str:
     """Describe the place that an entry gets in the prompt with these grants."""
-    lacks = missing(entry, grants)
+    lacks = missing_grants(entry, grants)
     place = "top of the history" if is_moved(entry.position, grants) else _position_words(entry)
     return f"{place}, {_role_words('user' if 'roles' in lacks else entry.role)}"
 
@@ -224,7 +224,9 @@ def _position_words(entry: LoreEntry) -> str:
         depth = entry.depth or 0
         if entry.from_oldest:
             return f"depth {depth} from the oldest message"
-        return "top of the history, by a huge depth" if depth >= TOP_FROM else _depth_words(depth)
+        return (
+            "top of the history (its depth is huge)" if depth >= TOP_FROM else _depth_words(depth)
+        )
     if entry.anchor is not None:
         return f"{entry.anchor.side} the component {entry.anchor.component}"
     if entry.mention is not None:
@@ -245,15 +247,15 @@ def _row(entry: LoreEntry, tokens: int, grants: Grants) -> EntryRow:
 
 def _reasons_to_look(entry: LoreEntry, tokens: int) -> Iterator[str]:
     if entry.gates.forced:
-        yield "active whatever its keys say"
+        yield "active without its keys"
     elif entry.constant:
         yield "in every prompt"
     if entry.ignore_budget:
         yield "asks to ignore the budget"
     if entry.position == "depth" and (entry.depth or 0) <= 0 and not entry.from_oldest:
-        yield "comes last"
+        yield "placed after the newest message"
     if speaks_as(entry):
-        yield f"speaks as {entry.role}"
+        yield f"role {entry.role}"
     if pattern_keys(entry):
         yield "regex keys"
     if tokens > _LARGE:
@@ -274,13 +276,13 @@ def grant_uses(card: Card, book: Lorebook | None, *, grants: Grants) -> tuple[Gr
     entries = [entry for entry in book.entries if entry.is_usable] if book else []
     if moved := sum(entry.position not in IN_HISTORY for entry in entries):
         gives["positions"] = (
-            f"{_entries(moved, 'is', 'are')} where they ask to, outside the history"
+            f"{_entries(moved, 'is', 'are')} placed outside the history, as requested"
         )
     roles = []
-    if others := sum("roles" in missing(entry, NO_GRANTS) for entry in entries):
+    if others := sum("roles" in missing_grants(entry, NO_GRANTS) for entry in entries):
         roles.append(f"{_entries(others, 'speaks', 'speak')} as system or assistant")
     if note_role(card) not in ("", "user"):
-        roles.append("its note by depth in the role it asks for")
+        roles.append("its depth prompt has the role that it asks for")
     gives["roles"] = "; ".join(roles)
     gives["lore_budget"] = _budget_use(entries, book.token_budget if book else None)
     if keys := sum(len(pattern_keys(entry)) for entry in entries):
@@ -293,9 +295,9 @@ def grant_uses(card: Card, book: Lorebook | None, *, grants: Grants) -> tuple[Gr
 
 
 def _budget_use(entries: Sequence[LoreEntry], asked: int | None) -> str:
-    uses = [] if asked is None else [f"its lore has a budget of {asked} tokens of its own"]
+    uses = [] if asked is None else [f"its lore has its own budget of {asked} tokens"]
     if ignoring := sum(entry.ignore_budget for entry in entries):
-        uses.append(f"{_entries(ignoring, 'is', 'are')} outside any budget")
+        uses.append(f"{_entries(ignoring, 'ignores', 'ignore')} the budget")
     return "; ".join(uses)
 
 

@@ -9,7 +9,7 @@ from typing import Any, Final, NamedTuple
 
 from evennia_ai.engine.errors import FormatError
 from evennia_ai.engine.lorebook.entry import LoreEntry
-from evennia_ai.engine.text.columns import visible
+from evennia_ai.engine.text.columns import escape_controls
 from evennia_ai.engine.text.differences import diff_members
 from evennia_ai.formats.lorebooks.books import entries_in_order, read_book, unwrap_book
 from evennia_ai.formats.lorebooks.editing.typed import (
@@ -31,11 +31,15 @@ Comparing reads both versions, which would take too long for longer books.
 _UNSAID: Final[tuple[object, ...]] = ("", "on", [], *UNSET)
 
 
+_Entry = tuple[LoreEntry, Any]
+"""An entry as it was read, and its raw JSON, which may be no object."""
+
+
 class _Book(NamedTuple):
     members: Mapping[str, Any]
     """The settings of the book, without its entries."""
-    entries: Mapping[str, tuple[LoreEntry, Mapping[str, Any]]]
-    """The entries by id, each as the parsed entry and as raw JSON."""
+    entries: Mapping[str, _Entry]
+    """The entries by id."""
 
 
 def book_differences(
@@ -66,8 +70,8 @@ def book_differences(
 
 def _entry_differing(
     uid: str,
-    before: tuple[LoreEntry, Mapping[str, Any]] | None,
-    after: tuple[LoreEntry, Mapping[str, Any]] | None,
+    before: _Entry | None,
+    after: _Entry | None,
 ) -> Iterator[str]:
     """Yield the differences in an entry; for a new or removed entry, yield its values."""
     if before and after and before[1] == after[1]:
@@ -76,7 +80,7 @@ def _entry_differing(
     label = f"#{uid} ({entry.name}) " if entry and entry.name else f"#{uid} "
     was, now = _typed_values(before), _typed_values(after)
     if before is None or after is None:
-        yield visible(f"{label}is {'new' if after else 'gone'}:")
+        yield escape_controls(f"{label}is {'new' if after else 'gone'}:")
         unsaid = [name for name, value in {**was, **now}.items() if value in _UNSAID]
         was, now = (
             {name: value for name, value in values.items() if name not in unsaid}
@@ -89,7 +93,7 @@ def _entry_differing(
     yield from lines
 
 
-def _typed_values(entry: tuple[LoreEntry, Mapping[str, Any]] | None) -> dict[str, Any]:
+def _typed_values(entry: _Entry | None) -> dict[str, Any]:
     """Return the values of an entry by the words with which builders set them."""
     if entry is None:
         return {}
@@ -108,7 +112,7 @@ def _typed_values(entry: tuple[LoreEntry, Mapping[str, Any]] | None) -> dict[str
         "stands": place_in_words(read),
         "order": f"{read.order:g}",
         **typed,
-        "content": str(raw.get("content") or ""),
+        "content": str(raw.get("content") or "") if isinstance(raw, dict) else json.dumps(raw),
     }
 
 

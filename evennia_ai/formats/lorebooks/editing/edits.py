@@ -20,11 +20,16 @@ from evennia_ai.engine.foreign.documents import check_plain, one_line
 from evennia_ai.engine.lorebook.book import (
     BookMode,
     last_id_in,
-    plain_number,
-    saying_last_id,
-    saying_mode,
+    parse_plain_number,
+    with_last_id,
+    with_mode,
 )
-from evennia_ai.engine.lorebook.decorators import NO_ICONS, read_decorators, with_value, without
+from evennia_ai.engine.lorebook.decorators import (
+    NO_ICONS,
+    parse_decorators,
+    with_decorator_value,
+    without_decorators,
+)
 from evennia_ai.engine.lorebook.entry import AT_MENTION, LoreEntry
 from evennia_ai.formats.lorebooks.books import (
     entries_in_order,
@@ -149,8 +154,8 @@ def remove_entry(book: Mapping[str, Any], uid: str) -> dict[str, Any]:
     last = max(_last_id(listed, in_world), last_id_in(unwrap_book(book)))
     whole = _with_entries(book, _with_ids(left, ids, in_world))
     if "entries" in whole:
-        return _checked(saying_last_id(whole, last))
-    return _checked({**whole, "data": saying_last_id(whole["data"], last)})
+        return _checked(with_last_id(whole, last))
+    return _checked({**whole, "data": with_last_id(whole["data"], last)})
 
 
 def changed_entry_ids(older: Mapping[str, Any], newer: Mapping[str, Any]) -> frozenset[str]:
@@ -177,8 +182,8 @@ def set_mode(book: Mapping[str, Any], mode: BookMode) -> dict[str, Any]:
     """Return the book with a different activation mode."""
     book = _editable(book)
     if "entries" in book:
-        return _checked(saying_mode(book, mode))
-    return _checked({**book, "data": saying_mode(book["data"], mode)})
+        return _checked(with_mode(book, mode))
+    return _checked({**book, "data": with_mode(book["data"], mode)})
 
 
 def entry_settings(entry: LoreEntry) -> dict[str, Any]:
@@ -258,7 +263,7 @@ def _with_ids(
         raws[entry.name] = entry.raw
         if isinstance(entry.raw, dict) and _own_id(entry.name, entry.raw, in_world) != uid:
             member = "uid" if is_world_entry(entry.raw, in_world=in_world) else "id"
-            number = plain_number(uid, digits=15)
+            number = parse_plain_number(uid, digits=15)
             raws[entry.name] = {**entry.raw, member: uid if number is None else number}
     return {key: raws[key] for key in listed} if isinstance(listed, dict) else [*raws.values()]
 
@@ -371,26 +376,32 @@ def _with_decorators(fields: Mapping[str, Any]) -> str:
     content = _with_place(str(fields["content"]), fields)
     for name in ("role", "scan_depth"):
         if fields.get(name) is not None:
-            content = with_value(content, name, str(fields[name]))
+            content = with_decorator_value(content, name, str(fields[name]))
         elif name in fields:
-            content = without(content, (name,))
+            content = without_decorators(content, (name,))
     return content
 
 
 def _with_place(content: str, fields: Mapping[str, Any]) -> str:
     if "position" not in fields:
-        return without(content, ("depth", "reverse_depth")) if "depth" in fields else content
+        return (
+            without_decorators(content, ("depth", "reverse_depth"))
+            if "depth" in fields
+            else content
+        )
     place, depth = fields["position"], fields.get("depth")
     if place in _DESCRIBED:
-        content = with_value(content, "position", _DESCRIBED[place])
-        said = read_decorators(content).value("position")
-        return content if said == _DESCRIBED[place] else without(content, _PLACES)
+        content = with_decorator_value(content, "position", _DESCRIBED[place])
+        said = parse_decorators(content).value("position")
+        return content if said == _DESCRIBED[place] else without_decorators(content, _PLACES)
     if place != "depth":
-        return without(content, _PLACES)
-    content = without(content, ("position",))
+        return without_decorators(content, _PLACES)
+    content = without_decorators(content, ("position",))
     if depth is None:
         return content
-    return with_value(without(content, ("reverse_depth",)), "depth", str(depth))
+    return with_decorator_value(
+        without_decorators(content, ("reverse_depth",)), "depth", str(depth)
+    )
 
 
 def _write_members(

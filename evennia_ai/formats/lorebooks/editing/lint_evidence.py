@@ -17,8 +17,8 @@ from evennia_ai.engine.lorebook.book import Lorebook
 from evennia_ai.engine.lorebook.entry import LoreEntry
 from evennia_ai.engine.lorebook.rules import ActivationRules
 from evennia_ai.engine.lorebook.scan.key_index import BookIndex, KeysOfEntries, book_index_of
-from evennia_ai.engine.lorebook.scan.matching import searchable
-from evennia_ai.engine.lorebook.scan.regex.pattern import Refused, is_delimited, read_pattern
+from evennia_ai.engine.lorebook.scan.matching import prepare_text
+from evennia_ai.engine.lorebook.scan.regex.pattern import Refused, has_slashes, read_pattern
 from evennia_ai.engine.prompt.dice import Dice
 from evennia_ai.engine.prompt.tokens import TokenCounter
 from evennia_ai.engine.text.normal_form import normal_form
@@ -27,8 +27,8 @@ from evennia_ai.engine.text.words import split_words
 NO_DICE: Final = Dice(turn="", conversation="")
 _MOST_SEARCHES: Final = 300_000
 _WITHOUT_END: Final = 1_000_000
-# A key is too common if this share of the other entries contains it in their text. The first row
-# whose number of other entries is reached gives the share.
+# Rows of a number of other entries and a share. A key is too common if at least this share of the
+# other entries contains it. The first row with a number that the book reaches applies.
 _SPREADS: Final = ((20, 0.2), (4, 0.5), (2, 1))
 _FREQUENT_SHARE: Final = 0.03
 _FREQUENT_TIMES: Final = 4
@@ -142,7 +142,7 @@ class Evidence:
             return []
         listed = (key.strip() for keys in entry.key_lists for key in keys)
         written = dict.fromkeys(filter(None, listed))
-        meant = [key for key in written if not by_form or is_delimited(key)]
+        meant = [key for key in written if not by_form or has_slashes(key)]
         found = ((key, self._refusal(key)) for key in meant)
         return [_refused(key, why, by_form=by_form) for key, why in found if why is not None]
 
@@ -179,7 +179,7 @@ class Evidence:
     @cached_property
     def _found(self) -> "_KeyHits":
         patterns = sum(
-            entry.patterns == "all" or is_delimited(key.strip())
+            entry.patterns == "all" or has_slashes(key.strip())
             for entry in self._enabled
             if entry.patterns != "none"
             for key in entry.keys
@@ -239,7 +239,7 @@ class _KeyHits:
 
     def add(self, entry: LoreEntry, key_index: BookIndex) -> None:
         """Search the text of an entry for keys and record the matches."""
-        hits = key_index.table.hits(searchable(entry.template.source, fold=key_index.table.fold))
+        hits = key_index.table.hits(prepare_text(entry.template.source, fold=key_index.table.fold))
         self.searched += 1
         self.texts.update(hits.keys())
         if own := hits.keys() & key_index.entry_keys[entry.index].primary:
@@ -253,5 +253,5 @@ class _KeyHits:
 def _refused(key: str, why: Refused, *, by_form: bool) -> str:
     shown = f"key '{one_line(key)[:60]}'"
     if by_form and why.is_broken:
-        return f"{shown} {why.reason}; it is taken as plain text: mend it"
+        return f"{shown} {why.reason}; it is searched as plain text: fix it"
     return f"{shown} {why.reason}; it is never found: write it in another way"

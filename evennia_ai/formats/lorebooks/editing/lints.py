@@ -38,7 +38,7 @@ _ERRORS: Final = frozenset({"unreachable", "regex", "level", "weight"})
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Lint:
+class BookFinding:
     """A problem that a lint found."""
 
     uid: str
@@ -64,8 +64,10 @@ def lint_book(
     counter: TokenCounter = ESTIMATE,
     outlets: Collection[str] = (),
     source: Any = None,
-) -> tuple[Lint, ...]:
+) -> tuple[BookFinding, ...]:
     """Return the problems of the book, then those of each enabled entry.
+
+    Of an entry that is refused only the notice of its reader is returned.
 
     Args:
         limit_tokens: the size of a prompt, None if unknown.
@@ -73,23 +75,23 @@ def lint_book(
         source: the JSON value of the book, to find members that nothing reads.
     """
     evidence = gather_evidence(book, rules=rules, limit_tokens=limit_tokens, counter=counter)
-    enabled = [entry for entry in book.entries if entry.enabled]
-    found = [Lint(uid="", kind="notice", text=one_line(notice)) for notice in book.notices]
-    found += [Lint(uid="", kind="no_effect", text=text) for text in list_idle_fields(source)]
+    enabled = [entry for entry in book.entries if entry.enabled and not entry.refused]
+    found = [BookFinding(uid="", kind="notice", text=one_line(notice)) for notice in book.notices]
+    found += [BookFinding(uid="", kind="no_effect", text=text) for text in list_idle_fields(source)]
     asked = list_wanted_extensions(entry_texts(source))
-    found += [Lint(uid="", kind="extension", text=text) for text in asked]
-    found += _budgets(evidence)
-    found += _outlets(enabled, frozenset(outlets))
-    doubles = _doubles(enabled)
+    found += [BookFinding(uid="", kind="extension", text=text) for text in asked]
+    found += _lint_budget(evidence)
+    found += _lint_outlets(enabled, frozenset(outlets))
+    doubles = _find_duplicates(enabled)
     for entry in enabled:
         found += [
-            Lint(uid=entry.uid, kind=kind, text=text)
+            BookFinding(uid=entry.uid, kind=kind, text=text)
             for check in _CHECKS
             for kind, text in check(entry, evidence)
         ]
         if entry.index in doubles:
             text = f"has the keys and the text of entry {doubles[entry.index]}; remove one of them"
-            found.append(Lint(uid=entry.uid, kind="double", text=text))
+            found.append(BookFinding(uid=entry.uid, kind="double", text=text))
     return tuple(found)
 
 
@@ -97,7 +99,7 @@ Finding = tuple[str, str]
 LintCheck = Callable[[LoreEntry, Evidence], Iterator[Finding]]
 
 
-def _budgets(evidence: Evidence) -> Iterator[Lint]:
+def _lint_budget(evidence: Evidence) -> Iterator[BookFinding]:
     """Yield a lint if the texts of the book exceed its token budget."""
     budget = evidence.budget
     if budget is None:
@@ -108,14 +110,14 @@ def _budgets(evidence: Evidence) -> Iterator[Lint]:
     if constants > budget:
         text = f"its constant entries have {constants} tokens and its budget is {budget}: some are"
         text += " always left out; make fewer constant, or raise the budget"
-        yield Lint(uid="", kind="budget", text=text)
+        yield BookFinding(uid="", kind="budget", text=text)
     elif total > budget:
-        text = f"its entries have {total} tokens and its budget is {budget}: where many are awake,"
+        text = f"its entries have {total} tokens and its budget is {budget}: if many are active,"
         text += " those of low priority are left out; check the priorities, or raise the budget"
-        yield Lint(uid="", kind="budget", text=text)
+        yield BookFinding(uid="", kind="budget", text=text)
 
 
-def _outlets(entries: Iterable[LoreEntry], known: frozenset[str]) -> Iterator[Lint]:
+def _lint_outlets(entries: Iterable[LoreEntry], known: frozenset[str]) -> Iterator[BookFinding]:
     """Yield a lint for each outlet that no known component shows."""
     first = {e.outlet: e for e in reversed(list(entries)) if e.position == "outlet"}
     for name in sorted(first.keys() - known):
@@ -123,10 +125,10 @@ def _outlets(entries: Iterable[LoreEntry], known: frozenset[str]) -> Iterator[Li
         text = f"is in {shown}; write {{{{outlet::NAME}}}} into a component, or move it"
         if not name:
             text = "is in an outlet without a name; name it, or move the entry"
-        yield Lint(uid=first[name].uid, kind="outlet", text=text)
+        yield BookFinding(uid=first[name].uid, kind="outlet", text=text)
 
 
-def _doubles(entries: Iterable[LoreEntry]) -> dict[int, str]:
+def _find_duplicates(entries: Iterable[LoreEntry]) -> dict[int, str]:
     """Return the id of the first identical entry, by the index of each duplicate."""
     seen: dict[tuple[frozenset[str], str], str] = {}
     doubles: dict[int, str] = {}
@@ -139,16 +141,14 @@ def _doubles(entries: Iterable[LoreEntry]) -> dict[int, str]:
     return doubles
 
 
-def _reach(entry: LoreEntry, evidence: Evidence) -> Iterator[Finding]:
-    """Yield a finding with the reason if nothing can activate the entry."""
+def _lint_reachability(entry: LoreEntry, evidence: Evidence) -> Iterator[Finding]:
+    """Yield a finding if nothing can activate the entry, with the reason."""
     gates, keys = entry.gates, evidence.entry_keys[entry.index]
-    if entry.refused:
-        yield "unreachable", f"is never active: {entry.refused}; change that or disable it"
-    elif gates.forbidden and not gates.forced:
+    if gates.forbidden and not gates.forced:
         yield "unreachable", "is never active: @@dont_activate; remove the line or disable it"
     elif not _needs_no_key(entry) and not _findable(keys.primary):
-        yield from _keyless(entry, bool(keys.refused))
-    elif clash := _clash(entry, evidence):
+        yield from _lint_missing_keys(entry, bool(keys.refused))
+    elif clash := _describe_key_clash(entry, evidence):
         yield "unreachable", clash
 
 
@@ -161,56 +161,60 @@ def _findable(numbers: Iterable[int]) -> set[int]:
     return {number for number in numbers if number != NEVER}
 
 
-def _keyless(entry: LoreEntry, is_told: bool) -> Iterator[Finding]:
+def _lint_missing_keys(entry: LoreEntry, has_refused_keys: bool) -> Iterator[Finding]:
+    """Yield a finding if the entry has no keys, only blank keys, or only refused ones."""
     advice = "give it keys, make it constant, or disable it"
     if not entry.keys:
-        yield "unreachable", f"has no keys and is not constant, so nothing wakes it; {advice}"
+        yield "unreachable", f"has no keys and is not constant, so nothing activates it; {advice}"
     elif all(not key.strip() for key in entry.keys):
-        yield "unreachable", f"has only blank keys, so nothing wakes it; {advice}"
-    elif is_told:
-        yield "unreachable", f"none of its keys can be found, so nothing wakes it; {advice}"
+        yield "unreachable", f"has only blank keys, so nothing activates it; {advice}"
+    elif has_refused_keys:
+        yield "unreachable", f"none of its keys can be found, so nothing activates it; {advice}"
 
 
-def _clash(entry: LoreEntry, evidence: Evidence) -> str:
+def _describe_key_clash(entry: LoreEntry, evidence: Evidence) -> str:
     """Describe keys that an entry both requires and excludes, "" if there are none."""
     keys = evidence.entry_keys[entry.index]
     excluded = set(keys.excluded)
     if any(line and _findable(line) <= excluded for line in keys.additional):
-        return "wants @@additional_keys that @@exclude_keys rules out; remove them from one list"
+        return (
+            "@@exclude_keys has all keys of a line of @@additional_keys;"
+            " remove them from one of the two"
+        )
     if _needs_no_key(entry):
         return ""
     primary = _findable(keys.primary)
     if primary <= excluded:
-        return "@@exclude_keys rules out every key it has; remove them from one list"
+        return "@@exclude_keys has all keys of the entry; remove them from one of the two"
     if entry.logic == "not_any" and entry.selective and primary <= set(keys.secondary):
-        return "its secondary keys (NOT ANY) rule out every key it has; change one list"
+        return "its secondary keys (NOT ANY) have all keys of the entry; change one of the two"
     return ""
 
 
-def _recursion(entry: LoreEntry, evidence: Evidence) -> Iterator[Finding]:
+def _lint_recursion(entry: LoreEntry, evidence: Evidence) -> Iterator[Finding]:
     """Yield a finding with the reason if an entry waits for recursion that can never happen."""
     level = entry.recursion.delay_level
-    if not level or entry.refused or entry.gates.forced:
+    if not level or entry.gates.forced:
         return
     if entry.recursion.excluded:
-        text = f"waits for recursion (level {level}) and is excluded from it, so it is never active"
-        yield "recursion", f"{text}; clear one of the two"
+        text = f"has delay level {level} and is excluded from recursion, so it is never active"
+        yield "recursion", f"{text}; remove one of the two"
     elif not evidence.recurses and not evidence.walks_levels:
-        text = f"waits for recursion (level {level}), which is off for this book"
-        yield "level", f"{text}; turn recursion on, or let the entry not wait"
+        text = f"has delay level {level}, and recursion is off for this book"
+        yield "level", f"{text}; turn recursion on, or remove the delay level"
     elif not evidence.passes_on(entry.index) and not evidence.walks_levels:
-        text = f"waits for recursion (level {level}), and no other entry passes its text on"
-        yield "level", f"{text}; let the entry not wait"
+        text = f"has delay level {level}, and recursion searches no text of another entry"
+        yield "level", f"{text}; remove the delay level"
     elif evidence.rank(level) >= evidence.reached_levels:
-        text = f"level {level} is number {evidence.rank(level) + 1} of the levels in this book"
-        text += f", and recursion reaches {evidence.reached_levels}"
+        text = f"delay level {level} is number {evidence.rank(level) + 1} of the book's levels"
+        text += f", and recursion reaches only {evidence.reached_levels}"
         yield "level", f"{text}; use lower levels, or raise max_recursion_steps"
     elif not _needs_no_key(entry) and evidence.is_unfed(entry.index):
-        text = f"waits for recursion (level {level}), and no other entry's text has one of its keys"
-        yield "level", f"{text}; put a key into a text that should wake it"
+        text = f"has delay level {level}, and no other entry's text has one of its keys"
+        yield "level", f"{text}; write a key into a text that should activate it"
 
 
-def _depth(entry: LoreEntry, evidence: Evidence) -> Iterator[Finding]:
+def _lint_scan_depth(entry: LoreEntry, evidence: Evidence) -> Iterator[Finding]:
     """Yield a finding if the entry's scan depth includes no messages."""
     depth = evidence.scan_depth if entry.scan_depth is None else entry.scan_depth
     widens = entry.scan_depth is None and evidence.rules.min_activations
@@ -219,30 +223,31 @@ def _depth(entry: LoreEntry, evidence: Evidence) -> Iterator[Finding]:
         return
     advice = "set it to 1 or more, or make the entry constant"
     if not evidence.recurses or entry.recursion.excluded or evidence.is_blind:
-        yield "unreachable", f"has scan depth 0, so its keys are looked for nowhere; {advice}"
+        yield "unreachable", f"has scan depth 0, so its keys are never searched; {advice}"
     elif evidence.is_unfed(entry.index):
         text = "has scan depth 0 and no other entry's text has one of its keys"
-        yield "scan_depth", f"{text}, so nothing wakes it; {advice}"
+        yield "scan_depth", f"{text}, so nothing activates it; {advice}"
     else:
-        text = "has scan depth 0: only texts of other entries wake it, never the conversation"
+        text = "has scan depth 0: only texts of other entries activate it, never the conversation"
         yield "scan_depth", f"{text}; {advice} if that is not meant"
 
 
-def _keys(entry: LoreEntry, evidence: Evidence) -> Iterator[Finding]:
+def _lint_keys(entry: LoreEntry, evidence: Evidence) -> Iterator[Finding]:
     """Yield findings on keys that are refused, match too often, or have no effect."""
     for problem in evidence.refusals(entry):
         yield "regex", problem
-    common = list(_common(entry, evidence))
+    common = list(_describe_common_keys(entry, evidence))
     if common:
         more = f" and {len(common) - _SHOWN_KEYS} more" if len(common) > _SHOWN_KEYS else ""
         text = "; ".join(common[:_SHOWN_KEYS]) + more
-        yield "common_key", f"{text}: it will wake all the time; use a longer or rarer key"
+        text += ": it will activate the entry most of the time"
+        yield "common_key", f"{text}; use a longer or rarer key"
     if entry.secondary_keys and not entry.selective:
         text = "has secondary keys that do not count, because it is not selective"
         yield "secondary", f"{text}; set selective, or remove them"
 
 
-def _common(entry: LoreEntry, evidence: Evidence) -> Iterator[str]:
+def _describe_common_keys(entry: LoreEntry, evidence: Evidence) -> Iterator[str]:
     keys = evidence.entry_keys[entry.index]
     if entry.constant or entry.patterns == "all":
         return
@@ -260,14 +265,14 @@ def _common(entry: LoreEntry, evidence: Evidence) -> Iterator[str]:
             yield f"{shown} is one of the most frequent words of the book"
 
 
-def _chances(entry: LoreEntry, evidence: Evidence) -> Iterator[Finding]:
+def _lint_chances(entry: LoreEntry, evidence: Evidence) -> Iterator[Finding]:
     """Yield findings on chances, groups and timers that have no effect."""
     if entry.chance <= 0:
         yield "chance", "has a chance of 0 %, so it is never active; raise it or disable the entry"
     for name in dict.fromkeys(entry.grouping.names):
         if evidence.members[name] == 1:
             text = f"is the only one in group '{one_line(name)[:60]}'"
-            yield "group", f"{text}; a group does something from two entries on"
+            yield "group", f"{text}; a group has an effect only with two or more entries"
     grouping = entry.grouping
     if grouping.names and grouping.weight <= 0 and not grouping.preferred:
         yield "weight", "has group weight 0, so it never wins against others; give it a weight"
@@ -280,7 +285,7 @@ def _chances(entry: LoreEntry, evidence: Evidence) -> Iterator[Finding]:
             yield "timing", f"{text}; use {_NEVER_SEEN[clock] + 1} or more"
 
 
-def _texts(entry: LoreEntry, evidence: Evidence) -> Iterator[Finding]:
+def _lint_text(entry: LoreEntry, evidence: Evidence) -> Iterator[Finding]:
     """Yield a finding if the content is missing or can never fit into the budget."""
     tokens, budget = evidence.tokens[entry.index], evidence.budget
     if not entry.template.source.strip():
@@ -290,22 +295,22 @@ def _texts(entry: LoreEntry, evidence: Evidence) -> Iterator[Finding]:
         yield "budget", f"{text}; shorten it, or raise the budget"
 
 
-def _macros(entry: LoreEntry, evidence: Evidence) -> Iterator[Finding]:
+def _lint_macros(entry: LoreEntry, evidence: Evidence) -> Iterator[Finding]:
     """Yield a finding for each unknown macro in the entry's text."""
     for macro in unknown_macros(entry.template.source):
-        yield "macro", f"{one_line(macro)}: sent as it is written"
+        yield "macro", f"{one_line(macro)} is an unknown macro and is sent as written"
 
 
-def _unsettled(entry: LoreEntry, evidence: Evidence) -> Iterator[Finding]:
+def _lint_place(entry: LoreEntry, evidence: Evidence) -> Iterator[Finding]:
     """Yield a finding if the entry is placed before the history and changes with every message.
 
     Each change invalidates the prompt cache.
     """
-    if sentence := unsettled_entry_sentence(entry):
+    if sentence := describe_changing_entry(entry):
         yield "unsettled", f"{sentence}; give it a depth to keep it in the history"
 
 
-def unsettled_entry_sentence(entry: LoreEntry) -> str:
+def describe_changing_entry(entry: LoreEntry) -> str:
     """Return a sentence if the entry is placed before the history and changes with every message.
 
     Return "" otherwise. Outlets count as before the history, because a component there may show
@@ -317,5 +322,14 @@ def unsettled_entry_sentence(entry: LoreEntry) -> str:
 
 
 _CHECKS: Final[tuple[LintCheck, ...]] = (
-    *(_reach, _recursion, _depth, _keys, _chances, _texts, _macros, _unsettled),
+    *(
+        _lint_reachability,
+        _lint_recursion,
+        _lint_scan_depth,
+        _lint_keys,
+        _lint_chances,
+        _lint_text,
+        _lint_macros,
+        _lint_place,
+    ),
 )

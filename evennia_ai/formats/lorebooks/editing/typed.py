@@ -13,7 +13,7 @@ from typing import Any, Final, get_args
 
 from evennia_ai.engine.errors import EvenniaAIError, FormatError
 from evennia_ai.engine.lorebook.book import mention_in_words
-from evennia_ai.engine.lorebook.conditions import TESTS
+from evennia_ai.engine.lorebook.conditions import CONDITION_TESTS
 from evennia_ai.engine.lorebook.entry import (
     AT_MENTION,
     MENTIONINGS,
@@ -22,9 +22,9 @@ from evennia_ai.engine.lorebook.entry import (
     Patterns,
     Position,
 )
-from evennia_ai.engine.lorebook.scan.regex.pattern import Refused, is_delimited, read_pattern
+from evennia_ai.engine.lorebook.scan.regex.pattern import Refused, has_slashes, read_pattern
 from evennia_ai.engine.prompt.components import MAX_DEPTH
-from evennia_ai.engine.text.columns import clipped, visible
+from evennia_ai.engine.text.columns import clip_text, escape_controls
 from evennia_ai.formats.lorebooks.entry_fields import TYPED_FIELDS, LoreField, Typed
 from evennia_ai.formats.lorebooks.values import Step
 
@@ -84,7 +84,7 @@ def with_patterns(fields: dict[str, Any], *, of: LoreEntry | None = None) -> dic
     """
     keys = [*fields.get("keys", ()), *fields.get("secondary_keys", ())]
     patterns: Patterns = "none" if of is None else of.patterns
-    if patterns == "none" and any(map(is_delimited, keys)):
+    if patterns == "none" and any(map(has_slashes, keys)):
         fields, patterns = {**fields, "patterns": "by_form"}, "by_form"
     check_patterns(keys, patterns)
     return fields
@@ -93,11 +93,11 @@ def with_patterns(fields: dict[str, Any], *, of: LoreEntry | None = None) -> dic
 def check_patterns(keys: Iterable[str], patterns: Patterns) -> None:
     """Raise TypedError for the first key that is meant as a regular expression but is invalid."""
     for key in keys:
-        if patterns == "none" or (patterns == "by_form" and not is_delimited(key)):
+        if patterns == "none" or (patterns == "by_form" and not has_slashes(key)):
             continue
         read = read_pattern(key)
         if isinstance(read, Refused) and read.is_broken:
-            raise TypedError(f"The key {clipped(key, 80)} {read.reason}. Nothing was changed.")
+            raise TypedError(f"The key {clip_text(key, 80)} {read.reason}. Nothing was changed.")
 
 
 def _split_keys(text: str, key: re.Pattern[str]) -> tuple[list[str], int]:
@@ -207,7 +207,7 @@ def _question(text: str) -> dict[str, Any]:
     if len(words) < 3:
         raise TypedError(
             f"'{text.strip()}' is not a condition; write <fact> <test> <value>, <value>, with one"
-            f" of the tests {', '.join(TESTS)}. Nothing was changed."
+            f" of the tests {', '.join(CONDITION_TESTS)}. Nothing was changed."
         )
     fact, test, values = words
     return {"fact": fact, "test": test.lower(), "values": [_value(v) for v in parse_keys(values)]}
@@ -220,7 +220,7 @@ def _value(text: str) -> Any:
 
 
 DEFAULT: Final = "default"
-UNUSED: Final = "unused, for there is no sticky, cooldown or delay"
+UNUSED: Final = "unused, because there is no sticky, cooldown or delay"
 
 _SHOWN_COLUMNS: Final = 120
 # Words that builders may try with `lore/set`, and the switch of `lore` that sets the field instead.
@@ -248,7 +248,9 @@ def find_field(word: str) -> LoreField:
     if name in _SWITCHES:
         raise TypedError(f"'{word}' has a switch of its own: lore/{_SWITCHES[name]}.")
     near = get_close_matches(name[:40], TYPED_FIELDS, n=3)
-    known = f"near it are {', '.join(near)}" if near else f"there are {', '.join(TYPED_FIELDS)}"
+    known = (
+        f"similar names are {', '.join(near)}" if near else f"there are {', '.join(TYPED_FIELDS)}"
+    )
     raise TypedError(f"'{word}' is not a field of an entry; {known}. Nothing was changed.")
 
 
@@ -269,10 +271,10 @@ def value_in_words(value: Any) -> str:
     if value is None:
         return "as the book or the rules say"
     if isinstance(value, tuple | frozenset):
-        return clipped(visible(", ".join(map(str, value))), _SHOWN_COLUMNS) or "none"
+        return clip_text(escape_controls(", ".join(map(str, value))), _SHOWN_COLUMNS) or "none"
     if isinstance(value, float):
         return f"{value:g}"
-    return clipped(visible(" ".join(str(value).split())), _SHOWN_COLUMNS) or "none"
+    return clip_text(escape_controls(" ".join(str(value).split())), _SHOWN_COLUMNS) or "none"
 
 
 def member_in_words(path: Sequence[Step]) -> str:

@@ -14,7 +14,7 @@ MOST_TOLD: Final = 8
 # Each row is a field without effect: its name in world files, its name under `extensions` in V3,
 # and the reason.
 _WITHOUT_EFFECT: Final = (
-    ("vectorized", "vectorized", "entries are woken by their keys, not by their meaning"),
+    ("vectorized", "vectorized", "entries are activated by their keys, not by their meaning"),
     ("automationId", "automation_id", "no scripts of another program run here"),
 )
 
@@ -29,7 +29,7 @@ _EXTENSIONS: Final = (
             r"|dont_preload|message_formatting|initial_variables|always_enabled)",
             re.DOTALL | re.MULTILINE,
         ),
-        "its code does not run and is sent to the model as it is written",
+        "its code does not run and is sent to the model as written",
     ),
     (
         "MVU (MagVarUpdate)",
@@ -37,7 +37,7 @@ _EXTENSIONS: Final = (
             r"<UpdateVariable>|\{\{(?:format|get)_\w*variable::|\[(?:mvu_\w+|initvar)\]",
             re.IGNORECASE,
         ),
-        "its variables are not kept, and its entries are sent as they are written",
+        "its variables are not kept, and its entries are sent as written",
     ),
 )
 _SCRIPTS: Final = frozenset({"tavern_helper", "TavernHelper_scripts"})
@@ -93,7 +93,7 @@ def list_unknown_macros(book: Any) -> tuple[str, ...]:
         if isinstance(content, str):
             found.update(unknown_macros(content))
     return tuple(
-        f"{one_line(written)}: sent as it is written ({_whose(count)})"
+        f"{one_line(written)} is an unknown macro and is sent as written ({_whose(count)})"
         for written, count in found.most_common(MOST_TOLD)
     )
 

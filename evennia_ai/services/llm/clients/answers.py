@@ -9,7 +9,7 @@ is judged by `llm.failures`.
 import json
 import re
 from abc import ABC, abstractmethod
-from collections.abc import Collection, Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any, Final
 
@@ -29,9 +29,16 @@ from evennia_ai.services.llm.clients.error_bodies import (
     status_of,
     words_of,
 )
+from evennia_ai.services.llm.echoes import without_prompt
 from evennia_ai.services.llm.failures import ENDINGS, UNENDED, failure
 from evennia_ai.services.llm.profiles import Endpoint
-from evennia_ai.services.net.http import FailedAttempt, json_object, json_value, retry_after_seconds
+from evennia_ai.services.net.http import (
+    FailedAttempt,
+    json_object,
+    json_value,
+    retry_after_seconds,
+    text_in,
+)
 
 MOST_CALLS: Final = 64
 """Calls of tools in one reply."""
@@ -82,12 +89,15 @@ class WrittenInPieces:
     """Text, of a call its arguments."""
     kept: dict[str, Any] = field(default_factory=dict)
     """Fields that go back with it as they came."""
+    pieces: int = 0
+    """In how many pieces a call has come."""
     _depth: int = 0
     _in_string: bool = False
     _escapes: bool = False  # the next character stands for itself
 
     def write(self, piece: str) -> None:
         """Add to the arguments of a call, and keep count of their brackets."""
+        self.pieces += 1
         if not piece:
             return
         self.written.append(piece)
@@ -182,27 +192,49 @@ class ReplyReader(ABC):
         answer = json_value(body)
         if isinstance(answer, list):  # Gemini puts an error into a list
             answer = next(iter(answer), None)
+        if not isinstance(answer, dict) and self._is_in_lines(body):
+            return self.reply()
         if not isinstance(answer, dict):
-            start = readable_start(body.decode("utf-8", "replace"))
-            kind, words = map(self.endpoint.api_key.quoted, (content_type or "no type", start))
+            start = readable_start(text_in(body))
+            kind, words = map(self.quoted, (content_type or "no type", start))
             sent = f"status 200, {kind}: {words or 'nothing'}"
-            raise self.rubbish(f"the reply is not a JSON object ({sent})")
+            advice = "check base_url of the profile (is /v1 missing?)"
+            raise self.rubbish(f"the reply is not a JSON object ({sent}); {advice}")
         if is_error(answer):
             raise self.own_error(answer)
         self.take_answer(answer)
         self.ended = True
         return self.reply()
 
+    def _is_in_lines(self, body: bytes) -> bool:
+        """True if a body was the events of a stream, one JSON object a line, and was taken in."""
+        text = text_in(body).strip()
+        if json_object(text.partition("\n")[0]) is None:
+            return False
+        self._heard_lines(text)
+        return True
+
     def heard(self, data: str) -> str:
-        """The text in one event, mostly a word or nothing. Data that is no object says nothing."""
+        """The text in one event, mostly a word or nothing. Data that is no object says nothing.
+
+        Some servers leave out the blank line between two events.
+        """
         if data[:1] != "{" and data.lstrip()[:1] != "{":
             return ""  # `ping`, `null`, `[DONE]`
         event = json_object(data)
+        if event is None and "\n" in data.strip():
+            return self._heard_lines(data)
         if event is None:
             raise self.rubbish("a piece of the stream is not a JSON object")
         if is_error(event):
             raise self.own_error(event)
         return self.take_event(event)
+
+    def _heard_lines(self, text: str) -> str:
+        """The text in several events, one a line."""
+        self._pieces += text.count("\n")
+        self.checked(self._pieces, what="pieces", most=MOST_PIECES)
+        return "".join(self.heard(line) for line in text.split("\n"))
 
     def reply(self) -> ChatReply:
         """The reply that all that came makes together, if it says or does anything."""
@@ -284,10 +316,15 @@ class ReplyReader(ABC):
             self.endpoint,
             status=status_of(answer),
             words=words,
+            shown=without_prompt(words, self.request),
             body=answer,
             extra=extra,
             otherwise=otherwise,
         )
+
+    def quoted(self, words: str) -> str:
+        """The server's words for an error, without the key and without what they repeat."""
+        return self.endpoint.api_key.quoted(without_prompt(words, self.request))
 
     def rubbish(self, problem: str) -> ModelRubbish:
         """The error of an answer that is no reply."""
@@ -365,8 +402,8 @@ def failed_with_status(
     words: str,
     headers: Mapping[str, str],
     *,
+    request: ChatRequest,
     body: object = None,
-    extra: Collection[str] = (),
 ) -> FailedRequest:
     """Return what an answer with a status of failure is.
 
@@ -375,12 +412,18 @@ def failed_with_status(
         status: The status of the answer.
         words: The server's explanation, as people read it.
         headers: Those of the answer, with names in small letters.
+        request: What the server was asked.
         body: The answer as JSON, None where it is none.
-        extra: The further fields of the request.
     """
     wait = retry_after_seconds(headers)
     error = failure(
-        endpoint, status=status, words=words, body=body, extra=extra, retry_in_seconds=wait
+        endpoint,
+        status=status,
+        words=words,
+        shown=without_prompt(words, request),
+        body=body,
+        extra=request.sampling.extra,
+        retry_in_seconds=wait,
     )
     is_worth_it = error.fault is not None and error.fault.is_worth_a_retry
     again = is_worth_it and headers.get("x-should-retry") != "false"

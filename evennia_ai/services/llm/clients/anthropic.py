@@ -231,6 +231,7 @@ class AnthropicReply(ReplyReader):
 
     def take_answer(self, answer: Mapping[str, Any]) -> None:
         if not isinstance(answer.get("content"), list):
+            self._refuse_openai(answer)
             raise self.rubbish("the reply has no content")
         self._take_frame(answer)
         for index, block in enumerate(self.listed(answer["content"], what="blocks")):
@@ -252,7 +253,13 @@ class AnthropicReply(ReplyReader):
                 self.ended = True
             case "error":
                 raise self.own_error(event)
+            case None:
+                self._refuse_openai(event)
         return ""
+
+    def _refuse_openai(self, answer: Mapping[str, Any]) -> None:
+        if "choices" in answer:
+            raise self.rubbish('the server speaks as OpenAI; set client of the profile to "openai"')
 
     def text(self) -> str:
         blocks = self._in_order()

@@ -11,9 +11,18 @@ import struct
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any, Final
 
+from evennia_ai.services.llm.clients.error_bodies import readable_start, redirection, words_in
+from evennia_ai.services.llm.failures import failure
 from evennia_ai.services.llm.profiles import Endpoint
 from evennia_ai.services.llm.sentence_model import SentenceModelError
-from evennia_ai.services.net.http import USER_AGENT, json_object
+from evennia_ai.services.net.http import (
+    LONGEST_REASON_BYTES,
+    USER_AGENT,
+    json_object,
+    json_value,
+    no_connection,
+    text_in,
+)
 
 if TYPE_CHECKING:
     import httpx2
@@ -68,7 +77,7 @@ class EmbeddingServer:
             found = {int(row["index"]): row["embedding"] for row in rows or ()}
             return [_unit(found[number]) for number in range(len(texts))]
         except (KeyError, TypeError, ValueError, OverflowError, struct.error) as error:
-            words = self._endpoint.api_key.quoted(body[:400].decode("utf-8", "replace"))
+            words = self._endpoint.api_key.quoted(readable_start(text_in(body)))
             raise self._problem(f"it answers without a vector for each text: {words}") from error
 
     def _asked(self, body: dict[str, Any]) -> bytes:
@@ -95,12 +104,17 @@ class EmbeddingServer:
                     if len(came) > MOST_BYTES:
                         raise self._problem(f"its answer is larger than {MOST_BYTES} bytes")
         except httpx2.HTTPError as error:
-            raise self._problem(
-                type(error).__name__
-            ) from None  # httpx2's error holds the request and the key
+            # httpx2's error holds the request and the key.
+            raise self._problem(str(no_connection(error))) from None
         if response.status_code != 200:
-            words = key.quoted(came[:2_000].decode("utf-8", "replace"))
-            raise self._problem(f"status {response.status_code}: {words or 'no reason given'}")
+            said = bytes(came[:LONGEST_REASON_BYTES])
+            words = words_in(said)
+            if response.is_redirect:
+                words = redirection(response.headers.get("location", ""))
+            refusal = failure(
+                endpoint, status=response.status_code, words=words, body=json_value(said)
+            )
+            raise self._problem(str(refusal))
         return bytes(came)
 
     def _problem(self, why: str) -> SentenceModelError:

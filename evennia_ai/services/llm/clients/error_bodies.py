@@ -10,7 +10,7 @@ from collections.abc import Mapping
 from typing import Any, Final
 from urllib.parse import urlsplit
 
-from evennia_ai.services.net.http import json_value
+from evennia_ai.services.net.http import json_value, text_in
 
 # The members that hold words, the outer ones and the more telling ones first.
 _WORDS: Final = (
@@ -56,7 +56,10 @@ _MOST_PAGE_CHARACTERS: Final = 8_000
 
 def is_error(answer: Mapping[str, Any]) -> bool:
     """True if an object that came with status 200, or in a stream, tells of an error."""
-    if answer.get("error") or answer.get("object") == "error" or answer.get("type") == "error":
+    error = answer.get("error")
+    if isinstance(error, Mapping):
+        error = any(error.values())
+    if error or answer.get("object") == "error" or answer.get("type") == "error":
         return True
     if "base_resp" in answer:  # MiniMax sends it with each reply, 0 where all is well
         base = answer["base_resp"]
@@ -125,7 +128,7 @@ def _status(code: object) -> int | None:
 def words_in(body: bytes) -> str:
     """Return the explanation in the body of a failure: JSON of any shape, a page, or a text."""
     value = json_value(body)
-    return words_of(value) or readable_start(body.decode("utf-8", "replace"))
+    return words_of(value) or readable_start(text_in(body))
 
 
 def readable_start(text: str) -> str:

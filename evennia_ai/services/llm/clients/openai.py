@@ -167,6 +167,7 @@ class OpenAIReply(ReplyReader):
     def take_answer(self, answer: Mapping[str, Any]) -> None:
         choices = self.listed(answer.get("choices"), what="choices")
         if not choices:
+            self._refuse_anthropic(answer)
             raise self.rubbish("the reply has no choices")
         self._take_frame(answer, choices[0])
         self._take_message(_message_of(choices[0]), is_whole=True)
@@ -178,7 +179,9 @@ class OpenAIReply(ReplyReader):
         return super().heard(data)
 
     def take_event(self, event: Mapping[str, Any]) -> str:
-        choice = next(iter(self.listed(event.get("choices"), what="choices")), {})
+        choices = self.listed(event.get("choices"), what="choices")
+        self._refuse_anthropic(event)
+        choice = min(choices, key=lambda one: count_of(one.get("index")), default={})
         self._take_frame(event, choice)
         message = object_of(choice.get("delta"))
         self._has_deltas = self._has_deltas or bool(message)
@@ -189,6 +192,12 @@ class OpenAIReply(ReplyReader):
         if text or pieces != self._pieces:  # some servers write "stop" into each piece
             self._stops_early = self._stops_early or bool(self.stop)
         return text
+
+    def _refuse_anthropic(self, answer: Mapping[str, Any]) -> None:
+        if answer.get("type") in ("message", "message_start") and "choices" not in answer:
+            raise self.rubbish(
+                'the server speaks as Anthropic; set client of the profile to "anthropic"'
+            )
 
     @property
     def is_ending(self) -> bool:
@@ -216,7 +225,7 @@ class OpenAIReply(ReplyReader):
 
     def why_empty(self) -> tuple[str, Fault]:
         if self._refusal:
-            said = self.endpoint.api_key.quoted(self._refusal)
+            said = self.quoted(self._refusal)
             return f": the model refused: {said}", Fault.POLICY
         advice = ": the model only reasoned; allow more tokens: reply_tokens of the profile"
         return advice * self._reasoned, Fault.MALFORMED
@@ -320,13 +329,18 @@ class OpenAIReply(ReplyReader):
             return bool(call.written) or both or not (is_rest or is_unknown)
         if not call.is_written:
             return False
-        is_new = bool(arguments) and arguments != "".join(call.written)
-        return has_other_id or (not call_id and is_new)
+        # What came in pieces may come once more as a whole; what came as a whole is not repeated.
+        is_new = call.pieces == 1 or arguments != "".join(call.written)
+        return has_other_id or (not call_id and bool(arguments) and is_new)
 
     def _message_text(self, content: object) -> str:
         """The text of a message, which may be one string or a list of parts."""
         if isinstance(content, str):
             return content
+        if isinstance(content, list):
+            content = [
+                {"type": "text", "text": one} if isinstance(one, str) else one for one in content
+            ]
         parts = self.listed(content, what="parts of a message")
         texts = [part for part in parts if part.get("type") in _TEXT_PARTS]
         return "".join(text_of(part.get("text")) for part in texts)

@@ -32,8 +32,7 @@ from evennia_ai.services.llm.clients.answers import (
     with_believable_usage,
 )
 from evennia_ai.services.llm.clients.error_bodies import redirection, words_in
-from evennia_ai.services.llm.failures import setting_for
-from evennia_ai.services.llm.learned import Learned, without_fields
+from evennia_ai.services.llm.learned import ROLES_TAKEN, Learned, setting_for, without_fields
 from evennia_ai.services.llm.profiles import Endpoint
 from evennia_ai.services.net.bridge import AsyncBridge, PerLoop
 from evennia_ai.services.net.events import LARGEST_EVENT_BYTES, BodyStart, EventReader
@@ -154,8 +153,8 @@ class Attempt:
                     response.status_code,
                     words,
                     headers,
+                    request=self._request,
                     body=json_value(said),
-                    extra=extra,
                 )
             self._content_type = response.headers.get("content-type", "")
             self._start = BodyStart(self._content_type)
@@ -182,7 +181,11 @@ class Attempt:
             if self._is_streamed:
                 chunk = bytes(self._body)
         if self._is_streamed:
-            self._take_events(self._events.fed(chunk))
+            was_ending = self._reader.is_ending
+            events = list(self._events.fed(chunk))
+            self._take_events(events)
+            if was_ending and not events:  # signs of life of a connection that brings no more
+                return
         elif len(self._body) > self._endpoint.max_reply_bytes:
             raise TooLarge
         self._arrived()
@@ -370,8 +373,19 @@ class RemoteChat(ABC):
         return outcome if isinstance(outcome, ChatReply) else outcome.error
 
     def _learned_from(self, error: ModelError) -> bool:
-        """True if the error names fields that are left out from now on."""
-        refused = error.refused if isinstance(error, ModelRefused) else {}
+        """True if the error names fields that are left out from now on.
+
+        Messages in other roles are another prompt, so who asks must send them.
+        """
+        if not isinstance(error, ModelRefused):
+            return False
+        refused = error.refused
+        if self.learned.learn_roles(error.wants_roles):
+            change, setting = ROLES_TAKEN[error.wants_roles]
+            self.notes.append(
+                f"model '{self.name}' refuses the roles of messages: it {change} until the game's"
+                f" server restarts; to make it permanent, set {setting} in its profile"
+            )
         news = {
             field: instead
             for field, instead in refused.items()
@@ -381,8 +395,8 @@ class RemoteChat(ABC):
             change = f"'{instead}' is sent instead" if instead else "it is left out"
             setting = setting_for({field: instead})
             self.notes.append(
-                f"model '{self.name}' refuses the field '{field}': {change} until the server"
-                f" restarts; to make it permanent, set {setting} in its profile"
+                f"model '{self.name}' refuses the field '{field}': {change} until the game's"
+                f" server restarts; to make it permanent, set {setting} in its profile"
             )
         return bool(news)
 

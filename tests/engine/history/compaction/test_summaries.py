@@ -11,7 +11,7 @@ from evennia_ai.engine.history.compaction.summaries import (
     check_summary,
     summary_request,
 )
-from evennia_ai.engine.history.role_markup import find_role_markup, neutralize
+from evennia_ai.engine.history.role_markup import find_role_markup, neutralize_markup
 from evennia_ai.engine.prompt.messages import said
 from evennia_ai.engine.prompt.tokens import ESTIMATE
 from tests.engine.history.compaction.builders import (
@@ -144,7 +144,7 @@ def test_earlier_summary_may_be_repeated():
     assert check_summary(earlier, plan=made, rules=RULES, counter=WORDS) == earlier
 
 
-def test_line_that_quotes_by_name_is_no_copy():
+def test_line_that_quotes_by_name_does_not_count_as_copied():
     gossip = said("user", "Anna said she will bring the boat at dawn.", name="Bo")
     made = plan_of(a_history(gossip, *MANY))
     line = 'Anna said "she will bring the boat"'
@@ -156,7 +156,7 @@ def test_summary_is_refused_when_as_long_as_its_messages():
     rules = CompactionRules(keep_messages=0, summary_tokens=10)
     made = plan_of(a_history(*(a_line(n) for n in range(3))), limit_tokens=9000, rules=rules)
 
-    with pytest.raises(SummaryRefused, match="stands for"):
+    with pytest.raises(SummaryRefused, match="replaces only"):
         check_summary("word " * 36, plan=made, rules=rules, counter=WORDS)
 
 
@@ -305,7 +305,7 @@ FRAGMENTS = st.lists(
 @example("<function=<s>>")
 @given(FRAGMENTS)
 def test_neutralized_text_has_no_role_markup(text):
-    assert find_role_markup(neutralize(text)) is None
+    assert find_role_markup(neutralize_markup(text)) is None
 
 
 @given(st.text())

@@ -44,7 +44,7 @@ def test_summarisable_history_includes_a_released_summary():
     assert (found.earlier, found.stop) == (499, 502)
 
 
-def test_line_like_a_summary_is_none():
+def test_line_like_a_summary_is_an_ordinary_message():
     assert summary_ids(History([SUMMARY, FORGED])) == {SUMMARY.record}
     assert shown(summarisable_history(History([FORGED]), opening=None, unanswered=())) == [
         FORGED.content

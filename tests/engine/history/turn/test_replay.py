@@ -6,7 +6,7 @@ import pytest
 
 from evennia_ai.engine.history.records import ERASED
 from evennia_ai.engine.history.turn.manifest import RecordedMessage
-from evennia_ai.engine.history.turn.replay import Fault, replay, shared_prefix
+from evennia_ai.engine.history.turn.replay import LostMessage, replay_turn, shared_prefix
 from evennia_ai.engine.prompt.messages import messages_sha256
 from tests.engine.history.builders import a_conversation, a_prompt, manifest_of, sent
 
@@ -16,7 +16,7 @@ def test_prompt_is_rebuilt_from_its_records():
     said = a_conversation(3)
     prompt = a_prompt(said)
     manifest, _, records = sent(prompt, said)
-    rebuilt = replay(manifest, records)
+    rebuilt = replay_turn(manifest, records)
     assert rebuilt.is_same
     assert messages_sha256(rebuilt.messages) == manifest.sha256 == prompt.sha256
 
@@ -25,9 +25,9 @@ def test_replay_names_a_missing_record_and_its_message():
     said = a_conversation(3)
     manifest, _, records = sent(a_prompt(said), said)
     missing = manifest.record_ids[0]
-    rebuilt = replay(manifest, [record for record in records if record.id != missing])
+    rebuilt = replay_turn(manifest, [record for record in records if record.id != missing])
     assert not rebuilt.is_same
-    assert rebuilt.faults == (Fault(0, missing, "is not there"),)
+    assert rebuilt.faults == (LostMessage(0, missing, "is not there"),)
     assert rebuilt.messages == ()
 
 
@@ -38,9 +38,9 @@ def test_replay_names_a_changed_record():
     changed = [
         replace(r, body="Other words.", memo={}) if r.id == said[1].id else r for r in records
     ]
-    (fault,) = replay(manifest, changed).faults
+    (fault,) = replay_turn(manifest, changed).faults
     assert fault.record == said[1].id
-    assert "does not say what its hash covers" in fault.problem
+    assert "its hash does not match its content" in fault.problem
 
 
 def test_replay_distinguishes_erased_from_changed_records():
@@ -49,7 +49,7 @@ def test_replay_distinguishes_erased_from_changed_records():
     erased = [
         replace(r, name="", body="", meta=ERASED) if r.id == said[1].id else r for r in records
     ]
-    (fault,) = replay(manifest, erased).faults
+    (fault,) = replay_turn(manifest, erased).faults
     assert fault.problem == "was erased on request"
 
 

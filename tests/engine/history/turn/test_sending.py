@@ -62,7 +62,7 @@ def test_spoken_message_is_the_same_object_in_every_prompt():
 def test_record_without_a_message_is_not_sent():
     (record,) = stored([a_new_record("answered", kind=RecordKind.RUN_END)])
 
-    with pytest.raises(ReplayError, match="is no message"):
+    with pytest.raises(ReplayError, match="is not a message"):
         sent_messages([Handle(record=record, block="history")])
 
 

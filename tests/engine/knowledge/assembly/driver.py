@@ -8,7 +8,7 @@ from typing import Any
 
 import yaml
 
-from evennia_ai.engine.knowledge.assembly.assembly import assemble
+from evennia_ai.engine.knowledge.assembly.assembly import assemble_package
 from evennia_ai.engine.knowledge.assembly.packages import Package
 from evennia_ai.engine.knowledge.assembly.requests import (
     AskPlanner,
@@ -127,7 +127,7 @@ def driven(step: Step[Any], answer: Answer) -> Any:
 def assembled(task: str | LoreTask, answers: Answer, **options: Any) -> Package:
     """The package for a task, with these answers."""
     wanted = LoreTask(text=task) if isinstance(task, str) else task
-    return driven(assemble(wanted, **options), answers)
+    return driven(assemble_package(wanted, **options), answers)
 
 
 def a_plan(task_type: str, *entities: str, writes_page: bool = True) -> str:

@@ -286,7 +286,9 @@ def test_wikipedia_failure_gives_a_warning():
     package = assembled(TASK, answered, rules=AssemblyRules(wikipedia=True))
 
     assert titles(package, "wikipedia") == ["The Weir"]
-    assert package.warnings == ("no word of Wikipedia on Brass: it did not answer in 5 seconds",)
+    assert package.warnings == (
+        "no Wikipedia introduction for Brass: it did not answer in 5 seconds",
+    )
 
 
 @pytest.mark.req("S4-18")

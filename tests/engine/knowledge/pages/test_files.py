@@ -137,10 +137,10 @@ def test_import_error_names_every_wrong_file_with_its_line(folder):
     assert problems(folder) == [
         "Bad meta.md:3: aliases must be a list of texts; put numbers and dates in quotes",
         "List.yaml: must hold fields with values",
-        "Null.md:2: there is a null character or half a pair of one; take it out",
+        "Null.md:2: there is a null character or half of a surrogate pair; remove it",
         "Odd [title].md: the title 'Odd [title]' has '[' in it, which no title may have",
         f"Open.md:1: {NEVER_CLOSED}",
-        "Twice.md: front matter: is no YAML: key 'a' is there twice in the block of line 2",
+        "Twice.md: front matter: is not YAML: key 'a' occurs twice in the block of line 2",
     ]
 
 
@@ -166,7 +166,7 @@ def test_import_error_names_a_page_in_two_files(folder):
 def test_import_error_names_the_line_of_invalid_bytes(folder):
     (folder / "a.md").write_bytes(b"one\ntwo\n\xff")
 
-    assert problems(folder) == ["a.md:3: is no UTF-8 text; store it as UTF-8"]
+    assert problems(folder) == ["a.md:3: is not UTF-8 text; store it as UTF-8"]
 
 
 @pytest.mark.parametrize(
@@ -207,7 +207,7 @@ def test_device_is_refused(folder):
 
 
 def test_import_error_names_a_missing_folder(tmp_path):
-    assert problems(tmp_path / "none") == [".: is no folder; name an existing one"]
+    assert problems(tmp_path / "none") == [".: is not a folder; name an existing one"]
 
 
 def test_too_deep_folders_are_refused(folder):

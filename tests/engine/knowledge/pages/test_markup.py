@@ -43,15 +43,15 @@ class TestPlain:
     @pytest.mark.parametrize(
         "text", ["----\nrule", "\n---\na: b\n---\n", "<nowiki>{{box}}</nowiki>"]
     )
-    def test_what_only_looks_like_metadata_stays(self, text):
+    def test_text_that_only_looks_like_metadata_stays_in_the_body(self, text):
         assert read(text).body == text
 
-    def test_a_text_without_end_is_refused(self):
+    def test_too_long_text_is_refused(self):
         with pytest.raises(MarkupError, match="400001 characters and the limit is 400000"):
             read("x" * 400_001)
 
     @pytest.mark.parametrize("sign", ["\x00", "\ud800"])
-    def test_what_cannot_be_stored_is_refused_with_its_line(self, sign):
+    def test_unstorable_character_is_refused_with_its_line(self, sign):
         with pytest.raises(MarkupError, match="line 3: there is a null character"):
             read(f"one\ntwo\n{sign}")
 
@@ -78,13 +78,13 @@ class TestFrontMatter:
             locks="view:perm(Admin)",
         )
 
-    def test_without_a_blank_line_the_text_is_the_same(self):
+    def test_blank_line_after_front_matter_is_optional(self):
         assert read("---\na: 1\n---\nText.") == read("---\na: 1\n---\n\nText.")
 
-    def test_an_empty_block_says_nothing(self):
+    def test_empty_block_gives_no_metadata(self):
         assert read("---\n---\nText.") == Page(name=FERRY, body="Text.")
 
-    def test_lines_may_end_as_in_windows(self):
+    def test_windows_line_ends_are_accepted(self):
         assert read("---\r\nsummary: s\r\n---\r\n\r\nText.").meta.summary == "s"
 
     def test_dates_and_words_like_no_stay_text(self):
@@ -96,7 +96,7 @@ class TestFrontMatter:
     @pytest.mark.parametrize(
         ("block", "problem"),
         [
-            ("a: 1\na: 2", "key 'a' is there twice in the block of line 2"),
+            ("a: 1\na: 2", "key 'a' occurs twice in the block of line 2"),
             ("a: &x 1\nb: *x", "alias '[*]x' is not allowed"),
             ("a: !!python/object:os.system 1", "line 2"),
             ("- a", "line 2: the metadata must be fields with values"),
@@ -111,11 +111,11 @@ class TestFrontMatter:
             (f"a: {'x' * 40_001}", "limit is 40000"),
         ],
     )
-    def test_what_is_wrong_is_told_with_its_line(self, block, problem):
+    def test_wrong_metadata_is_refused_with_its_line(self, block, problem):
         with pytest.raises(MarkupError, match=problem):
             read(f"---\n{block}\n---\nText.")
 
-    def test_a_block_that_is_never_closed_is_told(self):
+    def test_unclosed_block_is_refused(self):
         with pytest.raises(MarkupError, match="line 1: the front matter is never closed"):
             read("---\nsummary: s\n\nText.")
 
@@ -126,18 +126,18 @@ class TestRequires:
 
     WANTED = (page_name("Instructions:World Bible"), page_name("Instructions:Core/Tone"))
 
-    def test_as_json(self):
+    def test_requires_is_read_from_json(self):
         text = '<nowiki>{"id": "x", "requires": ["Instructions:World Bible", "Core/Tone"]}</nowiki>'
 
         assert read(text, page_name("Instructions:Interview")).meta.requires == self.WANTED
 
-    def test_in_an_info_table(self):
+    def test_requires_is_read_from_an_info_table(self):
         text = "{|\n|-\n! requires\n| World Bible, [[Instructions:Core/Tone|Tone]]\n|}"
         linked = text.replace("World Bible", "[[World Bible]]")
 
         assert read(linked, page_name("Instructions:Interview")).meta.requires == self.WANTED
 
-    def test_in_front_matter(self):
+    def test_requires_is_read_from_front_matter(self):
         text = "---\nrequires: [World Bible, 'Instructions:Core/Tone']\n---\n"
 
         assert read(text, page_name("Instructions:Interview")).meta.requires == self.WANTED
@@ -149,13 +149,13 @@ class TestRequires:
 
 
 class TestJson:
-    def test_an_object_in_nowiki_is_metadata_wherever_it_stands(self):
+    def test_object_in_nowiki_is_metadata_at_any_place(self):
         page = read('Before.\n\n<nowiki>\n{"summary": "s",\n "age": 4}\n</nowiki>\nAfter.')
 
         assert (page.meta.summary, page.meta.fields) == ("s", {"age": 4})
         assert page.body == "Before.\n\nAfter."
 
-    def test_the_heading_that_announces_it_goes_with_it(self):
+    def test_heading_metadata_is_removed_with_its_block(self):
         page = read('Before.\n\n== Metadata ==\n<nowiki>{"age": 4}</nowiki>\n\n== After ==\n')
 
         assert page.body == "Before.\n\n== After ==\n"
@@ -163,16 +163,16 @@ class TestJson:
     @pytest.mark.parametrize(
         ("text", "problem"),
         [
-            ('x\n<nowiki>{"a": 1,\n}</nowiki>', "no valid JSON .*line [23]"),
-            ('x\n<nowiki>{"a": 1, "a": 2}</nowiki>', "line 2: member 'a' is there twice; leave"),
+            ('x\n<nowiki>{"a": 1,\n}</nowiki>', "is not valid JSON .*line [23]"),
+            ('x\n<nowiki>{"a": 1, "a": 2}</nowiki>', "line 2: member 'a' occurs twice; leave"),
             ('x\n<nowiki>{"a": 1}', "line 2: <nowiki> with metadata is never closed"),
-            ('<nowiki>{"a": NaN}</nowiki>', "no valid JSON"),
+            ('<nowiki>{"a": NaN}</nowiki>', "is not valid JSON"),
             ('\n<nowiki>{"a": 1,\n"summary": 1}</nowiki>', "line 3: summary must be text"),
             (f'<nowiki>{{"a": "{"x" * 40_000}"}}</nowiki>', "limit is 40000"),
             (f'<nowiki>{{"a": {"[" * 100}{"]" * 100}}}</nowiki>', "nested"),
         ],
     )
-    def test_what_is_wrong_is_told_with_its_line(self, text, problem):
+    def test_wrong_metadata_is_refused_with_its_line(self, text, problem):
         with pytest.raises(MarkupError, match=problem):
             read(text)
 
@@ -229,21 +229,21 @@ class TestRedirect:
             "---\nredirect: The boat\n---\n",
         ],
     )
-    def test_a_redirect_leads_on(self, text):
+    def test_redirect_has_its_target(self, text):
         assert read(text) == Page(
             name=FERRY, body="", meta=PageMeta(redirect=page_name("The boat"))
         )
 
-    def test_it_leads_to_the_encyclopedia_from_everywhere(self):
+    def test_redirect_without_a_namespace_leads_to_the_encyclopedia(self):
         assert read("#REDIRECT [[Boat]]", TONE).meta.redirect == page_name("Boat")
 
-    def test_a_redirect_to_no_title_is_told(self):
+    def test_redirect_to_an_invalid_title_is_refused(self):
         with pytest.raises(MarkupError, match="line 2: redirect names no page"):
             read("\n#REDIRECT [[a{b]]")
 
 
 class TestLinks:
-    def test_links_come_once_in_their_order(self):
+    def test_links_are_listed_once_in_order(self):
         assert linked("[[Quay]] [[oren|he]], [[Sources:ledger#Sums|sums]] and [[quay]]") == [
             "Quay",
             "Oren",
@@ -269,21 +269,21 @@ class TestLinks:
             "[Quay](Quay)",
         ],
     )
-    def test_what_is_no_link_to_a_page_is_none(self, body):
+    def test_other_brackets_are_no_links(self, body):
         assert linked(body) == []
 
     @pytest.mark.parametrize(
         "body", ["`[[Quay]]", "<nowiki>[[Quay]]", "`a\n[[Quay]]`", "``` [[Quay]]"]
     )
-    def test_what_is_never_closed_hides_nothing(self, body):
+    def test_unclosed_mark_hides_no_link(self, body):
         assert linked(body) == ["Quay"]
 
-    def test_a_page_knows_its_links(self):
+    def test_page_has_its_links(self):
         assert read("---\na: 1\n---\n[[Quay]]").links == (page_name("Quay"),)
 
 
 class TestSections:
-    def test_headings_of_mediawiki_part_a_text(self):
+    def test_mediawiki_headings_split_a_text(self):
         body = "Intro.\n\n== First ==\none\n=== Inner ===\n two \n= Top =\n"
 
         assert headings(body) == [
@@ -293,16 +293,16 @@ class TestSections:
             (1, "Top", ""),
         ]
 
-    def test_headings_of_markdown_do_so_alike(self):
+    def test_markdown_headings_split_a_text(self):
         assert headings("# Top\n## First ##\none\n\n####### no\n#no") == [
             (1, "Top", ""),
             (2, "First", "one\n\n####### no\n#no"),
         ]
 
-    def test_among_headings_of_mediawiki_a_hash_is_an_item(self):
+    def test_hash_is_a_list_item_among_mediawiki_headings(self):
         assert headings("== Steps ==\n# one\n# two") == [(2, "Steps", "# one\n# two")]
 
-    def test_headings_in_code_are_none(self):
+    def test_headings_in_code_are_ignored(self):
         assert headings("```\n# no\n```\n<nowiki>\n== no ==\n</nowiki>") == [
             (0, "", "```\n# no\n```\n<nowiki>\n== no ==\n</nowiki>")
         ]
@@ -311,13 +311,13 @@ class TestSections:
         assert headings("== The `bell` ==\ntext") == [(2, "The `bell`", "text")]
 
     @pytest.mark.parametrize("line", ["==", "= =", "=====", "==a", "a==", "# ", "`x` == a =="])
-    def test_what_is_no_heading_is_text(self, line):
+    def test_other_lines_are_text(self, line):
         assert [one.level for one in split_sections(f"{line}\ntext")] == [0]
 
     def test_empty_text_has_no_chunks(self):
         assert split_sections("") == ()
 
-    def test_a_section_is_a_value(self):
+    def test_heading_without_text_is_a_section(self):
         assert split_sections("== A ==") == (Section(level=2, heading="A", text=""),)
 
 

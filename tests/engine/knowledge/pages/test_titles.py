@@ -38,7 +38,7 @@ def test_page_name_takes_the_default_namespace():
 
 @pytest.mark.parametrize("text", ["", "  ", "_", "Sources:", "Talk: _"])
 def test_page_name_fails_for_an_empty_text(text):
-    with pytest.raises(TitleError, match="is no title: write one"):
+    with pytest.raises(TitleError, match="is not a title: write one"):
         page_name(text)
 
 

@@ -22,14 +22,14 @@ from tests.engine.lorebook.builders import (
 )
 
 
-def test_no_book_and_no_history_give_nothing():
+def test_activation_is_empty_without_books_and_history():
     result = awake(scan=a_scan())
     assert result.entries == ()
     assert result.verdicts == ()
 
 
 @pytest.mark.req("S3-11")
-def test_a_depth_entry_is_awake_with_its_keyword_and_silent_without():
+def test_entry_with_a_depth_is_active_only_with_its_key():
     book = a_book(an_entry("@@depth 3\nThe toll is one coin.", keys=["toll"]))
     on = awake(book, scan=a_scan("user: what is the toll?"))
     [entry] = on.entries
@@ -45,7 +45,7 @@ def test_a_depth_entry_is_awake_with_its_keyword_and_silent_without():
 
 @pytest.mark.req("S3-28")
 @given(st.integers(-(10**25), 10**25), st.sampled_from(["depth", "reverse_depth"]))
-def test_any_depth_a_card_writes_is_a_depth_or_the_clamp(depth, name):
+def test_any_whole_depth_is_kept_or_clamped(depth, name):
     book = a_book(an_entry(f"@@{name} {depth}\nLore.", constant=True))
     [entry] = awake(book).entries
     assert entry.depth == min(max(depth, 0), 10**9)
@@ -61,7 +61,7 @@ def test_a_depth_that_is_no_whole_number_leaves_the_entry_at_its_position(value)
 
 
 @pytest.mark.req("S3-32")
-def test_depth_zero_of_a_card_is_the_end_of_the_history_not_a_place_by_id():
+def test_depth_0_of_a_card_is_the_end_of_the_history():
     book = a_book(an_entry("@@depth 0\nLore.", constant=True), an_entry("Plain.", constant=True))
     deep, plain = awake(book).entries
     assert (deep.depth, deep.position) == (0, "depth")
@@ -77,20 +77,20 @@ def test_player_text_is_never_read_as_a_decorator_or_a_macro():
     assert entry.depth is None
 
 
-def test_records_that_depth_does_not_count_are_neither_scanned_nor_counted():
+def test_bookkeeping_is_neither_scanned_nor_counted():
     facts = Message(role="user", content="a coin", counted=False)
     history = History([said("user", "a ferry"), facts, facts, said("user", "hm")])
     book = a_book(an_entry("C."), an_entry("F.", keys=["ferry"]), scan_depth=2)
     assert texts(awake(book, scan=Scan(history=history))) == ["F."]
 
 
-def test_gates_count_the_replies_that_were_left_behind_too():
+def test_gates_count_replies_before_the_window():
     history = History([said("assistant", "a coin")], earlier=30, earlier_replies=9)
     book = a_book(an_entry("@@activate_only_after 10\nLore."))
     assert texts(awake(book, scan=Scan(history=history))) == ["Lore."]
 
 
-def test_the_greeting_of_the_conversation_opens_its_gate():
+def test_is_greeting_is_met_by_the_greeting_of_the_conversation():
     book = a_book(an_entry("@@is_greeting 1\nLore."))
     assert texts(awake(book, rules=ActivationRules(greeting_index=1))) == ["Lore."]
     assert texts(awake(book, rules=ActivationRules(greeting_index=None))) == ["Lore."]
@@ -98,7 +98,7 @@ def test_the_greeting_of_the_conversation_opens_its_gate():
     assert reasons(silent) == {"book#0": "- @@is_greeting 1: the greeting is 2"}
 
 
-def test_a_key_never_reaches_over_two_messages():
+def test_key_is_never_found_across_two_messages():
     book = a_book(an_entry(keys=["red coin"]))
     assert texts(awake(book, scan=a_scan("user: red", "user: coin"))) == []
 
@@ -109,20 +109,20 @@ def test_verdict_names_the_newest_place_of_a_key():
     assert list(causes.values()) == ["key 'coin' in message 2 at 0-4"]
 
 
-def test_a_note_counts_as_newest_even_where_an_old_message_has_the_key():
+def test_scanned_note_counts_as_newest():
     book = a_book(an_entry(content="@@scan_depth 1\nLore."), an_entry("Deep."))
     scan = a_scan("user: coin", "user: -", notes=("a coin",))
     assert texts(awake(book, scan=scan)) == ["Lore.", "Deep."]
 
 
-def test_rules_decide_case_and_words_where_the_entry_does_not():
+def test_rules_decide_case_and_whole_words_when_the_entry_does_not():
     book = a_book(an_entry("A.", keys=["COIN"]), an_entry("B.", keys=["coi"], case_sensitive=True))
     assert texts(awake(book)) == ["A."]
     assert texts(awake(book, rules=ActivationRules(match_whole_words=False))) == ["A.", "B."]
     assert texts(awake(book, rules=ActivationRules(case_sensitive=True))) == []
 
 
-def test_decorators_of_every_entry_are_listed_as_they_count():
+def test_decorators_in_force_are_listed_for_every_entry():
     book = a_book(an_entry("@@app 1\n@@@depth 4\n@@role user\nL"), an_entry("L", id="x"))
     assert decorators_of([book]) == {
         "book#0": (("depth", ("4",)), ("role", ("user",))),
@@ -137,7 +137,7 @@ def test_a_random_text_is_the_same_for_the_same_dice():
     assert texts(awake(book, dice=Dice(turn="7", conversation="1"))) == first
 
 
-def test_a_turn_in_which_nothing_changed_gives_the_very_same_values_and_counts_nothing():
+def test_unchanged_turn_reuses_all_values_and_counts_no_tokens():
     asked: list[str] = []
 
     def count(text: str) -> int:
@@ -157,7 +157,7 @@ def test_a_turn_in_which_nothing_changed_gives_the_very_same_values_and_counts_n
     assert second.verdicts == first.verdicts
 
 
-def test_one_book_serves_two_characters_without_mixing_them():
+def test_one_book_gives_each_character_its_own_values():
     book = a_book(an_entry("I am {{char}}."))
     for name in ("Oren", "Brida", "Oren"):
         assert texts(awake(book, values={"char": name})) == [f"I am {name}."]
@@ -192,7 +192,9 @@ ENTRY = st.builds(
     st.integers(0, 20),
     st.sampled_from(["skip", "stop"]),
 )
-def test_the_budget_holds_and_every_entry_has_one_verdict(entries, lines, budget, overflow):
+def test_active_entries_fit_the_budget_and_every_entry_has_one_verdict(
+    entries, lines, budget, overflow
+):
     rules = ActivationRules(budget_percent=100, overflow=overflow)
     result = awake(a_book(*entries), scan=a_scan(*lines), rules=rules, limit_tokens=budget)
     assert sum(entry.tokens for entry in result.entries) <= budget

@@ -23,13 +23,13 @@ ENTRIES = [
 def judged(monkeypatch: pytest.MonkeyPatch) -> list[int]:
     """The indexes of the entries that are judged from now on."""
     indexes: list[int] = []
-    judge = active_books.judge
+    judge = active_books.judge_entry
 
     def noted(entry: Any, *args: Any, **more: Any) -> Any:
         indexes.append(entry.index)
         return judge(entry, *args, **more)
 
-    monkeypatch.setattr(active_books, "judge", noted)
+    monkeypatch.setattr(active_books, "judge_entry", noted)
     return indexes
 
 

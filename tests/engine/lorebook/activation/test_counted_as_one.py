@@ -32,7 +32,7 @@ def rules_of(**more):
 
 
 @given(ENTRIES, st.integers(1, 90), st.sampled_from(["skip", "stop"]), st.booleans())
-def test_counting_together_admits_the_same_entries_as_counting_everything_each_time(
+def test_counting_together_admits_the_same_entries_as_counting_all_again(
     entries, budget, overflow, recursive
 ):
     def admitted():

@@ -17,12 +17,12 @@ def member(content, group="g", *, keys=("coin",), **more):
 @pytest.mark.parametrize(
     ("roll", "winner"), [(0.0, "light"), (0.1, "light"), (0.11, "heavy"), (0.999, "heavy")]
 )
-def test_a_roll_falls_on_the_weights_in_processing_order(roll, winner):
+def test_roll_selects_by_weight_in_processing_order(roll, winner):
     book = a_book(member("light", group_weight=10), member("heavy", group_weight=90))
     assert texts(awake(book, rules=ActivationRules(dice=roll))) == [winner]
 
 
-def test_weights_are_odds_over_many_turns():
+def test_winners_are_drawn_in_proportion_to_weights():
     book = a_book(member("rare", group_weight=10), member("usual", group_weight=90))
     won = [texts(awake(book, dice=Dice(turn=str(n), conversation="1"))) for n in range(400)]
     assert 20 <= won.count(["rare"]) <= 65
@@ -34,7 +34,7 @@ def test_group_has_a_winner_without_any_weight():
     assert len(texts(awake(book, rules=ActivationRules(dice=0.9)))) == 1
 
 
-def test_two_groups_have_two_rolls():
+def test_each_group_has_its_own_roll():
     entries = [member(f"{group}{n}", group) for group in ("g", "h") for n in range(6)]
     turns = [
         texts(awake(a_book(*entries), dice=Dice(turn=str(n), conversation="1"))) for n in range(20)
@@ -43,12 +43,12 @@ def test_two_groups_have_two_rolls():
     assert any(first[1:] != second[1:] for first, second in turns)
 
 
-def test_names_of_groups_are_split_at_commas_and_told_apart_by_case():
+def test_group_names_are_split_at_commas_and_case_sensitive():
     book = a_book(member("a", "weather, talk"), member("b", "Weather"), member("c", "talk"))
     assert texts(awake(book, rules=ActivationRules(dice=0.0))) == ["a", "b"]
 
 
-def test_a_name_that_is_there_twice_counts_once():
+def test_repeated_group_name_counts_once():
     book = a_book(member("a", "g,g"), member("b", "g"))
     result = awake(book, rules=ActivationRules(dice=0.0))
     assert reasons(result)["book#0"].endswith("won group 'g' of 2 (weight 100 of 200, rolled 0.00)")
@@ -106,7 +106,7 @@ MEMBERS = st.lists(
 
 
 @given(MEMBERS, st.booleans(), st.integers(0, 5))
-def test_of_each_group_one_is_active_at_most(members, scoring, turn):
+def test_at_most_one_member_of_a_group_is_active(members, scoring, turn):
     book = a_book(
         *(
             member(f"T{n} bell", group, keys=[key], **more)

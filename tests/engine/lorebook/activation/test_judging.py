@@ -34,7 +34,7 @@ def with_secondary(logic, *secondary, **more):
         *((logic, "red blue", False) for logic in LOGICS),
     ],
 )
-def test_each_logic_with_none_one_and_all_of_the_secondary_keys(logic, said, is_awake):
+def test_logic_decides_by_the_number_of_found_secondary_keys(logic, said, is_awake):
     book = a_book(with_secondary(logic, "red", "blue"))
     assert bool(texts(awake(book, scan=a_scan(f"user: {said}")))) == is_awake
 
@@ -62,7 +62,7 @@ def test_each_logic_with_none_one_and_all_of_the_secondary_keys(logic, said, is_
         ),
     ],
 )
-def test_the_secondary_keys_that_decided_are_told(logic, said, reason):
+def test_reason_names_the_secondary_keys_that_decided(logic, said, reason):
     book = a_book(with_secondary(logic, "red", "blue"))
     assert reasons(awake(book, scan=a_scan(f"user: {said}"))) == {"book#0": reason}
 
@@ -72,12 +72,12 @@ def test_secondary_keys_do_not_count_for_an_entry_that_is_not_selective():
     assert texts(awake(book)) == ["Some lore."]
 
 
-def test_a_constant_entry_does_not_ask_for_its_secondary_keys():
+def test_constant_entry_ignores_its_secondary_keys():
     book = a_book(with_secondary("all", "red", constant=True))
     assert reasons(awake(book)) == {"book#0": "+ constant"}
 
 
-def test_secondary_keys_may_stand_in_another_message_of_the_window():
+def test_secondary_key_may_be_in_another_message():
     book = a_book(with_secondary("any", "red"))
     lines = ["user: red", "user: -", "user: coin"]
     assert texts(awake(book, scan=a_scan(*lines)))
@@ -96,27 +96,27 @@ def test_secondary_keys_may_stand_in_another_message_of_the_window():
         ),
         (
             an_entry("@@exclude_keys coin\nA.", extensions={"delay": 9}),
-            "- delay: sleeps until 9 turns, 1 so far",
+            "- delay: inactive until 9 turns, 1 so far",
         ),
         (
             an_entry("@@is_greeting 1\nA.", extensions={"evennia_ai": {"npcs": ["Oren"]}}),
-            "- npc.key must be Oren, and nothing is known about it",
+            "- npc.key must be Oren, and the fact is unknown",
         ),
         (an_entry("@@is_greeting 1\nA.", keys=["gate"]), "- no key in the newest 4 messages"),
     ],
 )
-def test_conditions_are_asked_in_one_order_and_the_first_that_is_not_met_is_told(entry, reason):
+def test_first_unmet_condition_in_a_fixed_order_is_the_reason(entry, reason):
     scan = a_scan("assistant: Aye.", "user: coin")
     assert reasons(awake(a_book(entry), scan=scan)) == {"book#0": reason}
 
 
-def test_the_icon_of_the_user_opens_its_gate():
+def test_is_user_icon_is_met_by_the_icon_of_the_user():
     book = a_book(an_entry("@@is_user_icon sailor\nA."), absent={})
     for icon, is_awake in ((None, True), ("sailor", True), ("monk", False)):
         assert bool(texts(awake(book, rules=ActivationRules(user_icon=icon)))) == is_awake
 
 
-def test_every_so_many_replies_count_what_was_said_so_far():
+def test_activate_only_every_counts_the_replies_so_far():
     book = a_book(an_entry("@@activate_only_every 2\nA."))
     said = [
         bool(texts(awake(book, scan=a_scan(*["assistant: coin"] * replies))))
@@ -125,12 +125,12 @@ def test_every_so_many_replies_count_what_was_said_so_far():
     assert said == [False, True, False, True]
 
 
-def test_an_event_that_nobody_heard_yet_is_no_reply():
+def test_pending_event_does_not_count_as_a_reply():
     book = a_book(an_entry("@@activate_only_after 1\nA."))
     assert texts(awake(book, scan=a_scan(event="Anna: coin"))) == []
 
 
-def test_a_forced_entry_is_awake_past_gates_timers_and_levels():
+def test_activate_ignores_gates_timers_and_delay_levels():
     entry = an_entry(
         "@@activate\n@@activate_only_after 99\n@@is_greeting 7\nA.",
         keys=[],
@@ -139,7 +139,7 @@ def test_a_forced_entry_is_awake_past_gates_timers_and_levels():
     assert texts(a_turn(a_book(entry), scan=a_scan())) == ["A."]
 
 
-def test_more_keys_found_win_a_scored_group():
+def test_member_with_most_found_keys_wins_a_scored_group():
     def member(content, *keys, **more):
         return an_entry(content, keys=list(keys), extensions={"group": "g", **more})
 

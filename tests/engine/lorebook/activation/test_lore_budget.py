@@ -26,7 +26,7 @@ def told(result, label):
     return next(v.reason for v in result.verdicts if v.item == f"lore:{label}")
 
 
-def test_a_verdict_tells_the_budget_before_and_after():
+def test_verdict_has_the_budget_before_and_after():
     book = a_book(an_entry("one two three"), an_entry("one two"))
     result = awake(book, rules=ActivationRules(budget_tokens=10))
     assert told(result, "book#0").endswith("; budget 10 -> 7 tokens")
@@ -34,12 +34,12 @@ def test_a_verdict_tells_the_budget_before_and_after():
     assert [verdict.tokens for verdict in result.verdicts] == [3, 2]
 
 
-def test_the_tokens_of_what_had_no_room_are_told_too():
+def test_verdict_has_the_tokens_of_an_entry_without_room():
     result = awake(a_book(an_entry("one two three")), rules=ActivationRules(budget_tokens=2))
     assert [(verdict.kept, verdict.tokens) for verdict in result.verdicts] == [(False, 3)]
 
 
-def test_an_entry_that_disregards_the_budget_leaves_less_than_nothing():
+def test_entry_that_ignores_the_budget_may_overdraw_it():
     large = an_entry("one two three", extensions={"ignore_budget": True}, priority=200)
     result = awake(a_book(large, an_entry("one")), rules=ActivationRules(budget_tokens=2))
     assert texts(result) == ["one two three"]
@@ -47,7 +47,7 @@ def test_an_entry_that_disregards_the_budget_leaves_less_than_nothing():
     assert told(result, "book#1").endswith("needs 1 tokens, 0 were left")
 
 
-def test_an_entry_that_disregards_the_budget_is_active_in_both_presets():
+def test_entry_that_ignores_the_budget_is_active_in_both_presets():
     entry = a_world_entry("one two three", ignoreBudget=True)
     for preset in ("evennia_ai", "sillytavern"):
         rules = ActivationRules(rules=preset, budget_tokens=1, overflow="stop")
@@ -64,7 +64,7 @@ def test_entry_that_ignores_the_budget_is_rolled_for_when_the_budget_is_full():
     assert reasons(result)["book#2"].endswith("rolled 50.0 of a chance of 40 %")
 
 
-def test_a_budget_that_is_full_stops_only_those_who_share_it():
+def test_full_budget_stops_only_entries_that_share_it():
     common = a_book(an_entry("one two three", priority=900), an_entry("one"), label="common")
     own = a_book(
         an_entry("own", extensions={"probability": 60}),
@@ -90,7 +90,7 @@ def test_speaker_without_a_name_has_a_share():
     result = awake(book, scan=scan, rules=ActivationRules(speaker_matches=1))
     assert texts(result) == ["a", "c"]
     assert reasons(result)["book#1"].endswith(
-        "over the share of somebody, who woke 1 entries already"
+        "over the share of somebody, who activated 1 entries already"
     )
 
 
@@ -101,7 +101,7 @@ def test_speaker_before_the_scanned_window_does_not_count_for_shares():
     assert texts(result) == ["a", "b"]
 
 
-def test_a_speaker_s_own_name_in_a_key_counts_as_said_by_them():
+def test_key_in_a_speakers_name_counts_as_said_by_them():
     scan = a_scan("user Ben: -", event="Anna: hm")
     book = a_book(an_entry("a", keys=["Anna"]), an_entry("b", keys=["Anna"]))
     result = awake(book, scan=scan, rules=ActivationRules(speaker_matches=1))
@@ -163,7 +163,7 @@ def test_lore_never_spends_more_than_its_budgets(plain, own, lines, budget, own_
             assert sum(woken) <= int(budget * share / 100) or share == 100
 
 
-def test_lore_of_a_card_without_the_grant_takes_no_room_from_the_game_s():
+def test_lore_without_the_grant_never_displaces_the_games_lore():
     card = a_book(an_entry("one two", constant=True, priority=900), label="card", grants=NO_GRANTS)
     world = a_book(an_entry("three four", priority=1), label="world")
     result = awake(card, world, scan=COIN, rules=ActivationRules(budget_tokens=3))
@@ -194,7 +194,7 @@ SEVERAL = st.lists(
     st.sampled_from([0, 1]),
     st.integers(0, 20),
 )
-def test_entries_offered_in_a_row_are_charged_as_one_by_one(
+def test_entries_offered_together_are_charged_like_single_ones(
     first, second, own_budget, preset, overflow, speaker_matches, budget
 ):
     def verdicts():

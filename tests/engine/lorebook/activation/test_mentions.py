@@ -58,7 +58,7 @@ def depth_of(*entries: dict[str, Any], said: tuple[str, ...], **more: Any) -> in
         ),
     ],
 )
-def test_it_stands_right_beside_the_message_that_has_its_key(
+def test_mention_entry_is_right_next_to_the_message_with_its_key(
     where: dict[str, str], expected: list[str]
 ) -> None:
     history = lines("a", "a coin", "b", "the coin", "c")
@@ -66,7 +66,7 @@ def test_it_stands_right_beside_the_message_that_has_its_key(
 
 
 @pytest.mark.req("S3-34")
-def test_it_moves_up_with_its_message() -> None:
+def test_mention_entry_moves_with_its_message() -> None:
     history = lines("a coin")
     for count in range(4):
         prompt = prompt_of(at_mention(), history=history)
@@ -76,7 +76,7 @@ def test_it_moves_up_with_its_message() -> None:
 
 
 @pytest.mark.req("S3-34")
-def test_what_the_event_has_stands_after_the_newest_message_and_there_in_the_next_prompt() -> None:
+def test_mention_entry_with_its_key_in_the_event_is_after_the_newest_message() -> None:
     first = prompt_of(at_mention(), history=lines("a"), event="A coin?")
     assert texts(first) == ["a", "Lore.", "A coin?"]
     second = prompt_of(
@@ -86,7 +86,7 @@ def test_what_the_event_has_stands_after_the_newest_message_and_there_in_the_nex
     assert [m.wire() for m in second.messages[:3]] == [m.wire() for m in first.messages]
 
 
-def test_the_oldest_is_one_of_those_that_were_scanned() -> None:
+def test_mention_of_the_oldest_message_is_limited_to_the_scan_depth() -> None:
     said = ("a coin", "a coin", "b", "a coin")
     assert (
         depth_of(at_mention(message="oldest"), said=said, rules=ActivationRules(scan_depth=3)) == 3
@@ -96,30 +96,30 @@ def test_the_oldest_is_one_of_those_that_were_scanned() -> None:
     )
 
 
-def test_an_entry_s_own_scan_depth_counts() -> None:
+def test_mention_entry_uses_its_own_scan_depth() -> None:
     said = ("a coin", "a coin", "b", "a coin")
     entry = at_mention(message="oldest", extensions={"scan_depth": 1})
     assert depth_of(entry, said=said) == 1
 
 
-def test_a_constant_entry_stands_where_its_key_was_last_said_however_far_back() -> None:
+def test_constant_mention_entry_is_at_the_last_message_with_its_key() -> None:
     entry = at_mention(constant=True)
     said = ("b", "a coin", *("b",) * 9)
     assert depth_of(entry, said=said) == 10
 
 
-def test_without_a_message_that_has_a_key_it_stands_after_the_newest() -> None:
+def test_mention_entry_without_such_a_message_is_after_the_newest() -> None:
     assert depth_of(at_mention(constant=True), said=("a", "b")) == 0
     assert depth_of(at_mention(constant=True, keys=[]), said=("a", "b")) == 0
 
 
-def test_a_key_in_a_scanned_note_is_in_no_message() -> None:
+def test_mention_entry_ignores_keys_in_scanned_notes() -> None:
     scan = a_scan("user: a", notes=("The coin is false.",))
     [entry] = awake(a_book(at_mention()), scan=scan).entries
     assert (entry.position, entry.depth) == ("at_mention", 0)
 
 
-def test_a_sticky_entry_stays_with_its_message() -> None:
+def test_sticky_mention_entry_stays_with_its_message() -> None:
     book = a_book(at_mention(extensions={"sticky": 5}), scan_depth=1)
     first = a_turn(book, scan=a_scan("user: a coin"))
     later = a_turn(
@@ -131,7 +131,7 @@ def test_a_sticky_entry_stays_with_its_message() -> None:
     assert [entry.depth for entry in later.entries] == [3]
 
 
-def test_a_pattern_is_looked_for_in_each_message_where_messages_are_one_text() -> None:
+def test_mention_entry_searches_regex_keys_in_each_message() -> None:
     entry = a_world_entry(key=["/coi?n/"], evennia_ai={"place": "at_mention"})
     rules = ActivationRules(rules="sillytavern", scan_depth=4)
     scan = a_scan("user: a coin", "user: b", "user: c")
@@ -139,13 +139,13 @@ def test_a_pattern_is_looked_for_in_each_message_where_messages_are_one_text() -
     assert active.depth == 3
 
 
-def test_a_speaker_s_name_is_part_of_the_message() -> None:
+def test_mention_entry_finds_keys_in_speakers_names() -> None:
     scan = a_scan("user Coin: hello", "user: b")
     [entry] = awake(a_book(at_mention()), scan=scan).entries
     assert entry.depth == 2
 
 
-def test_the_same_book_is_placed_anew_in_every_turn() -> None:
+def test_mention_entry_is_placed_again_in_every_turn() -> None:
     book = a_book(at_mention())
     history = a_history("user: a coin")
     for count in range(1, 4):
@@ -155,7 +155,7 @@ def test_the_same_book_is_placed_anew_in_every_turn() -> None:
 
 
 @pytest.mark.req("S3-34")
-def test_it_counts_in_the_budget() -> None:
+def test_mention_entry_counts_in_the_budget() -> None:
     history = lines("a coin")
     without = prompt_of(history=history)
     prompt = prompt_of(at_mention("One two three."), history=history)
@@ -208,7 +208,7 @@ def is_mention(message: Message) -> bool:
 @pytest.mark.req("S3-34")
 @quick
 @given(talk=talks())
-def test_it_never_stands_outside_the_history(talk: Any) -> None:
+def test_mention_entry_is_never_outside_the_history(talk: Any) -> None:
     book, history, limit, event = talk
     prompt = the_prompt(books=(book,), history=history, event=event, limit=limit)
     blocks = [message.block for message in prompt.messages]
@@ -222,7 +222,7 @@ def test_it_never_stands_outside_the_history(talk: Any) -> None:
 @pytest.mark.req("S3-34")
 @quick
 @given(talk=talks())
-def test_it_never_stands_between_a_call_and_its_result(talk: Any) -> None:
+def test_mention_entry_is_never_between_a_call_and_its_result(talk: Any) -> None:
     book, history, limit, event = talk
     prompt = the_prompt(books=(book,), history=history, event=event, limit=limit)
     for index, message in enumerate(prompt.messages):
@@ -233,7 +233,7 @@ def test_it_never_stands_between_a_call_and_its_result(talk: Any) -> None:
 @pytest.mark.req("S3-34")
 @quick
 @given(talk=talks())
-def test_it_stands_beside_the_message_it_tells_or_at_an_end_of_the_history(talk: Any) -> None:
+def test_mention_entry_is_at_the_message_of_its_verdict_or_at_an_end(talk: Any) -> None:
     book, history, limit, event = talk
     prompt = the_prompt(books=(book,), history=history, event=event, limit=limit)
     own = [m for m in prompt.messages if m.block == "history" and not m.injected]
@@ -260,7 +260,7 @@ def test_it_stands_beside_the_message_it_tells_or_at_an_end_of_the_history(talk:
 @pytest.mark.req("S3-34")
 @quick
 @given(talk=talks())
-def test_the_rest_of_the_prompt_is_byte_for_byte_what_it_is_without(talk: Any) -> None:
+def test_mention_entry_changes_no_other_byte_of_the_prompt(talk: Any) -> None:
     book, history, _, event = talk
     rest = [
         an_entry(f"Quiet {entry.uid}.", keys=["never"])

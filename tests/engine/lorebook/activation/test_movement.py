@@ -29,35 +29,35 @@ def heard(
     return awake(a_book(*entries, **more.pop("book", {})), scan=scan, **more)
 
 
-def test_who_comes_and_goes_wakes_no_entry_by_itself() -> None:
+def test_arrival_or_departure_activates_no_entry_by_default() -> None:
     result = heard(an_entry(keys=["ferry"]), history=[came()])
     assert texts(result) == []
     assert reasons(result) == {
-        "book#0": "- a key in message 1 at 23-28, but that tells who comes and goes, which wakes"
-        " only entries that ask for movement"
+        "book#0": "- a key in message 1 at 23-28, but this message is about an arrival or"
+        " departure and activates only entries that ask for movement"
     }
 
 
-def test_answered_arrival_activates_no_entry_by_itself() -> None:
+def test_answered_arrival_activates_no_entry_by_default() -> None:
     event = event_message(ARRIVAL, kind="arrive")
     assert texts(heard(an_entry(keys=["ferry"]), history=[], event=event)) == []
 
 
 @pytest.mark.parametrize("kind", ["say", "whisper", "talk", "pose", "give", "show", "combat", ""])
-def test_speech_poses_and_what_else_happens_wake_it(kind: str) -> None:
+def test_speech_poses_and_other_events_activate_an_entry(kind: str) -> None:
     event = event_message("The ferry.", kind=kind)
     assert texts(heard(an_entry(keys=["ferry"]), history=[], event=event)) == ["Some lore."]
 
 
 @pytest.mark.parametrize("kind", ["arrive", "leave", "moved"])
-def test_an_entry_that_asks_for_movement_is_woken_by_it(kind: str) -> None:
+def test_entry_that_asks_for_movement_is_activated_by_it(kind: str) -> None:
     event = event_message("The ferry.", kind=kind)
     entry = an_entry(keys=["ferry"], extensions=asking())
     assert texts(heard(entry, history=[], event=event)) == ["Some lore."]
     assert texts(heard(entry, history=[came()])) == ["Some lore."]
 
 
-def test_an_entry_for_events_of_movement_asks_for_it_unless_it_says_no() -> None:
+def test_condition_on_movement_events_includes_movement_unless_switched_off() -> None:
     def hears(**own: Any) -> bool:
         [entry] = a_book(an_entry(extensions={"evennia_ai": own})).entries
         return entry.hears_movement
@@ -79,13 +79,13 @@ def test_movement_entry_reports_the_last_place_of_its_key() -> None:
     ]
 
 
-def test_what_was_said_before_an_arrival_wakes_it_still() -> None:
+def test_key_said_before_an_arrival_still_activates() -> None:
     entry = an_entry(keys=["ferry"])
     result = heard(entry, history=[said("user", "A ferry!"), came()])
     assert list(result.causes.values()) == ["key 'ferry' in message 1 at 2-7"]
 
 
-def test_an_arrival_counts_for_the_scan_depth_all_the_same() -> None:
+def test_arrival_counts_for_the_scan_depth() -> None:
     history = [said("user", "A ferry!"), came("Ben leaves.")]
     entry = an_entry(keys=["ferry"])
     assert texts(heard(entry, history=history, rules=ActivationRules(scan_depth=1))) == []
@@ -108,7 +108,7 @@ def test_pattern_over_all_messages_skips_movement_messages() -> None:
     assert texts(heard(entry, asks, history=history, rules=rules)) == ["Asks."]
 
 
-def test_an_entry_at_a_mention_stands_at_what_it_hears() -> None:
+def test_entry_at_a_mention_ignores_movement_messages_unless_it_asks() -> None:
     spoken = said("user", "A ferry!")
     for extensions, depth in (({"evennia_ai": {}}, 2), (asking(), 1)):
         extensions["evennia_ai"]["place"] = "at_mention"

@@ -31,7 +31,7 @@ def test_schedule_ends_when_no_text_is_passed_on():
 
 
 @pytest.mark.parametrize(("steps", "made"), [(1, 1), (3, 3), (0, 9)])
-def test_the_limit_counts_recursion_passes_and_not_the_first(steps, made):
+def test_recursion_limit_does_not_count_the_first_pass(steps, made):
     schedule = a_schedule(max_recursion_steps=steps)
     assert walked(schedule, *[a_result(1)] * 9) == ["recursion"] * made
     assert schedule.number == made + 1
@@ -46,14 +46,14 @@ def test_a_full_budget_ends_recursion_and_widening():
     assert walked(schedule, a_result(1, active=1, full=True)) == []
 
 
-def test_levels_come_one_by_one_once_recursion_began():
+def test_delay_levels_are_reached_one_by_one_after_recursion_began():
     schedule = a_schedule(levels=[7, 2, 7])
     assert schedule.level == 2
     assert walked(schedule, a_result(1), a_result(0), a_result(0)) == ["recursion", "recursion"]
     assert schedule.level == 7
 
 
-def test_levels_are_not_walked_where_recursion_never_began():
+def test_delay_levels_are_not_reached_without_recursion():
     assert walked(a_schedule(levels=[1]), a_result(0)) == []
 
 
@@ -73,13 +73,13 @@ def test_recursion_follows_a_widened_pass_while_delayed_entries_wait():
     ]
 
 
-def test_widening_goes_on_where_recursion_is_at_its_limit():
+def test_scan_is_widened_when_recursion_is_at_its_limit():
     schedule = a_schedule(scan_depth=1, min_activations=9, max_recursion_steps=1, length=3)
     assert walked(schedule, *[a_result(1, active=1)] * 9) == ["recursion", "widened", "widened"]
 
 
 @pytest.mark.parametrize(("deepest", "widened"), [(0, 9), (4, 3), (1, 0), (99, 9)])
-def test_widening_ends_at_its_depth_or_with_the_history(deepest, widened):
+def test_widening_ends_at_its_depth_or_at_the_oldest_message(deepest, widened):
     schedule = a_schedule(
         scan_depth=1, min_activations=9, min_activations_depth_max=deepest, length=10
     )
@@ -87,19 +87,19 @@ def test_widening_ends_at_its_depth_or_with_the_history(deepest, widened):
     assert schedule.widened == widened
 
 
-def test_enough_entries_end_the_widening():
+def test_widening_ends_when_enough_entries_are_active():
     schedule = a_schedule(scan_depth=1, min_activations=2, length=10)
     assert walked(schedule, a_result(active=1), a_result(active=2)) == ["widened"]
 
 
-def test_a_long_history_without_the_key_comes_to_an_end():
+def test_widening_a_long_history_without_the_key_ends():
     rules = ActivationRules(scan_depth=1, min_activations=2)
     lines = ["user: coin", *["user: -"] * (MOST_WIDENED + 50), "user: gate"]
     book = a_book(an_entry("Far."), an_entry("Near.", keys=["gate"]))
     assert texts(awake(book, scan=a_scan(*lines), rules=rules)) == ["Near."]
 
 
-def test_a_text_found_by_widening_wakes_others_however_far_back_it_was():
+def test_entry_found_by_widening_activates_others_by_recursion():
     rules = ActivationRules(scan_depth=1, min_activations=3)
     lines = ["user: coin", *["user: -"] * 20, "user: gate"]
     book = a_book(

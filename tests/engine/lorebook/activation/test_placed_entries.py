@@ -59,7 +59,7 @@ def test_constant_lore_before_and_after_shares_a_message_at_its_id(layout):
     assert origins(prompt, 0) == [("lore:book#1", "B1"), ("lore:book#0", "B2")]
 
 
-def test_keyword_lore_joins_the_dynamic_message_where_the_layout_keeps_the_head():
+def test_keyword_lore_joins_the_dynamic_message_in_the_layout_cache():
     matched = lore("Matched.", position=0, keys=["m1"], constant=False)
     options = {"history": a_history(1), "event": "now"}
     cache = composed(matched, lore("Always.", position=0), layout="cache", **options)
@@ -97,7 +97,7 @@ def test_lore_around_a_note_has_the_note_s_role():
     ]
 
 
-def test_a_note_that_is_not_due_takes_the_lore_around_it_along():
+def test_lore_around_a_note_is_left_out_when_the_note_is_not_due():
     note = AuthorsNote(content="note", depth=0, every=2)
     prompt = composed(lore("above", position=2), notes=[note], history=a_history(1))
     assert first_words(prompt) == ["m1"]
@@ -111,7 +111,7 @@ def test_a_note_that_is_not_due_takes_the_lore_around_it_along():
 
 
 @pytest.mark.parametrize(("notes", "depth"), [([], 4), ([AuthorsNote(content=" ", depth=1)], 1)])
-def test_around_no_note_lore_stands_where_one_would(notes, depth):
+def test_lore_around_the_note_is_placed_at_the_default_depth_without_a_note(notes, depth):
     prompt = composed(
         lore("below", position=3), lore("above", position=2), notes=notes, history=a_history(6)
     )
@@ -125,7 +125,7 @@ def test_only_the_first_note_has_lore_around_it():
 
 
 @LAYOUTS
-def test_lore_before_and_after_the_examples_stands_beside_them(layout):
+def test_lore_around_the_examples_is_placed_next_to_them(layout):
     examples = a_component("examples", id=1060, key="dialogue_examples")
     prompt = composed(
         lore("after", position=6),
@@ -137,14 +137,14 @@ def test_lore_before_and_after_the_examples_stands_beside_them(layout):
     assert contents(prompt) == ["before1\nbefore2", "examples", "after"]
 
 
-def test_the_places_of_the_examples_are_there_without_any():
+def test_lore_around_the_examples_is_placed_without_examples():
     assert contents(composed(lore("after", position=6), lore("before", position=5))) == [
         *("before", "after")
     ]
 
 
 @LAYOUTS
-def test_lore_beside_a_component_stands_right_before_or_after_it(layout):
+def test_lore_next_to_a_component_is_right_before_or_after_it(layout):
     prompt = composed(
         lore("before", own={"anchor": {"component": "goals", "side": "before"}}),
         lore("after", own={"anchor": {"component": "goals"}}),
@@ -159,22 +159,22 @@ def test_lore_beside_a_component_stands_right_before_or_after_it(layout):
     assert {message.role for message in prompt.messages[1:4]} == {"user"}
 
 
-def test_without_the_component_lore_stands_after_the_character_and_says_so():
+def test_lore_next_to_a_missing_component_is_placed_after_the_character():
     entry = lore("beside", own={"anchor": {"component": "nothing"}})
     prompt = composed(entry, components=[a_component("id1200", id=1200)])
     assert contents(prompt) == ["beside", "id1200"]
     [reason] = [why for stage, _, why in verdicts_of(prompt, "lore:book#0") if stage == "budget"]
-    assert reason == "fits; there is no component nothing to stand next to"
+    assert reason == "fits; there is no component nothing to be placed next to"
 
 
-def test_a_component_in_the_history_is_nothing_to_stand_next_to():
+def test_lore_is_not_placed_next_to_a_component_in_the_history():
     deep = a_component("deep", key="deep", injection_depth=1, placement="history")
     entry = lore("beside", own={"anchor": {"component": "deep"}})
     prompt = composed(entry, components=[deep], history=a_history(1))
     assert first_words(prompt) == ["beside", "deep", "m1"]
 
 
-def test_a_disabled_component_takes_the_lore_beside_it_along():
+def test_lore_next_to_a_disabled_component_is_left_out():
     off = a_component("goals", id=4000, key="goals", enabled=False)
     prompt = composed(lore("beside", own={"anchor": {"component": "goals"}}), components=[off])
     assert contents(prompt) == []
@@ -183,7 +183,7 @@ def test_a_disabled_component_takes_the_lore_beside_it_along():
 
 @LAYOUTS
 @pytest.mark.parametrize("content", ["The {{outlet::tides}}!", "The {{ outlet :: tides }}!"])
-def test_a_component_names_the_outlet_it_shows(content, layout):
+def test_component_shows_the_outlet_that_it_names(content, layout):
     prompt = composed(
         lore("flood", position=7, outlet_name="tides", insertion_order=2),
         lore("ebb", own={"outlet": "tides"}, insertion_order=1),
@@ -202,7 +202,7 @@ def test_a_component_names_the_outlet_it_shows(content, layout):
     )
 
 
-def test_an_outlet_without_entries_shows_nothing():
+def test_outlet_without_entries_is_empty():
     assert contents(composed(components=[a_component("The {{outlet::tides}}sea.")])) == ["The sea."]
 
 
@@ -240,7 +240,7 @@ def test_depth_entries_are_messages_of_their_own_with_roles_and_order():
     assert (roles["assistant"], roles["user"], roles["system"]) == ("assistant", "user", "system")
 
 
-def test_lore_that_nobody_approved_is_a_user_s_message_at_the_top_of_the_history():
+def test_lore_without_grants_is_a_user_message_at_the_top_of_the_history():
     prompt = composed(
         lore("found", position=0),
         grants=NO_GRANTS,
@@ -269,7 +269,7 @@ ALL = [
 
 
 @LAYOUTS
-def test_the_tokens_of_all_places_add_up_and_each_text_stands_once(layout):
+def test_each_entry_is_placed_once_and_tokens_add_up(layout):
     inputs = the_inputs(
         [a_component("The {{outlet::tides}}.", key="sea")],
         books=(a_book(*ALL),),
@@ -295,7 +295,7 @@ def test_the_tokens_of_all_places_add_up_and_each_text_stands_once(layout):
 
 
 @LAYOUTS
-def test_the_same_inputs_give_the_same_bytes_again(layout):
+def test_placed_lore_is_deterministic(layout):
     hashes = {
         compose(
             the_inputs(
@@ -313,7 +313,7 @@ def test_the_same_inputs_give_the_same_bytes_again(layout):
 
 @LAYOUTS
 @pytest.mark.parametrize("position", [0, 1, 2, 3, 5, 6, 7])
-def test_without_the_grant_for_roles_no_place_makes_an_entry_speak_as_system(position, layout):
+def test_no_place_gives_an_entry_the_role_system_without_the_grant(position, layout):
     prompt = composed(
         lore("EVIL", position=position, outlet_name="tides"),
         components=[
@@ -332,7 +332,7 @@ def test_without_the_grant_for_roles_no_place_makes_an_entry_speak_as_system(pos
     assert evil == [("user", "EVIL")]
 
 
-def test_an_entry_that_keeps_its_role_stands_beside_the_lore_that_does_not():
+def test_entry_that_keeps_its_role_is_a_separate_message():
     prompt = the_prompt(
         books=(
             a_book(lore("theirs", position=0), grants=ALL_GRANTS - {"roles"}, label="card"),

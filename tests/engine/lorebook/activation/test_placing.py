@@ -24,14 +24,14 @@ def ours(content="Some lore.", **more):
 
 
 @pytest.mark.parametrize(("code", "position"), enumerate(CODES))
-def test_each_position_is_told_with_what_belongs_to_it(code, position):
+def test_active_entry_has_its_position_with_depth_and_role(code, position):
     [entry] = awake(a_book(placed(position=code, depth=3, role=2))).entries
     assert (entry.position, entry.role) == (position, "assistant")
     assert entry.depth == (3 if position == "depth" else None)
     assert (entry.outlet, entry.anchor) == ("", None)
 
 
-def test_an_outlet_and_an_anchor_come_with_their_names():
+def test_active_entry_has_the_name_of_its_outlet_or_anchor():
     beside = {"component": "goals", "side": "before"}
     book = a_book(
         placed(position=7, outlet_name="tides"), ours(outlet="tides"), ours(anchor=beside)
@@ -52,13 +52,13 @@ def test_an_outlet_and_an_anchor_come_with_their_names():
         ours(anchor={"component": "system_prompt", "side": "before"}),
     ],
 )
-def test_a_place_outside_the_history_without_the_grant_is_the_top_of_the_history(entry):
+def test_entry_outside_the_history_moves_to_its_top_without_the_grant(entry):
     [contained] = awake(a_book(entry, grants=NO_GRANTS)).entries
     assert (contained.position, contained.depth, contained.role) == ("depth", MAX_DEPTH, "user")
     assert (contained.from_oldest, contained.outlet, contained.anchor) == (False, "", None)
 
 
-def test_an_entry_by_depth_keeps_its_depth_without_grants_and_is_a_user_s():
+def test_entry_with_a_depth_keeps_it_in_the_role_user_without_grants():
     newest, oldest = awake(
         a_book(
             placed("@@depth 0\n@@role assistant\nObey."),
@@ -78,7 +78,7 @@ def test_an_entry_by_depth_keeps_its_depth_without_grants_and_is_a_user_s():
         ({"positions", "roles"}, ("before", "system")),
     ],
 )
-def test_each_grant_gives_its_own_thing_and_no_other(grants, stands):
+def test_each_grant_allows_only_its_own_request(grants, stands):
     [entry] = awake(a_book(placed(position=0, role=0), grants=frozenset(grants))).entries
     assert (entry.position, entry.role) == stands
 
@@ -91,13 +91,13 @@ def test_each_grant_gives_its_own_thing_and_no_other(grants, stands):
         ({"roles"}, ("depth", "system")),
     ],
 )
-def test_a_place_inside_a_text_of_the_game_s_takes_both_grants(position, grants, stands):
+def test_place_inside_a_text_of_the_game_needs_both_grants(position, grants, stands):
     entry = placed(position=position, outlet_name="tides")
     [active] = awake(a_book(entry, grants=frozenset(grants))).entries
     assert (active.position, active.role, active.outlet) == (*stands, "")
 
 
-def test_low_orders_come_out_first_and_equals_as_they_stand_in_their_books():
+def test_entries_of_a_place_are_sorted_by_order_then_book_order():
     books = [
         a_book(placed("w2", insertion_order=2), placed("w1", insertion_order=1), label="world"),
         a_book(placed("c2", insertion_order=2), label="card", attach="character"),
@@ -112,7 +112,7 @@ def test_an_order_may_be_a_fraction_or_below_zero():
     assert [entry.text for entry in in_output_order(entries)] == ["-3", "0", "0.5", "9", "10"]
 
 
-def test_many_entries_of_one_order_keep_theirs():
+def test_many_entries_of_one_order_keep_the_book_order():
     book = a_book(*(placed(f"t{number}") for number in range(1200)))
     entries = in_output_order(awake(book, limit_tokens=100_000).entries)
     assert [entry.text for entry in entries] == [f"t{number}" for number in range(1200)]
@@ -146,7 +146,7 @@ ATTACHED = [
 
 
 @given(st.permutations(ATTACHED), st.sampled_from(["evenly", "character_first", "global_first"]))
-def test_books_of_different_places_give_the_same_in_any_order(attached, strategy):
+def test_result_does_not_depend_on_the_order_of_the_books(attached, strategy):
     rules = ActivationRules(strategy=strategy)
 
     def result(listed):
@@ -170,7 +170,7 @@ def test_books_of_different_places_give_the_same_in_any_order(attached, strategy
     assert mixed.verdicts == plain.verdicts
 
 
-def test_a_book_that_nothing_changed_about_gives_equal_entries_again():
+def test_unchanged_book_reuses_its_active_entries():
     book = a_book(placed())
     [first], [second] = awake(book).entries, awake(book).entries
     assert first == second

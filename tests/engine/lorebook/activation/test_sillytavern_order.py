@@ -14,7 +14,7 @@ ORDERS = st.sampled_from([-1e9, -7, -1, -0.5, -0.0, 0, 0.25, 1, 2, 10, 100, 1e12
 def placed(*entries):
     """What comes out, top to bottom."""
     result = awake(a_book(*entries), scan=a_scan("user: coin"), rules=RULES)
-    return sorted(result.entries, key=lambda entry: entry.stands)
+    return sorted(result.entries, key=lambda entry: entry.sort_key)
 
 
 def an_entry_of(order, *, position, role=0, text=""):
@@ -47,8 +47,8 @@ def test_sillytavern_order_is_rising_before_character_and_falling_before_example
 def test_new_entry_moves_only_entries_of_its_order():
     entries = [an_entry_of(n, position=n % 6, text=f"text {n}") for n in range(60)]
     newcomer = an_entry_of(20.5, position=BEFORE, text="new")
-    before = {entry.text: entry.stands for entry in placed(*entries)}
-    after = {entry.text: entry.stands for entry in placed(*entries, newcomer)}
+    before = {entry.text: entry.sort_key for entry in placed(*entries)}
+    after = {entry.text: entry.sort_key for entry in placed(*entries, newcomer)}
     assert {text: after[text] for text in before} == before
 
 
@@ -57,4 +57,4 @@ def test_all_entries_of_a_place_have_one_order_among_other_texts(orders):
     """Else lore at a component in the history would go behind the components it stands before."""
     for position, one in ((BEFORE, 0), (EXAMPLES_BEFORE, 0), (DEPTH, 100)):
         entries = [an_entry_of(order, position=position) for order in orders]
-        assert {entry.stands[0] for entry in placed(*entries)} == {one}
+        assert {entry.sort_key[0] for entry in placed(*entries)} == {one}

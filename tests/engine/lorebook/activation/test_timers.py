@@ -36,11 +36,11 @@ def active(results):
 
 
 @pytest.mark.parametrize(("name", "count"), [("turns", 2), ("messages", 7), ("seconds", 1.5)])
-def test_a_clock_has_three_counts(name, count):
+def test_clock_counts_turns_messages_and_seconds(name, count):
     assert Clock(turns=2, messages=7, seconds=1.5).read(name) == count
 
 
-def test_the_rules_say_which_clock_counts_where_the_entry_does_not():
+def test_rules_choose_the_clock_when_the_entry_does_not():
     book = a_book(timed(sticky=2))
     for clock, over in (("turns", 2), ("messages", 2), ("seconds", 2)):
         rules = ActivationRules(clock=clock)
@@ -53,7 +53,7 @@ def test_the_rules_say_which_clock_counts_where_the_entry_does_not():
         assert not texts(a_turn(book, scan=HM, rules=rules, clock=gone, state=state))
 
 
-def test_a_turn_that_changes_nothing_gives_the_very_same_state():
+def test_unchanged_turn_returns_the_same_state_object():
     book = a_book(timed(sticky=9), an_entry("Plain."))
     first, second, third = over_turns(book, said=["coin", "coin", "hm"])
     assert second.after is first.after
@@ -62,7 +62,7 @@ def test_a_turn_that_changes_nothing_gives_the_very_same_state():
     assert plain.after is NO_STATE
 
 
-def test_a_state_goes_through_json_and_comes_back():
+def test_state_round_trips_through_json():
     state = LoreState(
         sticky={"book#1": Spell(1, 4), "book#0": Spell(2, 3)},
         cooldown={"book#1": Spell(0.5, 60.25, settled=True)},
@@ -76,7 +76,7 @@ def test_a_state_goes_through_json_and_comes_back():
     assert state_from({}) == NO_STATE
 
 
-def test_an_entry_that_was_edited_keeps_its_spell():
+def test_edited_entry_keeps_its_running_timer():
     before = a_book(timed("Old words.", sticky=3), revision=1)
     after = a_book(timed("New words.", sticky=9), revision=2)
     state = a_turn(before, scan=COIN, clock=at(1)).after
@@ -84,7 +84,7 @@ def test_an_entry_that_was_edited_keeps_its_spell():
     assert active(staying) == [["New words."], []]
 
 
-def test_a_timer_that_was_taken_from_an_entry_ends_at_once():
+def test_timer_removed_from_an_entry_ends_at_once():
     state = a_turn(a_book(timed(sticky=5, cooldown=5)), scan=COIN, clock=at(1)).after
     without = a_turn(a_book(an_entry()), scan=HM, state=state, clock=at(2))
     assert texts(without) == []
@@ -92,7 +92,7 @@ def test_a_timer_that_was_taken_from_an_entry_ends_at_once():
     assert texts(a_turn(a_book(an_entry()), scan=COIN, state=state, clock=at(2)))
 
 
-def test_entries_that_are_gone_for_a_while_are_remembered_until_their_end():
+def test_timer_of_a_missing_entry_runs_until_its_end():
     book, other = a_book(timed(sticky=4)), a_book(label="other")
     state = a_turn(book, scan=COIN, clock=at(1)).after
     away = a_turn(other, scan=HM, state=state, clock=at(2))
@@ -101,7 +101,7 @@ def test_entries_that_are_gone_for_a_while_are_remembered_until_their_end():
     assert a_turn(other, scan=HM, state=state, clock=at(5)).after == NO_STATE
 
 
-def test_what_was_active_once_is_remembered_while_its_book_is_away():
+def test_earlier_match_is_remembered_while_the_book_is_missing():
     book = a_book(an_entry("@@dont_activate_after_match\nOnce."))
     state = a_turn(book, scan=COIN).after
     away = a_turn(a_book(label="other"), scan=HM, state=state, clock=at(2)).after
@@ -124,7 +124,7 @@ def test_sticky_entry_returns_when_it_has_room_again():
     assert texts(a_turn(book, scan=HM, state=second.after, clock=at(3))) == ["one two three"]
 
 
-def test_a_disabled_entry_does_not_stay():
+def test_disabled_entry_does_not_stay_sticky():
     state = a_turn(a_book(timed(sticky=3)), scan=COIN, clock=at(1)).after
     off = a_book({**timed(sticky=3), "enabled": False})
     assert texts(a_turn(off, scan=HM, state=state, clock=at(2))) == []
@@ -163,7 +163,7 @@ ENTRIES = st.lists(st.tuples(TIMED, OWN, HEADS, st.sampled_from(["coin", "gate"]
 
 
 @given(ENTRIES, st.lists(st.sampled_from(["coin", "gate", "hm"]), max_size=6))
-def test_after_any_turns_a_state_that_was_stored_says_the_same(entries, said):
+def test_stored_state_equals_the_running_state_after_any_turns(entries, said):
     book = a_book(
         *(
             {**timed(f"{head}Text {n}.", own=own, **timing), "keys": [key]}
@@ -183,7 +183,7 @@ def test_after_any_turns_a_state_that_was_stored_says_the_same(entries, said):
 
 
 @given(ENTRIES, st.lists(st.sampled_from(["coin", "gate", "hm"]), max_size=5), st.booleans())
-def test_asking_twice_changes_nothing(entries, said, dry):
+def test_activating_twice_gives_the_same_result(entries, said, dry):
     book = a_book(
         *(
             {**timed(f"{head}Text {n}.", own=own, **timing), "keys": [key]}

@@ -3,7 +3,7 @@
 from hypothesis import given
 from hypothesis import strategies as st
 
-from evennia_ai.engine.lorebook.book import packed, unpacked
+from evennia_ai.engine.lorebook.book import pack_uids, unpack_uids
 from evennia_ai.engine.lorebook.rules import ActivationRules
 from tests.engine.lorebook.builders import a_book, a_scan, an_entry, awake, reasons
 
@@ -19,15 +19,15 @@ UIDS = st.lists(
 def test_unpacking_uids_returns_what_was_packed(uids):
     numbers = [uid for uid in uids if uid in map(str, range(41))]
     others = [uid for uid in uids if uid not in numbers]
-    assert list(unpacked(packed(uids))) == numbers + others
+    assert list(unpack_uids(pack_uids(uids))) == numbers + others
 
 
-def test_ten_thousand_numbers_are_two_in_short():
-    assert packed(map(str, range(10_000))) == "0-9999"
-    assert packed(["0", "1", "3", "gate", "4"]) == '0-1,3-4;["gate"]'
+def test_ten_thousand_uids_are_packed_into_a_range():
+    assert pack_uids(map(str, range(10_000))) == "0-9999"
+    assert pack_uids(["0", "1", "3", "gate", "4"]) == '0-1,3-4;["gate"]'
 
 
-def test_silent_entries_are_told_by_their_reason():
+def test_unmatched_entries_are_grouped_by_reason():
     book = a_book(
         an_entry(),
         an_entry(keys=["gate"]),
@@ -44,7 +44,7 @@ def test_silent_entries_are_told_by_their_reason():
     assert [verdict.item for verdict in result.touched] == ["lore:book#0"]
 
 
-def test_a_widened_scan_is_told_as_far_as_it_went():
+def test_reason_names_the_depth_of_the_widened_scan():
     book = a_book(an_entry("Found."), an_entry("Silent.", keys=["gate"]))
     scan = a_scan("user: coin", "user: -", "user: -")
     rules = ActivationRules(scan_depth=1, min_activations=1)
@@ -57,7 +57,7 @@ def test_a_widened_scan_is_told_as_far_as_it_went():
     )
 
 
-def test_of_macros_in_keys_each_reader_is_told_its_own_reason():
+def test_reason_depends_on_the_values_of_macros_in_keys():
     book = a_book(an_entry(keys=["{{user}}"]))
     said = [reasons(awake(book, values={"user": name}))["book#0"] for name in (" ", "Anna", " ")]
     assert said == ["- has no keys", "- no key in the newest 4 messages", "- has no keys"]

@@ -5,7 +5,7 @@ import random
 import pytest
 
 from evennia_ai.engine.lorebook.activation.activation import Activation
-from evennia_ai.engine.lorebook.activation.passes import activate
+from evennia_ai.engine.lorebook.activation.passes import activate_lore
 from evennia_ai.engine.lorebook.book import Lorebook
 from evennia_ai.engine.lorebook.rules import ActivationRules
 from evennia_ai.engine.prompt.dice import Dice
@@ -27,7 +27,7 @@ MACROS = {
 
 
 def activated(book: Lorebook, *said: str, turn: str = "1", work: int = LORE_WORK) -> Activation:
-    return activate(
+    return activate_lore(
         [book],
         a_scan(*said or ("user Anna: coin",)),
         rules=RULES,
@@ -45,9 +45,7 @@ def reasons(lore: Activation) -> list[str]:
 
 @pytest.mark.parametrize("fields", [{}, {"constant": True}], ids=["by a key", "constant"])
 @pytest.mark.parametrize("macro", MACROS.values(), ids=MACROS.keys())
-def test_entries_of_a_book_end_at_one_limit_with_the_reason(
-    macro: str, fields: dict[str, bool]
-) -> None:
+def test_entry_texts_of_a_book_share_one_work_limit(macro: str, fields: dict[str, bool]) -> None:
     entries = [an_entry(macro * 40 + str(n), **fields) for n in range(400)]
     book = a_book(*entries)
     lore = activated(book)
@@ -61,13 +59,13 @@ def test_entries_of_a_book_end_at_one_limit_with_the_reason(
     assert reasons(activated(fresh)) == reasons(lore) == reasons(activated(book))
 
 
-def test_entries_without_macros_are_no_work() -> None:
+def test_entry_without_macros_costs_no_work() -> None:
     lore = activated(a_book(*(an_entry("word " * 500) for _ in range(200))))
     assert lore.work == 0
     assert len(lore.entries) > 0
 
 
-def test_an_entry_whose_text_is_only_macros_is_work_though_it_is_empty() -> None:
+def test_empty_result_of_macros_still_costs_work() -> None:
     lore = activated(a_book(an_entry("{{setvar::a::b}}" * 20)))
     assert lore.work > 20 * 30
     assert lore.entries == ()
@@ -99,7 +97,7 @@ def test_kept_texts_do_not_change_results_near_the_work_limit(seed: int) -> None
         assert now.work == anew.work <= work
 
 
-def test_keys_with_dice_end_at_a_limit_and_stay_as_written() -> None:
+def test_keys_with_dice_stay_as_written_beyond_the_limit() -> None:
     keys = [f"{{{{roll:100d6}}}}{n}" for n in range(200)]
     book = a_book(*(an_entry("Lore.", keys=[key]) for key in keys))
     lore = activated(book, "user Anna: {{roll:100d6}}199")

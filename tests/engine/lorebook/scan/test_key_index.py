@@ -28,7 +28,7 @@ def a_pattern(*keys, **more):
     return an_entry(**{"keys": list(keys), "use_regex": True, **more})
 
 
-def test_a_key_of_several_entries_is_looked_for_once():
+def test_equal_keys_of_entries_share_a_number():
     book = a_book(an_entry(keys=["coin", "Gate"]), an_entry(keys=["gate"]), an_entry(keys=["coin"]))
     key_index = an_index(book)
     coin, gate = key_index.entry_keys[0].primary
@@ -61,7 +61,7 @@ def keys_of(book, rules):
 
 @pytest.mark.parametrize("preset", ["evennia_ai", "sillytavern"])
 @given(entries=st.lists(ODD_ENTRIES, max_size=6))
-def test_what_is_made_of_all_entries_together_is_what_each_would_be_by_itself(preset, entries):
+def test_keys_numbered_in_bulk_equal_keys_numbered_singly(preset, entries):
     rules = ActivationRules(rules=preset)
     book = a_book(*(an_entry(**fields) for fields in entries))
     index = an_index(book, rules=rules, values={"user": "Anna"})
@@ -85,12 +85,12 @@ def test_what_is_made_of_all_entries_together_is_what_each_would_be_by_itself(pr
     assert index.owners == {number: tuple(those) for number, those in owners.items()}
 
 
-def test_a_key_that_counts_case_is_another_one():
+def test_case_sensitive_key_has_another_number():
     book = a_book(an_entry(keys=["coin"]), an_entry(keys=["coin"], case_sensitive=True))
     assert len(an_index(book).owners) == 2
 
 
-def test_an_index_is_made_once_for_all_who_read_the_book_alike():
+def test_index_is_shared_by_equal_rules_and_values():
     book = a_book(an_entry(), an_entry(keys=["{{char}}"]))
     oren = an_index(book, values={"char": "Oren", "user": "Anna"})
     assert an_index(book, values={"char": "Oren", "user": "Ben"}) is oren
@@ -101,19 +101,19 @@ def test_an_index_is_made_once_for_all_who_read_the_book_alike():
     assert an_index(book, values={"char": "Oren"}, rules=cased) is not oren
 
 
-def test_a_thousand_players_do_not_leave_a_thousand_indexes():
+def test_number_of_cached_indexes_is_limited():
     book = a_book(an_entry(keys=["{{user}}"]))
     for number in range(1000):
         an_index(book, values={"user": f"player{number}"})
     assert max(map(len, book.of_entries[INDEXES].values())) <= 64
 
 
-def test_keys_of_entries_that_never_wake_are_not_looked_for():
+def test_keys_of_never_active_entries_are_not_searched():
     book = a_book(an_entry(keys=["coin"], enabled=False), an_entry(keys=["gate"]))
     assert list(an_index(book).owners.values()) == [(1,)]
 
 
-def test_entries_that_ask_for_themselves_are_asked_in_every_turn():
+def test_entries_active_without_a_key_are_judged_in_every_turn():
     book = a_book(
         an_entry(),
         an_entry(constant=True),
@@ -124,7 +124,7 @@ def test_entries_that_ask_for_themselves_are_asked_in_every_turn():
     assert an_index(book).asked == (1, 2, 3)
 
 
-def test_a_macro_in_a_key_is_filled_for_who_reads_it():
+def test_macro_in_a_key_has_the_readers_value():
     book = a_book(an_entry(keys=["the boat of {{char}}"]))
     scan = a_scan("user: Is this the boat of Oren?")
     assert texts(awake(book, scan=scan, values={"char": "Oren"}))
@@ -140,7 +140,7 @@ def test_a_player_s_name_is_never_a_pattern(name, key, patterns):
     assert texts(awake(book, scan=scan, values={"user": name})) == []
 
 
-def test_in_a_pattern_a_name_stands_for_itself():
+def test_name_in_a_regex_key_is_escaped():
     book = a_book(a_pattern("/^{{user}} pays/"))
     for name in ("Anna", "A. (the 2nd)", "a/b [c]"):
         scan = a_scan(f"user: {name} pays")
@@ -149,19 +149,19 @@ def test_in_a_pattern_a_name_stands_for_itself():
     assert texts(awake(book, scan=scan, values={"user": "A. (the 2nd)"})) == []
 
 
-def test_a_name_that_is_empty_wakes_nothing():
+def test_key_that_expands_to_nothing_is_never_found():
     book = a_book(an_entry(keys=["{{user}}"]))
     result = awake(book, scan=a_scan("user: anything"), values={"user": " "})
     assert reasons(result) == {"book#0": "- has no keys"}
 
 
-def test_a_macro_that_nobody_fills_is_looked_for_as_it_is_written():
+def test_unknown_macro_in_a_key_is_searched_as_written():
     book = a_book(an_entry(keys=["{{nobody}}"]))
     assert texts(awake(book, scan=a_scan("user: {{nobody}}"))) == ["Some lore."]
     assert texts(awake(book, scan=a_scan("user: nobody"))) == []
 
 
-def test_a_key_that_macros_made_too_long_is_never_found_and_says_so():
+def test_key_expanded_beyond_the_limit_is_never_found_with_a_reason():
     book = a_book(an_entry(keys=["{{user}}"]))
     name = "x" * (MAX_KEY + 1)
     result = awake(book, scan=a_scan(f"user: {name}"), values={"user": name})
@@ -171,34 +171,34 @@ def test_a_key_that_macros_made_too_long_is_never_found_and_says_so():
     assert reasons(result) == {"book#0": f"- no key in the newest 4 messages; {told}"}
 
 
-def test_a_pattern_that_cannot_run_is_told_beside_keys_that_were_not_found():
+def test_reason_names_a_regex_that_cannot_run():
     book = a_book(an_entry(keys=["/a{2,9999}/", "gate"], extensions=BY_FORM))
     [reason] = reasons(awake(book)).values()
     assert reason == (
         "- no key in the newest 4 messages; "
-        "pattern '/a{2,9999}/' cannot run here: a count above 1,000"
+        "pattern '/a{2,9999}/' is not supported: a repetition count above 1,000"
     )
     assert texts(awake(book, scan=a_scan("user: gate"))) == ["Some lore."]
 
 
-def test_where_all_keys_are_patterns_one_that_is_broken_silences_the_entry():
+def test_invalid_regex_keeps_an_entry_with_use_regex_inactive():
     result = awake(a_book(a_pattern("coin", "(gate")))
     [reason] = reasons(result).values()
     assert reason.startswith("- pattern '(gate' ")
 
 
-def test_by_form_a_broken_pattern_is_an_ordinary_key():
+def test_invalid_regex_is_an_ordinary_key_by_form():
     entry = an_entry(keys=["/co(in/"], extensions=BY_FORM)
     assert texts(awake(a_book(entry), scan=a_scan("user: /co(in/"))) == ["Some lore."]
 
 
-def test_a_broken_pattern_of_one_entry_stays_an_ordinary_key_of_another():
+def test_invalid_regex_of_one_entry_is_an_ordinary_key_of_another():
     by_form = an_entry(keys=["/co(in/"], extensions=BY_FORM)
     for entries in ([by_form, a_pattern("/co(in/")], [a_pattern("/co(in/"), by_form]):
         assert texts(awake(a_book(*entries), scan=a_scan("user: /co(in/"))) == ["Some lore."]
 
 
-def test_additional_and_excluded_keys_are_looked_for_like_others():
+def test_additional_and_excluded_keys_are_in_the_index():
     book = a_book(an_entry("@@additional_keys {{char}}\n@@exclude_keys gate\nA."))
     found = [
         texts(awake(book, scan=a_scan(f"user: {said}"), values={"char": "Oren"}))

@@ -57,7 +57,7 @@ def test_examples_inside_the_history_stay_one_message() -> None:
     assert [message.name for message in prompt.messages] == [None]
 
 
-def test_a_player_called_like_a_marker_begins_no_block() -> None:
+def test_marker_in_a_players_name_begins_no_block() -> None:
     component = a_component(
         "<START>\n{{user}}: Why?", id=1060, key="dialogue_examples", trust="imported"
     )

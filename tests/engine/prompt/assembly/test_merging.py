@@ -55,7 +55,7 @@ def test_parts_of_a_merged_message_cover_the_kept_texts() -> None:
     assert stretches(prompt, "note:0") == ["A note."]
 
 
-def test_texts_of_two_depths_at_the_top_are_two_messages() -> None:
+def test_texts_of_different_depths_at_the_top_stay_two_messages() -> None:
     deep = [injected(f"Depth {depth}.", depth, id=1200 + depth) for depth in (8, 9)]
     assert texts(the_prompt(BY_ROLE, *deep))[:2] == ["Depth 9.", "Depth 8."]
 
@@ -71,7 +71,7 @@ def test_persistent_text_is_never_merged() -> None:
     assert (said.content, said.stays) == ("Stay.", True)
 
 
-def test_the_same_texts_give_the_same_message_again() -> None:
+def test_equal_texts_reuse_the_merged_message() -> None:
     inputs = under(
         the_inputs([injected("One.", 1, id=1201), injected("Two.", 1, id=1202)]), BY_ROLE
     )
@@ -115,7 +115,7 @@ TEXTS = st.lists(
 
 
 @given(rules=st.lists(RULES, min_size=1, max_size=3), made=TEXTS, count=st.integers(0, 4))
-def test_what_was_composed_before_changes_nothing_and_no_prompt_costs_more_than_it_says(
+def test_merged_prompt_does_not_depend_on_earlier_prompts_and_counts_its_tokens(
     rules: list[AssemblyRules], made: list[tuple[str, Any, int, int]], count: int
 ) -> None:
     def inputs() -> Inputs:

@@ -13,14 +13,14 @@ def test_assembly_is_plain_without_rules() -> None:
     assert PLAIN.changed == {}
 
 
-def test_a_preset_comes_first_and_overrides_win() -> None:
+def test_overrides_win_over_the_preset() -> None:
     read = read_assembly({"rules": "sillytavern", "quote_user": True, "scenario_format": None})
     assert (read.ties, read.examples, read.quote_user) == ("role", "messages", True)
     assert read.scenario_format is None
     assert read.personality_format == "[{{char}}'s personality: {{personality}}]"
 
 
-def test_the_rules_of_lore_decide_the_ties_where_no_preset_is_named() -> None:
+def test_lore_rules_decide_the_ties_without_a_preset() -> None:
     read = read_assembly({"squash": True}, lore_rules="sillytavern")
     assert read.changed == {"ties": "role", "squash": True}
     own = read_assembly({"rules": "evennia_ai"}, lore_rules="sillytavern")

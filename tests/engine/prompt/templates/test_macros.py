@@ -102,7 +102,7 @@ def expanded(text: str, *, turn: str = "1:0", conversation: str = "1") -> str:
         ),
     ],
 )
-def test_a_macro_gives_its_text(text: str, result: str) -> None:
+def test_macro_gives_its_text(text: str, result: str) -> None:
     assert expanded(text) == result
 
 
@@ -197,7 +197,7 @@ _NODES: st.SearchStrategy[tuple[str, str | None]] = st.recursive(
 
 @given(st.lists(_NODES, max_size=4))
 @example([_around("reverse:", [_around("random:", [_around("if ", [("<USER>", "Anna")])])])])
-def test_a_macro_is_filled_whole_or_stays_as_it_is_written(
+def test_macro_is_expanded_completely_or_stays_as_written(
     nodes: list[tuple[str, str | None]],
 ) -> None:
     text = "|".join(written for written, _ in nodes)
@@ -205,7 +205,7 @@ def test_a_macro_is_filled_whole_or_stays_as_it_is_written(
 
 
 @pytest.mark.parametrize("levels", [3, 19, 20, 21, 60])
-def test_a_macro_too_deep_inside_others_stays_as_it_is_written(levels: int) -> None:
+def test_too_deeply_nested_macro_stays_as_written(levels: int) -> None:
     text = "{{user}}"
     for _ in range(levels):
         text = f"{{{{random::{text}}}}}"
@@ -228,12 +228,12 @@ def test_a_remark_in_a_text_with_logic_hides_its_statements() -> None:
     assert compile_template(raw, trust="builder").render({}, _DICE) == "{{//}}x{{///}}"
 
 
-def test_trim_keeps_a_line_break_beyond_a_noop_in_a_text_with_logic() -> None:
+def test_trim_keeps_line_breaks_across_a_noop_in_a_text_with_logic() -> None:
     text = "one\n{{noop}}{{trim}}{% if user %}\ntwo{% endif %}"
     assert compile_template(text, trust="builder").render({"user": "Anna"}, _DICE) == "one\ntwo"
 
 
-def test_random_changes_with_the_turn_and_pick_does_not() -> None:
+def test_random_differs_between_turns_and_pick_does_not() -> None:
     many = ",".join(map(str, range(1000)))
     randoms = {expanded(f"{{{{random:{many}}}}}", turn=f"1:{n}") for n in range(20)}
     picks = {expanded(f"{{{{pick:{many}}}}}", turn=f"1:{n}") for n in range(20)}
@@ -241,20 +241,20 @@ def test_random_changes_with_the_turn_and_pick_does_not() -> None:
     assert len(picks) == 1
 
 
-def test_two_places_of_one_text_roll_for_themselves() -> None:
+def test_each_place_of_a_text_has_its_own_roll() -> None:
     many = ",".join(map(str, range(1000)))
     first, second = expanded(f"{{{{random:{many}}}}} {{{{random:{many}}}}}").split()
     assert first != second
 
 
-def test_a_pick_is_the_same_wherever_its_text_stands_in_one_conversation() -> None:
+def test_pick_is_the_same_for_a_text_at_any_place_of_a_conversation() -> None:
     many = ",".join(map(str, range(1000)))
     picks = {expanded(f"{{{{pick:{many}}}}}", conversation=str(n)) for n in range(20)}
     assert len(picks) > 10
     assert len({expanded(f"{{{{pick:{many}}}}}") for _ in range(3)}) == 1
 
 
-def test_no_roll_is_too_large_and_none_is_below_one() -> None:
+def test_roll_is_at_least_1_and_limited() -> None:
     rolls = [int(expanded(f"{{{{roll:{'9' * digits}}}}}")) for digits in range(1, 11)]
     assert all(1 <= roll <= 10**9 for roll in rolls)
     assert expanded("{{roll:99999999999}}") == ""

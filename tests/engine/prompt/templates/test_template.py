@@ -35,17 +35,17 @@ def rendered(source: str, *, trust: str = "builder", **values: str) -> str:
         ("{# nobody reads this #}seen", "seen"),
     ],
 )
-def test_a_builder_writes_names_and_a_little_logic(source: str, text: str) -> None:
+def test_builders_text_has_names_and_logic(source: str, text: str) -> None:
     assert rendered(source) == text
 
 
 @pytest.mark.parametrize("source", ["{% if true %}x{% endif %}", "{{ 7 * 7 }}", "{{ user.x }}"])
 @pytest.mark.parametrize("trust", ["imported", "player"])
-def test_logic_in_text_that_nobody_vouches_for_stays_as_written(source: str, trust: str) -> None:
+def test_logic_in_imported_text_stays_as_written(source: str, trust: str) -> None:
     assert rendered(source, trust=trust) == source
 
 
-def test_imported_text_knows_the_names_of_version_1() -> None:
+def test_imported_text_has_the_macros_of_version_1() -> None:
     assert rendered("<USER> and <bot> and <Char>", trust="imported") == "Anna and Oren and Oren"
     assert rendered("<USER>", trust="builder") == "<USER>"
 
@@ -54,7 +54,7 @@ def test_player_text_is_never_expanded() -> None:
     assert rendered("{{user}} {{roll:6}}", trust="player") == "{{user}} {{roll:6}}"
 
 
-def test_a_value_is_not_expanded_again() -> None:
+def test_expanded_value_is_not_expanded_again() -> None:
     assert rendered("Hello {{user}}", user="{{char}} {% if 1 %}") == "Hello {{char}} {% if 1 %}"
     assert rendered("{% if user %}{{ user }}{% endif %}", user="{{ char }}") == "{{ char }}"
 
@@ -164,9 +164,7 @@ STOPPED = {
 
 
 @pytest.mark.parametrize(("source", "problem"), STOPPED.values(), ids=STOPPED.keys())
-def test_what_depends_on_the_values_is_stopped_when_it_is_rendered(
-    source: str, problem: str
-) -> None:
+def test_limit_that_depends_on_values_is_checked_when_rendering(source: str, problem: str) -> None:
     big, long = "so it is " * 3_000, "so it is " * 300
     with little_work(), pytest.raises(TemplateError, match=problem) as caught:
         rendered("\n{# #}" + source, big=big, same=big[:-1] + " ", long=long + "!")
@@ -187,7 +185,7 @@ def test_what_depends_on_the_values_is_stopped_when_it_is_rendered(
         ("{% raw %}{{ x }}{% endraw %}{%- if 1 %} y{% endif %}", "{{ x }} y"),
     ],
 )
-def test_logic_says_what_the_syntax_promises(source: str, text: str) -> None:
+def test_allowed_logic_gives_the_documented_result(source: str, text: str) -> None:
     assert rendered("{# #}" + source) == text
 
 
@@ -207,7 +205,7 @@ def test_logic_says_what_the_syntax_promises(source: str, text: str) -> None:
         ("{% if 1 < 2 < 3 %}{% endif %}", "join them with 'and'"),
         ("{{ user | title }}", "use one of upper, lower, capitalize, trim, length, default"),
         ("{% if user is string %}{% endif %}", "use 'is defined'"),
-        ("{% macro f() %}{% endmacro %}", "write its text where it is to stand"),
+        ("{% macro f() %}{% endmacro %}", "write its text at that place"),
     ],
 )
 def test_refused_syntax_names_what_to_write_instead(source: str, instead: str) -> None:
@@ -217,24 +215,24 @@ def test_refused_syntax_names_what_to_write_instead(source: str, instead: str) -
 
 
 @pytest.mark.parametrize("times", [3, 300])
-def test_names_that_stand_in_a_text_too_often_are_an_error_for_its_author(times: int) -> None:
+def test_text_that_expands_too_far_is_an_error_for_its_author(times: int) -> None:
     with pytest.raises(TemplateError, match="makes more than 200000 characters; name its values"):
         rendered("{{mood}} " * times, mood="x" * (300_000 // times))
 
 
-def test_names_that_stand_in_imported_text_too_often_stay_as_written() -> None:
+def test_names_stay_as_written_when_imported_text_expands_too_far() -> None:
     text = rendered("{{mood}} " * 300, trust="imported", mood="x" * 1_000)
     assert len(text) <= 200_000
     assert text.startswith("x" * 1_000 + " ")
     assert text.endswith("{{mood}} " * 90)
 
 
-def test_a_macro_chooses_from_a_thousand_values_at_most() -> None:
+def test_random_chooses_among_at_most_a_thousand_values() -> None:
     chosen = rendered("{{random:" + "," * 1_000 + "x" * 48_000 + "}}")
     assert chosen == ""
 
 
-def test_conditions_may_be_nested_as_deep_as_anybody_writes() -> None:
+def test_conditions_may_be_nested_to_a_usual_depth() -> None:
     assert rendered("{% if user %}" * 20 + "x" + "{% endif %}" * 20) == "x"
 
 
@@ -283,7 +281,7 @@ def test_an_error_names_the_line() -> None:
         ("{% raw %}{{random:a}}{% endraw %}", "{{random:a}}"),
     ],
 )
-def test_macros_stand_beside_logic(source: str, text: str) -> None:
+def test_macros_and_logic_work_in_one_text(source: str, text: str) -> None:
     assert rendered(source) == text
 
 
@@ -296,7 +294,7 @@ def test_macros_stand_beside_logic(source: str, text: str) -> None:
         ("{% if user %}{{setvar::a", "{{setvar::", "it is written {{setvar::name::value}}"),
     ],
 )
-def test_an_error_says_which_macro_is_none_and_how_it_is_meant(
+def test_error_names_the_wrong_macro_and_its_correct_form(
     source: str, blamed: str, way: str
 ) -> None:
     with pytest.raises(TemplateError) as caught:
@@ -311,12 +309,12 @@ def test_an_unknown_name_in_logic_is_an_error_when_rendered() -> None:
 
 
 @pytest.mark.parametrize("name", ["lipsum", "dict", "cycler", "joiner", "namespace", "self.x"])
-def test_a_template_names_values_and_nothing_of_jinja(name: str) -> None:
+def test_templates_cannot_name_objects_of_jinja(name: str) -> None:
     with pytest.raises(TemplateError):
         rendered(f"{{% if true %}}{{{{ {name} }}}}{{% endif %}}")
 
 
-def test_a_bad_template_is_a_verdict_and_no_crash() -> None:
+def test_invalid_template_gives_a_verdict_in_the_prompt() -> None:
     prompt = the_prompt([a_component("{{ 7 * 7 }}", key="sum"), a_component("kept", id=1202)])
     assert texts(prompt) == ["kept"]
     problem = (
@@ -326,7 +324,7 @@ def test_a_bad_template_is_a_verdict_and_no_crash() -> None:
     assert verdicts_of(prompt, "component:sum") == [("expand", False, problem)]
 
 
-def test_equal_texts_share_what_is_compiled_and_few_long_ones_are_kept() -> None:
+def test_equal_texts_share_a_compiled_template_and_few_long_ones_are_cached() -> None:
     text = "{{char}} waits."
     assert compile_template(text, trust="builder") is compile_template(text, trust="builder")
     assert compile_template(text, trust="imported") != compile_template(text, trust="builder")
@@ -338,6 +336,6 @@ def test_equal_texts_share_what_is_compiled_and_few_long_ones_are_kept() -> None
     assert compile_template(long, trust="builder") is not compiled
 
 
-def test_each_name_without_a_value_stays_as_it_was_written_there() -> None:
+def test_name_without_a_value_stays_as_written_at_each_place() -> None:
     source = "{{ Char }} and {{char}}, {{CHAR}}"
     assert compile_template(source, trust="builder").render({}, DICE) == source

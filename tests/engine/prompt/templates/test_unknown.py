@@ -29,11 +29,13 @@ from evennia_ai.engine.prompt.templates.unknown import MOST_UNKNOWN, unknown_mac
         ("no macro", ()),
     ],
 )
-def test_what_nothing_knows_is_told_in_its_order(text: str, unknown: tuple[str, ...]) -> None:
+def test_unknown_macros_are_listed_in_the_order_of_the_text(
+    text: str, unknown: tuple[str, ...]
+) -> None:
     assert unknown_macros(text) == unknown
 
 
-def test_of_very_many_the_first_are_told_and_a_long_one_is_cut() -> None:
+def test_only_the_first_unknown_macros_are_listed_and_long_ones_cut() -> None:
     assert len(unknown_macros("".join(f"{{{{x{n}}}}}" for n in range(500)))) == MOST_UNKNOWN
     [told] = unknown_macros("{{" + "x" * 5_000 + "}}")
     assert len(told) == 60

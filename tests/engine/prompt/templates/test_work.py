@@ -62,7 +62,7 @@ def a_meter(work: int = 10**9) -> Meter:
 
 
 @pytest.mark.parametrize("macro", DEAR.values(), ids=DEAR.keys())
-def test_a_text_that_repeats_a_macro_ends_at_the_limit(macro: str) -> None:
+def test_text_that_repeats_a_macro_stops_at_the_limit(macro: str) -> None:
     meter = a_meter(1_000)
     template = compile_template(macro * (MAX_MACROS // count_macros(macro)), trust="imported")
     with pytest.raises(OutOfWorkError, match="more work than is left for the texts of this turn"):
@@ -72,7 +72,7 @@ def test_a_text_that_repeats_a_macro_ends_at_the_limit(macro: str) -> None:
 
 
 @pytest.mark.parametrize("name", [name for name in DEAR if "variable that" not in name])
-def test_a_macro_that_is_repeated_costs_in_proportion(name: str) -> None:
+def test_work_is_proportional_to_the_number_of_macros(name: str) -> None:
     costs = []
     for times in (1, 10, 100):
         meter = a_meter()
@@ -83,14 +83,14 @@ def test_a_macro_that_is_repeated_costs_in_proportion(name: str) -> None:
     assert costs[2] >= 5 * costs[1]
 
 
-def test_dice_that_are_many_cost_more_than_one() -> None:
+def test_many_dice_cost_more_work_than_one() -> None:
     one, many = (
         work_of(split_macros(f"{{{{roll:{n}d6}}}}", v1_names=False).chunks) for n in (1, 100)
     )
     assert many > 5 * one
 
 
-def test_work_that_is_too_much_is_refused_and_costs_nothing() -> None:
+def test_refused_work_is_not_charged() -> None:
     meter = Meter(100)
     meter.pay(60)
     with pytest.raises(OutOfWorkError):
@@ -104,7 +104,7 @@ def test_work_that_is_too_much_is_refused_and_costs_nothing() -> None:
     [(40, 0, 60), (101, 101, 100), (101, 100, 0), (500, 1, 0)],
     ids=["paid", "macros alone too much", "stopped in the middle", "stopped soon"],
 )
-def test_work_that_is_known_is_paid_as_if_it_were_done(work: int, at_least: int, left: int) -> None:
+def test_cached_work_is_charged_like_new_work(work: int, at_least: int, left: int) -> None:
     meter = Meter(100)
     if work > 100:
         with pytest.raises(OutOfWorkError):
@@ -114,7 +114,7 @@ def test_work_that_is_known_is_paid_as_if_it_were_done(work: int, at_least: int,
     assert meter.left == left
 
 
-def test_a_text_by_itself_has_a_limit_of_its_own() -> None:
+def test_single_text_has_its_own_limit() -> None:
     text = "{{roll:100d6}}" * 500
     assert compile_template(text, trust="imported").render(VALUES, DICE) == text
     assert expand_imported(text, values={}, dice=DICE) == text
@@ -122,14 +122,14 @@ def test_a_text_by_itself_has_a_limit_of_its_own() -> None:
         compile_template(text, trust="builder").render(VALUES, DICE)
 
 
-def test_texts_that_are_only_searched_stay_as_written_beyond_their_limit() -> None:
+def test_searched_texts_stay_as_written_beyond_their_limit() -> None:
     texts = ["{{char}}", "{{roll:100d6}}" * 400, "{{user}}"]
     templates = dict(enumerate(compile_template(text, trust="imported") for text in texts))
     made = fill_each(templates, VALUES, DICE, Meter(1_000))
     assert made == {0: "Oren", 1: texts[1], 2: "Anna"}
 
 
-def test_logic_pays_for_its_macros_its_syntax_and_the_values_it_goes_through() -> None:
+def test_logic_is_charged_for_macros_syntax_and_values() -> None:
     def spent(text: str) -> int:
         meter = a_meter()
         compile_template(text, trust="builder").render(VALUES, DICE, meter=meter)
@@ -190,7 +190,7 @@ class _CountingDice(Dice):
 
 @pytest.mark.parametrize("trust", ["imported", "builder"])
 @pytest.mark.parametrize("macro", ["{{roll:1d6}}", "{{roll:100d6}}", "{{random::a::b}}"])
-def test_all_texts_of_a_turn_throw_no_more_dice_than_one_limit_pays(
+def test_all_texts_of_a_turn_share_one_limit_for_dice(
     macro: str, trust: Literal["imported", "builder"]
 ) -> None:
     per_text = min(MAX_MACROS, 40_000 // len(macro))
@@ -202,7 +202,7 @@ def test_all_texts_of_a_turn_throw_no_more_dice_than_one_limit_pays(
     assert _CountingDice.thrown <= 2 * MAX_WORK // 7
 
 
-def test_a_text_beyond_the_limit_is_left_out_with_the_reason() -> None:
+def test_text_beyond_the_limit_is_left_out_with_a_reason() -> None:
     dear = several("{{roll:1d6}}" * 300, 40)
     cheap = PromptComponent(
         id=1300, key="cheap", name="cheap", role="system", content="I am {{char}}."
@@ -215,7 +215,7 @@ def test_a_text_beyond_the_limit_is_left_out_with_the_reason() -> None:
     assert "component:cheap" in {verdict.item for verdict in prompt.verdicts if verdict.kept}
 
 
-def test_what_nobody_vouches_for_leaves_work_for_the_games_own_texts() -> None:
+def test_contained_text_leaves_work_for_the_games_texts() -> None:
     of_a_card = several("{{incvar::a}}" * 250, 60)
     stands = {"role": "user", "placement": "history", "priority": CONTAINED_PRIORITY}
     hostile = [one.changed(**stands) for one in of_a_card]
@@ -228,7 +228,7 @@ def test_what_nobody_vouches_for_leaves_work_for_the_games_own_texts() -> None:
     assert any("more work than is left" in verdict.reason for verdict in prompt.verdicts)
 
 
-def test_a_turn_gives_the_same_prompt_whatever_was_remembered() -> None:
+def test_prompt_does_not_depend_on_caches() -> None:
     parts = several("{{roll:1d6}} of {{char}}" * 100, 20) + [
         one.changed(id=2000 + at, key=f"late{at}")
         for at, one in enumerate(several("{{user}} {{random::a::b}}" * 40, 20))
@@ -241,7 +241,7 @@ def test_a_turn_gives_the_same_prompt_whatever_was_remembered() -> None:
         assert now.verdicts == compose(fresh).verdicts
 
 
-def test_made_texts_are_bounded_by_their_length() -> None:
+def test_expanded_texts_are_limited_in_length() -> None:
     texts = several("{{lastMessage}}" * 30, 100)
     prompt = compose(the_inputs(texts, values={**VALUES, "speaker": "Anna"}))
     made = sum(len(message.content) for message in prompt.messages)

@@ -76,7 +76,7 @@ def test_an_entry_is_added_in_the_format_of_the_book():
     assert (raw["key"], raw["position"], raw["depth"], raw["sticky"]) == (["coin"], 4, 3, 2)
 
 
-def test_a_new_id_is_free_also_beside_names_and_ids_of_others():
+def test_new_id_differs_from_all_ids_and_names():
     book, uid = add_entry(a_v3(an_entry(id=7), an_entry(id="x"), an_entry()), {})
     assert uid == "8"
     assert [entry.uid for entry in read_book(book).entries] == ["7", "x", "2", "8"]
@@ -84,13 +84,13 @@ def test_a_new_id_is_free_also_beside_names_and_ids_of_others():
     assert (uid, empty["entries"]["0"]["content"]) == ("0", "A.")
 
 
-def test_new_entries_share_nothing_with_one_another():
+def test_new_entries_share_no_lists():
     book, _ = add_entry(*[add_entry(new_book("a"), {})[0]], {})
     first, second = book["data"]["entries"]
     assert first["keys"] is not second["keys"]
 
 
-def test_what_nobody_knows_is_kept():
+def test_unknown_members_are_kept():
     book = a_v3(an_entry("Lore.", extensions={"app": {"x": 1}, "depth": 2}, strange=[1]))
     after = change_entry(book, "0", {"order": 5, "sticky": 3})
     assert {name: value for name, value in after.items() if name != "entries"} == {
@@ -102,7 +102,7 @@ def test_what_nobody_knows_is_kept():
     assert raw["insertion_order"] == 5
 
 
-def test_v3_entries_keep_what_the_standard_lacks_where_sillytavern_looks_for_it():
+def test_v3_entry_gets_nonstandard_fields_in_sillytaverns_extensions():
     after = change_entry(
         a_v3(an_entry()),
         "0",
@@ -135,7 +135,7 @@ def test_v3_entries_keep_what_the_standard_lacks_where_sillytavern_looks_for_it(
     }
 
 
-def test_a_field_is_written_in_the_spelling_that_is_there():
+def test_field_is_written_in_the_spelling_of_the_entry():
     book = a_v3(an_entry(extensions={"scanDepth": 3, "scan_depth": 5}))
     after = change_entry(book, "0", {"scan_depth": 7})
     assert after["entries"][0]["extensions"] == {"scanDepth": 7, "scan_depth": 7}
@@ -193,7 +193,7 @@ def test_each_field_can_be_changed_and_nothing_else_changes(kind, name):
 
 
 @pytest.mark.parametrize("kind", BOOKS)
-def test_fields_of_our_own_are_changed_and_taken_back(kind):
+def test_own_fields_are_changed_and_removed(kind):
     book = change_entry(
         BOOKS[kind](sticky=1),
         "0",
@@ -216,7 +216,7 @@ def test_fields_of_our_own_are_changed_and_taken_back(kind):
 
 @pytest.mark.parametrize("kind", BOOKS)
 @pytest.mark.parametrize("fields", [{"mention": None}, {"position": "after"}, {"outlet": "moods"}])
-def test_a_place_at_a_mention_is_taken_back_by_another_place(kind, fields):
+def test_place_at_a_mention_is_removed_by_another_place(kind, fields):
     book = change_entry(BOOKS[kind](), "0", {"position": "at_mention"})
     assert only(book).position == "at_mention"
     after = change_entry(book, "0", fields)
@@ -227,7 +227,7 @@ def test_a_place_at_a_mention_is_taken_back_by_another_place(kind, fields):
 
 
 @pytest.mark.parametrize("kind", BOOKS)
-def test_a_field_that_is_taken_back_is_as_if_it_were_never_there(kind):
+def test_removed_field_leaves_no_trace(kind):
     book = BOOKS[kind]()
     fields = {"depth": 3, "role": "user", "chance": 30, "groups": ["g"], "sticky": 2}
     there = change_entry(book, "0", fields)
@@ -258,12 +258,12 @@ def test_a_decorator_that_overrules_a_field_changes_with_it(content, fields, aft
     assert book["entries"][0]["content"] == (content if after is None else after)
 
 
-def test_content_that_is_given_with_fields_agrees_with_them():
+def test_decorators_of_new_content_agree_with_new_fields():
     entry = changed(BOOKS["v3"](), content="@@depth 4\nL", depth=1)
     assert (entry.depth, entry.template.source) == (1, "L")
 
 
-def test_regex_keys_stay_regex_keys_beside_data_that_sillytavern_would_write():
+def test_regex_keys_stay_regex_keys_after_an_edit_adds_sillytavern_data():
     book = a_v3(an_entry(use_regex=True, keys=["a+"]))
     entry = changed(book, sticky=2, chance=40)
     assert (entry.patterns, entry.chance) == ("all", 40)
@@ -282,7 +282,7 @@ def test_an_entry_is_removed_and_the_others_keep_their_ids():
     assert [entry.uid for entry in read_book(listed).entries] == ["1"]
 
 
-def test_one_edit_of_a_book_of_ten_thousand_entries_costs_little_more_than_reading_it():
+def test_edit_of_a_large_book_takes_little_more_work_than_reading_it():
     book = a_v3(*[an_entry(f"Lore {n}.", keys=[f"key{n}"]) for n in range(10_000)])
     started = time.process_time()
     read_book(book)
@@ -292,7 +292,7 @@ def test_one_edit_of_a_book_of_ten_thousand_entries_costs_little_more_than_readi
     assert after["entries"][0] is book["entries"][0]
 
 
-def test_entries_of_one_id_are_told_apart_as_in_reading():
+def test_entries_with_one_id_get_the_ids_of_reading():
     book = a_v3(an_entry("A.", id=1), an_entry("B.", id=1))
     after = change_entry(book, "1 (2)", {"content": "C."})
     assert [raw["content"] for raw in after["entries"]] == ["A.", "C."]
@@ -305,7 +305,7 @@ def test_an_entry_whose_name_has_control_characters_is_changed_by_its_id():
     assert list(changed["entries"]) == ["a\nb"]
 
 
-def test_err_an_unknown_entry_is_refused_with_the_near_ones():
+def test_err_unknown_entry_is_refused_with_similar_ids():
     book = a_v3(an_entry(id="harbour"), an_entry(id="ferry"))
     with pytest.raises(FormatError, match=r"there is no entry 'harbor'; there is harbour"):
         remove_entry(book, "harbor")
@@ -335,7 +335,7 @@ def test_err_an_unknown_entry_is_refused_with_the_near_ones():
         ({"content": "x" * 200_001}, "entry.content: must be a text of at most 200000 characters"),
     ],
 )
-def test_err_a_field_that_cannot_be_is_refused_and_nothing_changes(fields, message):
+def test_err_invalid_field_is_refused_and_nothing_changes(fields, message):
     book = BOOKS["v3"]()
     before = deepcopy(book)
     with pytest.raises(FormatError) as caught:
@@ -348,7 +348,7 @@ def test_err_a_field_that_cannot_be_is_refused_and_nothing_changes(fields, messa
 BROKEN = {"entries": ["x", {"keys": [None, "mill"], "content": 5, "id": {}}], "scan_depth": "deep"}
 
 
-def test_a_book_that_is_read_in_part_is_edited_and_keeps_the_rest():
+def test_book_with_unreadable_fields_is_edited_and_keeps_them():
     book, uid = add_entry(BROKEN, {"keys": ["sea"]})
     assert (uid, book["entries"][:2], book["scan_depth"]) == ("2", BROKEN["entries"], "deep")
     book = change_entry(BROKEN, "1", {"order": 7})
@@ -358,14 +358,14 @@ def test_a_book_that_is_read_in_part_is_edited_and_keeps_the_rest():
     assert remove_entry(book, "0")["entries"] == [book["entries"][1] | {"id": 1}]
 
 
-def test_err_what_is_no_entry_is_not_changed_but_removed():
+def test_err_value_that_is_no_entry_can_only_be_removed():
     with pytest.raises(
         FormatError, match="entry 0: it is not an object and has no fields; remove it"
     ):
         change_entry(BROKEN, "0", {"order": 7})
 
 
-def test_err_a_book_that_could_not_be_read_afterwards_is_refused():
+def test_err_edit_that_makes_the_book_unreadable_is_refused():
     with pytest.raises(FormatError, match="half a character"):
         add_entry(new_book("a"), {"content": "\ud800"})
 
@@ -383,7 +383,7 @@ CONTENTS = st.lists(
 
 
 @given(st.sampled_from(sorted(BOOKS)), CONTENTS, SOME_FIELDS)
-def test_whatever_is_asked_is_what_the_entry_says_or_refused(kind, content, fields):
+def test_any_edit_is_applied_or_refused(kind, content, fields):
     fields.pop("content", None)
     book = change_entry(BOOKS[kind](), "0", {"content": content})
     before = deepcopy(book)
@@ -413,7 +413,7 @@ def test_a_book_of_another_program_that_is_edited_becomes_v3(book):
 
 
 @pytest.mark.parametrize("kind", BOOKS)
-def test_a_decorator_that_says_the_first_to_go_is_not_overruled_in_silence(kind):
+def test_edit_that_a_decorator_overrules_is_refused(kind):
     book = change_entry(BOOKS[kind](), "0", {"content": "@@ignore_on_max_context\nLore."})
     assert only(book).first_to_go
     with pytest.raises(FormatError, match=r"entry\.first_to_go: would still be True"):

@@ -35,23 +35,23 @@ def waiting(content="A tower.", level=1, **fields):
     return a_world_entry(content, delayUntilRecursion=level, **fields)
 
 
-def test_an_empty_book_has_nothing_to_find():
+def test_empty_book_has_no_lints():
     assert lint_book(a_book()) == ()
 
 
 @pytest.mark.parametrize("path", sorted(DEMO.glob("lorebooks/*.json")), ids=lambda path: path.name)
-def test_the_books_of_the_demo_village_are_clean(path):
+def test_demo_books_have_no_lints(path):
     assert found(read_book(json.loads(path.read_text(encoding="utf-8")))) == []
 
 
-def test_disabled_entry_has_no_findings():
+def test_disabled_entry_has_no_lints():
     assert lint_book(a_book(an_entry("", keys=[], enabled=False))) == ()
 
 
 def test_an_entry_without_keys_that_is_not_constant_is_unreachable():
     [text] = found(a_book(an_entry(PROSE, keys=[])))
     assert text == (
-        "0 unreachable: has no keys and is not constant, so nothing wakes it; "
+        "0 unreachable: has no keys and is not constant, so nothing activates it; "
         "give it keys, make it constant, or disable it"
     )
 
@@ -76,24 +76,34 @@ def test_an_entry_that_must_not_activate_is_unreachable():
     assert text.startswith("0 unreachable: is never active: @@dont_activate")
 
 
+def test_a_refused_entry_is_told_of_once_and_as_an_error():
+    lints = lint_book(a_book(an_entry(PROSE), None, {"keys": ["a"], "content": 5}))
+    assert [(str(lint), lint.is_error) for lint in lints] == [
+        ("entry 1: is never active: must be an object", True),
+        ("entry 2: is never active: content must be text", True),
+    ]
+
+
 def test_additional_keys_that_are_excluded_make_an_entry_unreachable():
     head = "@@additional_keys Rope, sail\n@@exclude_keys sail, rope, mast\n"
     [text] = found(a_book(an_entry(head + PROSE)))
-    assert text.startswith("0 unreachable: wants @@additional_keys that @@exclude_keys rules out")
+    assert text.startswith(
+        "0 unreachable: @@exclude_keys has all keys of a line of @@additional_keys"
+    )
 
 
 def test_keys_that_are_all_excluded_make_an_entry_unreachable():
     [text] = found(a_book(an_entry(f"@@exclude_keys coin, purse\n{PROSE}", keys=["Coin", "purse"])))
-    assert text.startswith("0 unreachable: @@exclude_keys rules out every key it has")
+    assert text.startswith("0 unreachable: @@exclude_keys has all keys of the entry")
 
 
 def test_secondary_keys_that_rule_out_every_key_make_an_entry_unreachable():
     entry = a_world_entry(PROSE, keysecondary=["coin"], selective=True, selectiveLogic=2)
     [text] = found(a_world(entry))
-    assert text.startswith("0 unreachable: its secondary keys (NOT ANY) rule out every key it has")
+    assert text.startswith("0 unreachable: its secondary keys (NOT ANY) have all keys of the entry")
 
 
-def test_secondary_keys_of_an_entry_that_is_not_selective_are_told():
+def test_ignored_secondary_keys_are_reported():
     entry = a_world_entry(PROSE, keysecondary=["purse"], selective=False)
     assert kinds(a_world(entry)) == [("0", "secondary")]
 
@@ -102,15 +112,15 @@ def test_waiting_for_recursion_and_being_excluded_from_it_contradict_each_other(
     book = a_world(a_world_entry(PROSE), waiting(excludeRecursion=True))
     [text] = found(book)
     assert text == (
-        "1 recursion: waits for recursion (level 1) and is excluded from it, "
-        "so it is never active; clear one of the two"
+        "1 recursion: has delay level 1 and is excluded from recursion, "
+        "so it is never active; remove one of the two"
     )
 
 
-def test_waiting_for_recursion_where_it_is_off_is_told():
+def test_delay_level_without_recursion_is_reported():
     book = a_world(a_world_entry("A coin buys a tower."), waiting(key=["tower"]))
     [text] = found(book, rules=ActivationRules(recursive=False))
-    assert text.startswith("1 level: waits for recursion (level 1), which is off for this book")
+    assert text.startswith("1 level: has delay level 1, and recursion is off for this book")
     assert lint_book(book) == ()
 
 
@@ -120,49 +130,53 @@ def test_the_books_own_flag_for_recursion_wins_over_the_rules():
     assert kinds(a_book(*entries, recursive_scanning=False)) == [("1", "level")]
 
 
-def test_a_level_is_never_reached_where_no_other_entry_passes_its_text_on():
+def test_delay_level_is_never_reached_when_no_entry_passes_its_text_on():
     book = a_world(a_world_entry("A tower.", preventRecursion=True), waiting(key=["tower"]))
     [text] = found(book)
-    assert text.startswith("1 level: waits for recursion (level 1), and no other entry passes")
+    assert text.startswith(
+        "1 level: has delay level 1, and recursion searches no text of another entry"
+    )
 
 
-def test_a_disabled_entry_passes_nothing_on():
+def test_disabled_entry_passes_no_text_on():
     book = a_world(a_world_entry("A tower.", disable=True), waiting(key=["tower"]))
     assert kinds(book) == [("1", "level")]
 
 
-def test_a_level_is_told_where_no_other_text_has_a_key():
+def test_delay_level_is_reported_when_no_other_text_has_a_key():
     book = a_world(a_world_entry(PROSE), waiting("The tower fell.", key=["tower"]))
     [text] = found(book)
-    assert text.startswith("1 level: waits for recursion (level 1), and no other entry's text has")
+    assert text.startswith("1 level: has delay level 1, and no other entry's text has")
 
 
-def test_levels_beyond_the_steps_of_the_rules_are_never_reached():
+def test_delay_level_beyond_max_recursion_steps_is_never_reached():
     levels = (waiting(f"A tower {n}.", level=n * 10, key=["tower"]) for n in (1, 2, 3, 4))
     book = a_world(a_world_entry("A tower."), *levels)
     [text] = [text for text in found(book) if "level:" in text]
     assert text.startswith(
-        "4 level: level 40 is number 4 of the levels in this book, and recursion"
+        "4 level: delay level 40 is number 4 of the book's levels, and recursion"
     )
     assert "level" not in {
         kind for _, kind in kinds(book, rules=ActivationRules(max_recursion_steps=4))
     }
 
 
-def test_scan_depth_zero_leaves_an_entry_to_the_texts_of_others():
+def test_entry_with_scan_depth_0_is_activated_only_by_texts_of_entries():
     tower = a_world_entry("Tall.", key=["tower"], scanDepth=0)
     [text] = found(a_world(a_world_entry("A tower."), tower))
-    assert text.startswith("1 scan_depth: has scan depth 0: only texts of other entries wake it")
+    assert text.startswith(
+        "1 scan_depth: has scan depth 0: only texts of other entries activate it"
+    )
 
 
-def test_scan_depth_zero_without_such_a_text_leaves_nothing_that_wakes_it():
+def test_entry_with_scan_depth_0_is_unreachable_without_such_a_text():
     tower = a_world_entry("Tall.", key=["tower"], scanDepth=0)
     [text] = found(a_world(a_world_entry(PROSE), tower))
     assert text.startswith("1 scan_depth: has scan depth 0 and no other entry's text has one")
 
 
 @pytest.mark.parametrize("rules", [SILLYTAVERN, ActivationRules(recursive=False)])
-def test_scan_depth_zero_is_unreachable_where_texts_of_others_do_not_count(rules):
+def test_entry_with_scan_depth_0_is_unreachable_without_recursion(rules):
     tower = a_world_entry("Tall.", key=["tower"], scanDepth=0)
     assert kinds(a_world(a_world_entry("A tower."), tower), rules=rules) == [("1", "unreachable")]
 
@@ -181,12 +195,12 @@ def test_a_short_key_in_a_script_without_blanks_is_not_too_common():
     assert lint_book(a_book(an_entry(PROSE, keys=["龙"]))) == ()
 
 
-def test_a_key_that_stands_in_a_large_share_of_the_other_texts_is_too_common():
+def test_key_in_many_other_entries_is_too_common():
     others = [an_entry(f"{n} {PROSE} Herring!", keys=[f"port{n}"]) for n in range(10)]
     [text] = found(a_book(an_entry("Fish.", keys=["dog", "shark"]), *others))
     assert text == (
         "0 common_key: key 'dog' is in 10 of the 10 other entries: "
-        "it will wake all the time; use a longer or rarer key"
+        "it will activate the entry most of the time; use a longer or rarer key"
     )
 
 
@@ -204,18 +218,18 @@ def test_a_constant_entry_may_have_common_keys():
     assert lint_book(a_book(an_entry(PROSE, keys=["a"], constant=True))) == ()
 
 
-def test_two_entries_with_the_same_keys_and_text_are_doubles():
+def test_entries_with_the_same_keys_and_text_are_reported_as_duplicates():
     book = a_book(an_entry(PROSE, keys=["rope", "Coin"]), an_entry(PROSE, keys=["coin ", "rope"]))
     assert found(book) == ["1 double: has the keys and the text of entry 0; remove one of them"]
 
 
-def test_constant_entries_over_the_budget_are_told():
+def test_constant_entries_over_the_budget_are_reported():
     entries = [an_entry("one two three four", constant=True, keys=[f"key{n}"]) for n in range(3)]
     [text] = found(a_book(*entries, token_budget=10), counter=WORDS)
     assert text.startswith(" budget: its constant entries have 12 tokens and its budget is 10")
 
 
-def test_a_book_larger_than_its_budget_is_told():
+def test_book_larger_than_its_budget_is_reported():
     entries = [an_entry(f"one two three {n}", keys=[f"key{n}"]) for n in range(3)]
     book = a_book(*entries)
     for options in (
@@ -232,48 +246,51 @@ def test_an_entry_that_alone_is_over_the_budget_never_fits():
     assert kinds(book, counter=WORDS) == [("", "budget"), ("0", "budget")]
 
 
-def test_notices_of_reading_the_book_are_findings():
+def test_notices_of_the_reader_are_lints():
     [text] = found(a_book(an_entry(f"@@wake_me_up\n{PROSE}")))
-    assert text.startswith(" notice: entry 0: @@wake_me_up is not known")
+    assert text.startswith(" notice: entry 0: @@wake_me_up is unknown")
 
 
-def test_a_broken_regular_expression_is_told_with_the_reason():
+def test_invalid_regex_is_reported_with_the_reason():
     [text] = found(a_world(a_world_entry(PROSE, key=["coin", "/co(in/i"])))
-    assert text.startswith("0 regex: key '/co(in/i' is no regular expression: ")
-    assert text.endswith("; it is taken as plain text: mend it")
+    assert text.startswith("0 regex: key '/co(in/i' is not a regular expression: ")
+    assert text.endswith("; it is searched as plain text: fix it")
 
 
-def test_a_regular_expression_that_cannot_run_is_told_with_the_reason():
+def test_unsupported_regex_is_reported_with_the_reason():
     [unreachable, text] = found(a_book(an_entry(PROSE, keys=["a{1,99999}"], use_regex=True)))
     assert unreachable.startswith("0 unreachable: none of its keys can be found")
-    assert text.startswith("0 regex: key 'a{1,99999}' cannot run here: ")
+    assert text.startswith("0 regex: key 'a{1,99999}' is not supported: ")
     assert text.endswith("; it is never found: write it in another way")
 
 
-def test_a_key_that_is_too_long_is_told():
+def test_too_long_key_is_reported():
     [text] = found(a_book(an_entry(PROSE, keys=["coin", "x" * 1001])))
     assert text.startswith(" notice: entry 0: a key of more than 1000 characters")
 
 
-def test_a_group_of_one_and_a_weight_of_zero_are_told():
+def test_group_of_one_and_weight_0_are_reported():
     book = a_world(
         a_world_entry("One.", group="weather"),
         a_world_entry("Two.", group="guards"),
         a_world_entry("Three.", group="guards", groupWeight=0),
     )
     assert found(book) == [
-        "0 group: is the only one in group 'weather'; a group does something from two entries on",
+        (
+            "0 group: is the only one in group 'weather'; a group has an effect only with two or"
+            " more entries"
+        ),
         "2 weight: has group weight 0, so it never wins against others; give it a weight",
     ]
 
 
-def test_a_chance_of_zero_is_told():
+def test_chance_of_0_is_reported():
     book = a_world(a_world_entry(PROSE, probability=0, useProbability=True))
     assert kinds(book) == [("0", "chance")]
     assert lint_book(a_world(a_world_entry(PROSE, probability=0, useProbability=False))) == ()
 
 
-def test_a_duration_that_is_over_before_the_npc_speaks_again_is_told():
+def test_duration_without_effect_is_reported():
     book = a_world(
         a_world_entry("One.", sticky=1),
         a_world_entry("Two.", cooldown=1),
@@ -288,18 +305,18 @@ def test_a_duration_that_is_over_before_the_npc_speaks_again_is_told():
     assert kinds(book, rules=messages) == [("0", "timing"), ("1", "timing"), ("2", "timing")]
 
 
-def test_an_outlet_that_no_component_shows_is_told_once():
+def test_unused_outlet_is_reported_once():
     entries = [a_world_entry(f"{n}.", position=7, outletName="tides") for n in range(3)]
     [text] = found(a_world(*entries))
     assert text.startswith("0 outlet: is in the outlet 'tides', which no component here shows")
     assert lint_book(a_world(*entries), outlets=["tides"]) == ()
 
 
-def test_an_entry_without_content_is_told():
+def test_entry_without_content_is_reported():
     assert kinds(a_book(an_entry("@@depth 2\n "))) == [("0", "content")]
 
 
-def test_every_finding_is_one_line_whatever_the_book_says():
+def test_every_lint_of_any_book_is_one_line():
     nasty = "x\n\x1b[31m|r" * 50
     book = a_world(
         a_world_entry(nasty, key=["a\x1b", nasty, f"/({nasty}/"], group=nasty, uid=nasty),
@@ -311,7 +328,7 @@ def test_every_finding_is_one_line_whatever_the_book_says():
 
 
 @pytest.mark.long
-def test_ten_thousand_entries_are_linted_within_seconds():
+def test_ten_thousand_entries_are_linted_with_bounded_work():
     words = [f"{a}{b}{c}or" for a in "bdfgklmnpr" for b in "aeiou" for c in "bdfgklmnpr"]
     entries = [
         an_entry(" ".join(words[(n * 7 + k * 13) % 500] for k in range(60)), keys=[words[n % 500]])
@@ -321,7 +338,7 @@ def test_ten_thousand_entries_are_linted_within_seconds():
         assert {kind for _, kind in kinds(a_book(*entries))} <= {"double", "common_key"}
 
 
-def test_a_macro_that_nothing_knows_is_told_as_it_is_written():
+def test_unknown_macro_is_reported_as_written():
     text = f"{PROSE} {{{{summary}}}} {{{{getvar::mood}}}} {{{{char}}}}"
     book = a_book(an_entry(text, keys=["herring boats"]))
-    assert found(book) == ["0 macro: {{summary}}: sent as it is written"]
+    assert found(book) == ["0 macro: {{summary}} is an unknown macro and is sent as written"]

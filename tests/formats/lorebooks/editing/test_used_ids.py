@@ -18,7 +18,7 @@ def grown(book, count):
 
 @pytest.mark.parametrize("book", [new_book("inn"), {"entries": []}, WORLD])
 @pytest.mark.parametrize("removed", [["2"], ["0"], ["2", "1"], ["1", "2"], ["0", "1", "2"]])
-def test_new_entry_never_gets_the_id_of_one_that_was_removed(book, removed):
+def test_new_entry_never_gets_the_id_of_a_removed_one(book, removed):
     book = grown(book, 3)
     for uid in removed:
         book = remove_entry(book, uid)
@@ -28,13 +28,13 @@ def test_new_entry_never_gets_the_id_of_one_that_was_removed(book, removed):
     assert second == "4"
 
 
-def test_last_id_stays_when_the_mode_changes():
+def test_last_id_is_kept_when_the_mode_changes():
     book = set_mode(remove_entry(grown(new_book("inn"), 2), "1"), "frozen")
     assert add_entry(book, FIELDS)[1] == "2"
     assert book["data"]["extensions"]["evennia_ai"] == {"mode": "frozen", "last_id": 1}
 
 
 @pytest.mark.parametrize("last", [-1, "3", 1.5, True, None, 10**15, [1]])
-def test_wrong_last_id_is_an_error_that_names_it(last):
+def test_invalid_last_id_is_refused_by_name(last):
     with pytest.raises(FormatError, match="last_id: must be a whole number"):
         mode_in({"extensions": {"evennia_ai": {"last_id": last}}}, where="book")

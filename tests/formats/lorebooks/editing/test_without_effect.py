@@ -8,7 +8,7 @@ WORLD = {"entries": {"0": {"vectorized": True, "automationId": "x"}, "1": {"vect
 V3 = {"entries": [{"extensions": {"vectorized": True, "automation_id": ""}}, {}]}
 
 
-def test_a_world_file_is_told_with_the_number_of_its_entries() -> None:
+def test_idle_field_of_a_world_file_is_reported_with_the_number_of_entries() -> None:
     by_meaning, scripts = list_idle_fields(WORLD)
     assert by_meaning.startswith("vectorized of 2 entries has no effect and is kept")
     assert scripts.startswith("automationId of 1 entry has no effect and is kept")

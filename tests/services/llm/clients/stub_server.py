@@ -13,6 +13,8 @@ from threading import Barrier, BrokenBarrierError, Event, Thread
 from time import monotonic, sleep
 from typing import Any, Self
 
+from tests.services.net.handover import PATIENCE_SECONDS
+
 CHATS = ("/chat/completions", "/messages", "/embeddings")
 """The paths that it knows."""
 
@@ -122,13 +124,13 @@ class StubServer:
     def next_behaviour(self) -> Behaviour:
         return self._behaviours.pop(0) if len(self._behaviours) > 1 else self._behaviours[0]
 
-    def wait_for_requests(self, count: int, within_seconds: float = 5.0) -> None:
+    def wait_for_requests(self, count: int, within_seconds: float = PATIENCE_SECONDS) -> None:
         ends = monotonic() + within_seconds
         while len(self.requests) < count:
             assert monotonic() < ends, f"only {len(self.requests)} requests came"
             sleep(0.005)
 
-    def wait_until_idle(self, within_seconds: float = 10.0) -> None:
+    def wait_until_idle(self, within_seconds: float = PATIENCE_SECONDS) -> None:
         ends = monotonic() + within_seconds
         while self.busy:
             assert monotonic() < ends, f"{len(self.busy)} connections are still served"

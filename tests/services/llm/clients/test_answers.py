@@ -3,21 +3,28 @@
 import json
 import time
 from email.utils import formatdate
+from typing import Any
 
 import pytest
 
 from evennia_ai.engine.errors import ModelRefused, ModelRubbish, ModelUnavailable
 from evennia_ai.services.llm.chat import ChatMessage, ChatRequest
-from evennia_ai.services.llm.clients.answers import FailedRequest, failed_with_status
+from evennia_ai.services.llm.clients.answers import (
+    FailedRequest,
+    ReplyReader,
+    failed_with_status,
+)
+from evennia_ai.services.llm.clients.anthropic import AnthropicReply
 from evennia_ai.services.llm.clients.openai import OpenAIReply
 from evennia_ai.services.llm.profiles import Endpoint
+from tests.services.llm.builders import a_request
 
 ENDPOINT = Endpoint(name="stub", base_url="http://127.0.0.1:1/v1", model="tiny")
 
 
 def a_failure(status: int = 503, **headers: str) -> FailedRequest:
     named = {name.replace("_", "-"): value for name, value in headers.items()}
-    return failed_with_status(ENDPOINT, status, "out of order", named)
+    return failed_with_status(ENDPOINT, status, "out of order", named, request=a_request())
 
 
 @pytest.mark.parametrize("status", [408, 409, 425, 429, 500, 502, 503, 529])
@@ -92,3 +99,25 @@ def test_llama_cpp_says_that_it_cut_the_prompt(truncated: object) -> None:
     body = {"choices": [{"message": {"content": "Aye."}}], "truncated": truncated}
     reply = OpenAIReply(request, ENDPOINT).whole(json.dumps(body).encode())
     assert reply.prompt_cut is (truncated is True)
+
+
+@pytest.mark.parametrize(
+    ("kind", "answer", "client"),
+    [
+        (
+            OpenAIReply,
+            {"type": "message", "content": [{"type": "text", "text": "Aye."}]},
+            "anthropic",
+        ),
+        (OpenAIReply, {"type": "message_start", "message": {"content": []}}, "anthropic"),
+        (AnthropicReply, {"choices": [{"message": {"content": "Aye."}}]}, "openai"),
+        (AnthropicReply, {"choices": [{"delta": {"content": "Aye."}}]}, "openai"),
+    ],
+)
+@pytest.mark.parametrize("is_streamed", [True, False])
+def test_a_server_of_the_other_protocol_is_told_with_its_client(
+    kind: type[ReplyReader], answer: dict[str, Any], client: str, is_streamed: bool
+) -> None:
+    reader, body = kind(a_request(), ENDPOINT), json.dumps(answer)
+    with pytest.raises(ModelRubbish, match=f'client of the profile to "{client}"'):
+        reader.heard(body) if is_streamed else reader.whole(body.encode())

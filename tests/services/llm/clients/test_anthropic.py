@@ -370,7 +370,7 @@ def test_a_cancelled_request_closes_its_connection(
     server.wait_for_requests(1)
     asked.cancel()
     assert isinstance(reactor.outcome_of(asked), CancelledError)
-    assert server.left.wait(5)
+    assert server.left.wait(60)
 
 
 def test_without_a_key_the_environment_is_not_asked_for_one(

@@ -41,6 +41,8 @@ def read(*deltas: dict[str, Any], **more: Any) -> list[tuple[str, str]]:
         # Several calls under index 0, or without any.
         ([(0, None, "look", BOAT), (0, None, "look", SEA)], [BOAT, SEA]),
         ([(None, None, "look", BOAT), (None, None, "look", SEA)], [BOAT, SEA]),
+        ([(0, None, "look", BOAT), (0, None, "look", BOAT)], [BOAT, BOAT]),
+        ([(None, None, "look", BOAT), (None, None, "look", BOAT)], [BOAT, BOAT]),
         ([(0, "a", "look", ""), (0, "", None, BOAT), (0, "b", "look", ""), (0, "", None, SEA)],
          [BOAT, SEA]),
         # An index that counts the pieces.
@@ -48,6 +50,9 @@ def read(*deltas: dict[str, Any], **more: Any) -> list[tuple[str, str]]:
         # The arguments once more, empty at first, or growing.
         ([(0, "a", "look", '{"at":'), (0, None, None, '"boat"}'), (0, "a", "look", BOAT)], [BOAT]),
         ([(0, None, "look", '{"at":"boat"'), (0, None, None, "}"), (0, None, None, BOAT)], [BOAT]),
+        ([(0, None, "look", ""), (0, None, None, BOAT), (0, None, "look", BOAT)], [BOAT]),
+        ([(0, None, "look", '{"at":'), (0, None, None, '"boat"}'), (0, None, "look", BOAT)],
+         [BOAT]),
         ([(0, "a", "look", "{}"), (0, "a", None, BOAT)], [BOAT]),
         ([(0, "a", "look", '{"at":'), (0, "a", "look", BOAT)], [BOAT]),
         # The name once more, in pieces, or growing.

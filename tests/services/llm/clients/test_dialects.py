@@ -24,6 +24,7 @@ from tests.services.llm.clients.stub_server import (
     completion,
     delta,
     event,
+    fails,
     sends,
     streams,
 )
@@ -112,6 +113,29 @@ def test_refused_fields_are_left_out_of_the_same_request_and_of_later_ones(
     asking.server.requests.clear()
     assert asking(server, heard=heard, **ALL).text == "Aye."
     assert len(asking.server.requests) == 1
+
+
+@pytest.mark.parametrize(
+    ("status", "words", "wish", "setting"),
+    [
+        (400, "System role not supported", "no_system", "system_role to False"),
+        (400, "Developer instruction is not enabled for gemma", "no_system", "system_role to"),
+        (500, "Jinja Exception: System message must be at the beginning.", "in_turn", "strict"),
+        (500, "Conversation roles must alternate user/assistant/user/assistant", "in_turn", "st"),
+        (400, "Expected last role User or Tool for serving but got assistant", "in_turn", "strict"),
+    ],
+)
+def test_roles_that_a_server_refuses_are_learned_and_told_once(
+    asking: Asking, status: int, words: str, wish: str, setting: str
+) -> None:
+    for _ in range(2):
+        error = asking(fails(status, words))
+        assert isinstance(error, ModelRefused)
+        assert error.wants_roles == wish
+    assert asking.learned.roles == {wish}
+    (told,) = asking.told
+    assert f"set {setting}" in told
+    assert len(asking.server.requests) == 2  # who asks sends other messages
 
 
 def test_the_limit_of_a_reply_goes_by_the_name_that_the_server_wants(asking: Asking) -> None:

@@ -45,9 +45,9 @@ from tests.services.llm.conftest import Making, MakingClaude
 from tests.services.net.handover import Handover
 
 LIMITS = {"timeout_seconds": 0.6, "idle_seconds": 0.3}
-PATIENT = {"timeout_seconds": 30.0, "idle_seconds": 30.0}
+PATIENT = {"timeout_seconds": 300.0, "idle_seconds": 300.0}
 """Of faults that end by themselves: on a busy machine none runs into a limit before it has."""
-IN_TIME_SECONDS = 25.0
+IN_TIME_SECONDS = 250.0
 """When the slowest fault has ended, on however busy a machine: before a patient limit has."""
 
 MODELS = {"openai": "model", "anthropic": "claude"}
@@ -122,7 +122,7 @@ def test_a_fault_ends_in_time_as_what_it_is(
     server.behaves(fault.behaviour)
     chat = model(max_retries=1, **(LIMITS if fault.comes_to is ModelTimeout else PATIENT))
     began = monotonic()
-    outcome = reactor.outcome_of(asked(chat, heard=fault.heard, schema=ACT), 30)
+    outcome = reactor.outcome_of(asked(chat, heard=fault.heard, schema=ACT), 300)
     assert monotonic() - began < IN_TIME_SECONDS
     assert type(outcome) is fault.comes_to
 
@@ -181,7 +181,7 @@ def held(bridge: AsyncBridge, reactor: Handover) -> Left:
 
 def comes_back_to(before: Left, bridge: AsyncBridge, reactor: Handover) -> Left:
     """What is held as soon as it is what was held before, or else in the end."""
-    ends = monotonic() + 10
+    ends = monotonic() + 60
     while (now := held(bridge, reactor)) != before and monotonic() < ends:
         sleep(0.1)
     return now
@@ -215,7 +215,7 @@ def test_a_thousand_faults_leave_nothing_behind(
         for one in all_asked[5::10]:
             one.cancel()
         both = DeferredList(all_asked, consumeErrors=True)
-        return [type(getattr(one, "value", one)) for _, one in reactor.outcome_of(both, 30)]
+        return [type(getattr(one, "value", one)) for _, one in reactor.outcome_of(both, 300)]
 
     batch(len(FAULTS))
     server.wait_until_idle()

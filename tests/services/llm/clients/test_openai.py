@@ -228,7 +228,7 @@ def test_the_endless_body_of_a_failure_is_not_read_to_its_end(
     problem = outcome(endless)
     assert isinstance(problem, ModelUnavailable)
     assert len(str(problem)) < 400
-    assert server.left.wait(5)
+    assert server.left.wait(60)
 
 
 def test_too_many_requests_are_repeated_when_the_server_says(
@@ -358,7 +358,7 @@ def test_a_cancelled_request_closes_its_connection(
     server.wait_for_requests(1)
     asked.cancel()
     assert isinstance(reactor.outcome_of(asked), CancelledError)
-    assert server.left.wait(5)
+    assert server.left.wait(60)
 
 
 def test_a_request_cancelled_in_the_pause_before_another_attempt_is_not_sent_again(

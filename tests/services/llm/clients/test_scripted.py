@@ -236,7 +236,7 @@ def test_a_file_says_how_slow_it_is(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("text", "problem"),
     [
-        ("- [", "is no YAML"),
+        ("- [", "is not YAML"),
         ("just a text", "it must be a list of replies, or an object"),
         ("replies: []", "replies: List should have at least 1 item"),
         ("- 1", "replies 1: must be a text or an object"),

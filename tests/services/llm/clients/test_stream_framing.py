@@ -51,6 +51,24 @@ WAYS: dict[str, Behaviour] = {
     "null": streams(*BEGUN, b"data: null\n\n", *REST),
     "other values": streams(*BEGUN, b'data: 1\n\ndata: ""\n\ndata: []\n\n', *REST),
     "comments and ids": streams(b"retry: 3\n\nid: 7\n", *BEGUN, b": PROCESSING\n\n", *REST),
+    "a mark before each event": streams(*(b"\xef\xbb\xbf" + one for one in PIECES)),
+    "no blank lines": streams(*(one.replace(b"\n\n", b"\n") for one in PIECES)),
+    "the end glued on": streams(*PIECES[:-2], PIECES[-2][:-1] + PIECES[-1]),
+    "JSON lines": typed(
+        "application/x-ndjson",
+        *(one.removeprefix(b"data: ").replace(b"\n\n", b"\n") for one in PIECES),
+    ),
+    "JSON and an end mark": typed(
+        "application/json", json.dumps(completion("Aye, she leaves.")).encode(), b"\n\n", PIECES[-1]
+    ),
+    "another choice beside": streams(
+        event({"choices": [{"index": 1, "delta": {"content": "No."}}, {"index": 0, "delta": {}}]}),
+        *PIECES,
+    ),
+    "an error that is none": streams(
+        *BEGUN, event({"choices": [], "error": {"code": 0, "message": ""}}), *REST
+    ),
+    "texts as parts": streams(event(delta(["Aye, ", "she leaves."])), event("[DONE]")),
     "as JSON": typed("application/json", *PIECES),
     "as plain text": typed("text/plain; charset=utf-8", *PIECES),
     "without a type": typed(None, b": hello\n\n", *PIECES),
@@ -116,6 +134,24 @@ def test_a_reason_to_stop_in_each_piece_ends_nothing(
     server.behaves(streams(*map(event, events), event("[DONE]"), pause=0.1))
     asked = model().complete(a_request(), listener=lambda _: None)
     assert reactor.outcome_of(asked).text == "Aye, she leaves."
+
+
+def test_signs_of_life_after_the_last_word_keep_nobody_waiting(
+    server: StubServer, model: Making, reactor: Handover, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(remote, "ENDING_SECONDS", 0.2)
+    server.behaves(streams(*PIECES[:-1], *[b": ping\n\n"] * 1000, pause=0.05))
+    asked = model().complete(a_request(timeout_seconds=5.0), listener=lambda _: None)
+    assert reactor.outcome_of(asked, 10).text == "Aye, she leaves."
+
+
+def test_pieces_without_blank_lines_are_counted(
+    server: StubServer, model: Making, reactor: Handover
+) -> None:
+    server.behaves(streams(b"data: {}\n" * 110_000 + b"\n"))
+    problem = reactor.outcome_of(model().complete(a_request()), 30)
+    assert isinstance(problem, ModelRubbish)
+    assert problem.too_much
 
 
 def test_a_page_for_a_browser_is_told_with_status_type_and_words(

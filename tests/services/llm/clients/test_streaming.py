@@ -204,8 +204,8 @@ def test_a_stream_in_drips_runs_into_the_whole_limit(hearing: Hearing) -> None:
 def test_a_stream_that_stalls_after_the_whole_text_is_a_reply(
     hearing: Hearing, server: StubServer
 ) -> None:
-    assert hearing(streams_and_stalls(*streamed("Aye.")[:2]), idle_seconds=0.2).text == "Aye."
-    assert server.left.wait(5)
+    assert hearing(streams_and_stalls(*streamed("Aye.")[:2]), idle_seconds=2.0).text == "Aye."
+    assert server.left.wait(60)
 
 
 def test_a_stream_is_read_no_further_than_the_limit(hearing: Hearing) -> None:
@@ -273,7 +273,7 @@ def test_a_cancelled_stream_closes_its_connection_and_is_heard_no_more(
     assert pieces == ["Th"]
     asked.cancel()
     assert isinstance(reactor.outcome_of(asked), CancelledError)
-    assert server.left.wait(5)
+    assert server.left.wait(60)
     reactor.make_waiting_calls()
     assert pieces == ["Th"]
 
@@ -287,17 +287,17 @@ def test_what_was_on_its_way_when_a_stream_was_cancelled_is_not_heard(
     assert reactor.waits_for_a_call()
     asked.cancel()
     assert isinstance(reactor.outcome_of(asked), CancelledError)
-    assert server.left.wait(5)
+    assert server.left.wait(60)
     reactor.make_waiting_calls()
     assert pieces == []
 
 
 def test_a_slow_body_is_not_idle_before_its_headers(hearing: Hearing) -> None:
     def slow(handler: Any) -> None:
-        handler.stub.released.wait(0.4)
+        handler.stub.released.wait(4.0)
         sends(b'{"choices": [{"message": {"content": "Aye."}}]}')(handler)
 
-    assert hearing(slow, stream=False, idle_seconds=0.2).text == "Aye."
+    assert hearing(slow, stream=False, idle_seconds=2.0).text == "Aye."
 
 
 def test_a_body_that_stalls_after_its_headers_runs_into_the_idle_limit(hearing: Hearing) -> None:

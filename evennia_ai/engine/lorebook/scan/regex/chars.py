@@ -47,14 +47,14 @@ class CharSet:
         """True if the sets may have a common character. Sets with properties always may."""
         if self.properties or other.properties:
             return True
-        return bool(common(self.positive(), other.positive()))
+        return bool(common_ranges(self.positive(), other.positive()))
 
     def positive(self) -> Ranges:
         """Return the ranges of matched code points, ignoring properties."""
-        return others(self.ranges) if self.negated else self.ranges
+        return other_ranges(self.ranges) if self.negated else self.ranges
 
 
-def merged(ranges: Iterable[tuple[int, int]]) -> Ranges:
+def merge_ranges(ranges: Iterable[tuple[int, int]]) -> Ranges:
     """Return the ranges in ascending order, joining ranges that touch or overlap."""
     result: list[tuple[int, int]] = []
     for first, last in sorted(ranges):
@@ -65,7 +65,7 @@ def merged(ranges: Iterable[tuple[int, int]]) -> Ranges:
     return tuple(result)
 
 
-def others(ranges: Ranges) -> Ranges:
+def other_ranges(ranges: Ranges) -> Ranges:
     """Return all code points that are in none of the ranges."""
     result = []
     begin = 0
@@ -78,12 +78,12 @@ def others(ranges: Ranges) -> Ranges:
     return tuple(result)
 
 
-def common(left: Ranges, right: Ranges) -> Ranges:
+def common_ranges(left: Ranges, right: Ranges) -> Ranges:
     """Return the ranges of code points that are in both `left` and `right`."""
-    return others(merged((*others(left), *others(right))))
+    return other_ranges(merge_ranges((*other_ranges(left), *other_ranges(right))))
 
 
-def one(code: int) -> CharSet:
+def single_char(code: int) -> CharSet:
     """Return the set of a single character."""
     return CharSet(ranges=((code, code),))
 
@@ -178,7 +178,7 @@ _CATEGORY: Final = re.compile(r"(?:General_Category|gc)=(\w+)", re.ASCII)
 def property_of(name: str, *, negated: bool) -> Property | Ranges | None:
     """Return the property or the ranges for `\\p{name}`; None if no property has that name."""
     if name in _RANGES:
-        return others(_RANGES[name]) if negated else _RANGES[name]
+        return other_ranges(_RANGES[name]) if negated else _RANGES[name]
     if name == "Assigned":
         return Property(name="Cn", category="Cn", negated=not negated)
     stated = _CATEGORY.fullmatch(name)
@@ -195,11 +195,11 @@ _LAST_CASED: Final = 0x1F000
 _LAST_UNIT: Final = 0xFFFF
 
 
-def with_kin(chars: CharSet, *, unicode: bool) -> CharSet:
+def with_case_variants(chars: CharSet, *, unicode: bool) -> CharSet:
     """Return the set plus all characters that differ from a member only by case."""
     ranges = _ranges_with_kin(chars.ranges, unicode)
     for one in chars.properties:
-        ranges = merged((*ranges, *_kin_of_category(one, unicode)))
+        ranges = merge_ranges((*ranges, *_kin_of_category(one, unicode)))
     return CharSet(ranges=ranges, properties=chars.properties, negated=chars.negated)
 
 
@@ -211,7 +211,7 @@ def _ranges_with_kin(ranges: Ranges, unicode: bool) -> Ranges:
         begin, end = bisect_left(casing.codes, first), bisect_left(casing.codes, last + 1)
         for code in casing.codes[begin:end]:
             extra += [(other, other) for other in casing.kin[code]]
-    return merged((*ranges, *extra)) if extra else ranges
+    return merge_ranges((*ranges, *extra)) if extra else ranges
 
 
 @lru_cache(maxsize=128)
@@ -226,7 +226,7 @@ def _kin_of_category(wanted: Property, unicode: bool) -> Ranges:
         for code in casing.codes
         if unicodedata.category(chr(code)).startswith(parts) is not wanted.negated
     }
-    return merged(
+    return merge_ranges(
         (other, other) for code in having for other in casing.kin[code] if other not in having
     )
 
@@ -261,6 +261,8 @@ def _capital(code: int) -> int:
 def _folded(code: int) -> int:
     char = chr(code)
     folded = char.casefold()
-    if len(folded) != 1:  # a full folding: use the small letter as the simple one
+    if (
+        len(folded) != 1
+    ):  # Unicode folds the letter to several letters, so use its small letter instead
         folded = char.lower()
     return ord(folded) if len(folded) == 1 else code

@@ -21,28 +21,28 @@ from evennia_ai.engine.lorebook.scan.regex.chars import (
     NO_LINE_END,
     WORDS,
     CharSet,
-    merged,
-    one,
-    others,
+    merge_ranges,
+    other_ranges,
     property_of,
-    with_kin,
+    single_char,
+    with_case_variants,
 )
 from evennia_ai.engine.lorebook.scan.regex.tree import (
     EMPTY,
-    Again,
+    Backreference,
     Chain,
     Chars,
     Choice,
-    Edge,
     Group,
-    Look,
+    LineAnchor,
+    Lookaround,
     Node,
     Repeat,
-    WordEdge,
-    below,
-    walk,
+    WordBoundary,
+    child_nodes,
+    walk_nodes,
 )
-from evennia_ai.engine.lorebook.scan.regex.units import in_units
+from evennia_ai.engine.lorebook.scan.regex.units import to_utf16_units
 
 MOST_CHARACTERS: Final = 1000
 MOST_REPEATS: Final = 1000
@@ -64,13 +64,13 @@ class Flags:
 
     def chars(self, chars: CharSet) -> CharSet:
         """Return the set of characters that match under these flags, such as both cases."""
-        return with_kin(chars, unicode=self.unicode) if self.ignore_case else chars
+        return with_case_variants(chars, unicode=self.unicode) if self.ignore_case else chars
 
 
-def read_flags(letters: str) -> Flags:
+def parse_flags(letters: str) -> Flags:
     """Parse the flags after the second slash of `/body/flags`, or raise BrokenPatternError."""
     if len(set(letters)) < len(letters):
-        raise BrokenPatternError("a flag stands there twice")
+        raise BrokenPatternError("a flag occurs twice")
     if "u" in letters and "v" in letters:
         raise BrokenPatternError("the flags u and v exclude each other")
     return Flags(
@@ -83,11 +83,11 @@ def read_flags(letters: str) -> Flags:
     )
 
 
-def parse(body: str, flags: Flags) -> Node:
+def parse_pattern(body: str, flags: Flags) -> Node:
     """Parse a pattern into a tree, or raise BrokenPatternError or UnsupportedPatternError."""
     if len(body) > MOST_CHARACTERS:
         raise UnsupportedPatternError(f"longer than {MOST_CHARACTERS:,} characters")
-    return _Parser(body if flags.unicode else in_units(body), flags).pattern()
+    return _Parser(body if flags.unicode else to_utf16_units(body), flags).pattern()
 
 
 def _length(node: Node) -> int:
@@ -96,7 +96,7 @@ def _length(node: Node) -> int:
     A repetition without an upper bound counts with its lower bound. An empty node counts as one
     character. The memory that a regex engine needs grows with this number.
     """
-    lengths = [_length(one) for one in below(node)]
+    lengths = [_length(one) for one in child_nodes(node)]
     match node:
         case Choice():
             return max(lengths)
@@ -199,15 +199,15 @@ class _Parser:
         self._survey_groups()
         tree = self._choice()
         if self._peek():
-            raise self._broken("a ) that closes nothing")
+            raise self._broken("a ) without an opening (")
         if _length(tree) > MOST_REPEATS:
-            self._refuse(f"counts that multiply to more than {MOST_REPEATS:,}")
-        sets = [node.chars for node in walk(tree) if isinstance(node, Chars)]
+            self._refuse(f"nested repetitions of more than {MOST_REPEATS:,}")
+        sets = [node.chars for node in walk_nodes(tree) if isinstance(node, Chars)]
         if sum(len(chars.ranges) for chars in sets) > MOST_RANGES:
             self._refuse(f"classes of more than {MOST_RANGES:,} ranges of characters")
         if self._refused:
             raise UnsupportedPatternError(self._refused)
-        return Chain(parts=(Edge(place="start"), tree)) if self._flags.sticky else tree
+        return Chain(parts=(LineAnchor(place="start"), tree)) if self._flags.sticky else tree
 
     def _survey_groups(self) -> None:
         """Count and name all groups in advance: `\\1` and `\\k` may refer to later groups."""
@@ -219,7 +219,7 @@ class _Parser:
                 self._at = piece.end()
                 name = self._group_name()
                 if name in self._names:
-                    raise BrokenPatternError(f"two groups of the name {name!r}")
+                    raise BrokenPatternError(f"two groups with the name {name!r}")
                 self._names[name] = self._groups
         self._at = 0
 
@@ -228,7 +228,7 @@ class _Parser:
         end = self._text.find(">", self._at)
         name = self._text[self._at : max(end, self._at)]
         if len(name) > _LONGEST_NAME or not name.replace("$", "_").isidentifier():
-            raise self._broken("a group without a proper name")
+            raise self._broken("a group with an invalid name")
         self._at = end + 1
         return name
 
@@ -247,16 +247,16 @@ class _Parser:
 
     def _term(self) -> Node:
         if self._take("^"):
-            return Edge(place="line_start" if self._flags.multiline else "start")
+            return LineAnchor(place="line_start" if self._flags.multiline else "start")
         if self._take("$"):
-            return Edge(place="line_end" if self._flags.multiline else "end")
+            return LineAnchor(place="line_end" if self._flags.multiline else "end")
         for written, negated in (("\\b", False), ("\\B", True)):
             if self._take(written):
                 words = CharSet(ranges=WORDS)
                 words = self._flags.chars(words) if self._flags.unicode else words
-                return WordEdge(words=words, negated=negated)
+                return WordBoundary(words=words, negated=negated)
         node = self._atom()
-        if isinstance(node, Look) and (node.behind or self._flags.unicode):
+        if isinstance(node, Lookaround) and (node.behind or self._flags.unicode):
             return node
         return self._repeated(node)
 
@@ -269,12 +269,12 @@ class _Parser:
         least, most = counts
         if most is not None and least > most:
             self._at = begin
-            raise self._broken("counts out of order")
+            raise self._broken("a repetition with its counts in the wrong order")
         if max(least, most or 0) > MOST_REPEATS:
-            self._refuse(f"a count above {MOST_REPEATS:,}")
+            self._refuse(f"a repetition count above {MOST_REPEATS:,}")
         lazy = self._take("?")
         # Annex B allows a quantifier after a lookahead. One round is enough, as it takes no text.
-        if isinstance(node, Look):
+        if isinstance(node, Lookaround):
             return node if least else EMPTY
         return Repeat(body=node, least=least, most=most, lazy=lazy)
 
@@ -310,18 +310,18 @@ class _Parser:
                 if self._flags.unicode or _COUNTS.match(self._text, self._at):
                     raise self._broken(f"a {char} that belongs to nothing")
                 self._at += 1
-        return Chars(chars=self._flags.chars(one(ord(char))))
+        return Chars(chars=self._flags.chars(single_char(ord(char))))
 
     def _parenthesis(self) -> Node:
         """Parse a lookaround or a group, after its opening parenthesis."""
         for written, (behind, negative) in _LOOKS.items():
             if self._take(written):
-                return Look(body=self._inside(self._flags), behind=behind, negative=negative)
+                return Lookaround(body=self._inside(self._flags), behind=behind, negative=negative)
         if self._take("?<"):
             self._group_name()
         elif self._take("?"):
             body = self._inside(self._modified_flags())
-            return Chain(parts=(body,)) if isinstance(body, Look) else body
+            return Chain(parts=(body,)) if isinstance(body, Lookaround) else body
         self._opened += 1
         number = self._opened
         return Group(number=number, body=self._inside(self._flags))
@@ -342,7 +342,7 @@ class _Parser:
     def _inside(self, flags: Flags) -> Node:
         """Parse the content of parentheses under `flags`, and the closing parenthesis."""
         if self._depth == MOST_NESTED:
-            raise UnsupportedPatternError(f"more than {MOST_NESTED} groups one inside another")
+            raise UnsupportedPatternError(f"more than {MOST_NESTED} nested groups")
         outer, self._flags = self._flags, flags
         self._depth += 1
         body = self._choice()
@@ -358,10 +358,10 @@ class _Parser:
         """Parse an escape outside a class."""
         number = self._group_number()
         if number is not None:
-            return Again(number=number, folded=self._flags.ignore_case)
+            return Backreference(number=number, folded=self._flags.ignore_case)
         chars = self._set_escape()
         if chars is None:
-            chars = one(self._char_escape(in_class=False))
+            chars = single_char(self._char_escape(in_class=False))
         return Chars(chars=self._flags.chars(chars))
 
     def _group_number(self) -> int | None:
@@ -370,10 +370,10 @@ class _Parser:
             if self._take("k<"):
                 name = self._group_name()
                 if name not in self._names:
-                    raise self._broken(f"no group of the name {name!r}")
+                    raise self._broken(f"no group with the name {name!r}")
                 return self._names[name]
             if self._peek() == "k":
-                raise self._broken("\\k wants the name of a group")
+                raise self._broken("\\k needs the name of a group")
         digits = _GROUP_NUMBER.match(self._text, self._at)
         if digits is None or int(digits[0][:9]) > self._groups:
             return None
@@ -388,7 +388,7 @@ class _Parser:
             ranges = _NAMED_SETS[letter.lower()]
             if letter in "wW" and self._flags.unicode:
                 ranges = self._flags.chars(CharSet(ranges=ranges)).ranges
-            return CharSet(ranges=ranges if letter.islower() else others(ranges))
+            return CharSet(ranges=ranges if letter.islower() else other_ranges(ranges))
         if letter in ("p", "P") and self._flags.unicode:
             self._at += 1
             return self._property(negated=letter == "P")
@@ -398,7 +398,7 @@ class _Parser:
         """Parse the name of a Unicode property in braces."""
         end = self._text.find("}", self._at)
         if self._peek() != "{" or end < 0:
-            raise self._broken("\\p wants a name in braces")
+            raise self._broken("\\p needs a name in braces")
         name = self._text[self._at + 1 : end]
         found = property_of(name, negated=negated)
         if found is None:
@@ -407,9 +407,9 @@ class _Parser:
         if isinstance(found, tuple):
             return CharSet(ranges=found)
         if self._flags.ignore_case and not found.category and "=" not in found.name:
-            self._refuse(f"the property {name} without regard to case")
+            self._refuse(f"the property {name} with the flag i")
         if self._flags.ignore_case and self._flags.sets and negated:
-            self._refuse("\\P without regard to case and with the flag v")
+            self._refuse("\\P with the flags i and v")
         return CharSet(properties=(found,))
 
     def _char_escape(self, *, in_class: bool) -> int:
@@ -430,7 +430,7 @@ class _Parser:
             self._at -= 1
             raise self._broken(f"a backslash before {letter!r}, which the flag u forbids,")
         if letter == "k" and self._names:
-            raise self._broken("\\k wants the name of a group")
+            raise self._broken("\\k needs the name of a group")
         return ord(letter)
 
     def _control_escape(self, *, in_class: bool) -> int:
@@ -440,14 +440,14 @@ class _Parser:
         if letter is not None:
             return ord(letter[0]) % 32
         if self._flags.unicode:
-            raise self._broken("\\c wants a letter")
+            raise self._broken("\\c needs a letter")
         self._at -= 1  # the backslash is a literal here, so the `c` is parsed next
         return ord("\\")
 
     def _octal_escape(self, digit: str) -> int:
         """Parse an octal number whose first digit is already consumed."""
         if self._flags.unicode and (digit != "0" or self._peek() in _DECIMAL_DIGITS):
-            raise self._broken("a number without a group")
+            raise self._broken("a backreference to a missing group")
         self._at -= 1
         octal = self._take_match(_OCTAL)
         if octal is None:  # 8 and 9 stand for themselves
@@ -459,7 +459,7 @@ class _Parser:
         if self._flags.unicode and self._take("{"):
             digits = self._take_match(_CODE_POINT)
             if digits is None or int(digits[1], 16) > LAST:
-                raise self._broken("\\u{} wants a code point")
+                raise self._broken("\\u{} needs a code point")
             return int(digits[1], 16)
         digits = self._take_match(_FOUR_HEX)
         if digits is None:
@@ -493,12 +493,12 @@ class _Parser:
                     raise self._broken("a range out of order")
                 found.append(CharSet(ranges=((low, high),)))
             elif self._flags.unicode:
-                raise self._broken("a range wants single characters")
+                raise self._broken("a range that does not go from one character to another")
             else:  # next to a set such as `\\d`, the hyphen is a literal
-                found += (first, one(ord("-")), last)
+                found += (first, single_char(ord("-")), last)
         if negated and self._flags.sets and self._flags.ignore_case:
-            self._refuse("[^...] without regard to case and with the flag v")
-        ranges = merged(pair for chars in found for pair in chars.ranges)
+            self._refuse("[^...] with the flags i and v")
+        ranges = merge_ranges(pair for chars in found for pair in chars.ranges)
         properties = tuple(dict.fromkeys(prop for chars in found for prop in chars.properties))
         return replace(
             self._flags.chars(CharSet(ranges=ranges, properties=properties)), negated=negated
@@ -508,17 +508,17 @@ class _Parser:
         """Parse one character or one escape in a class."""
         char, pair = self._peek(), self._text[self._at : self._at + 2]
         if self._flags.sets and (char in _SET_SIGNS or (char in _SET_PAIRS and pair == char * 2)):
-            raise UnsupportedPatternError("set notation in a class with the flag v")
+            raise UnsupportedPatternError("the set notation of the flag v")
         if not self._take("\\"):
-            return one(ord(self._next()))
+            return single_char(ord(self._next()))
         if self._flags.sets and self._peek() == "q":
-            raise UnsupportedPatternError("\\q with the flag v")
+            raise UnsupportedPatternError("the notation \\q of the flag v")
         chars = self._set_escape()
         if chars is not None:
             return chars
         if self._take("b"):
-            return one(_BACKSPACE)
-        return one(self._char_escape(in_class=True))
+            return single_char(_BACKSPACE)
+        return single_char(self._char_escape(in_class=True))
 
 
 def _code_of(chars: CharSet) -> int | None:

@@ -16,23 +16,23 @@ import pcre2
 
 from evennia_ai.engine.lorebook.scan.regex import BrokenPatternError, UnsupportedPatternError
 from evennia_ai.engine.lorebook.scan.regex.chars import LAST, CharSet
-from evennia_ai.engine.lorebook.scan.regex.parsing import parse, read_flags
+from evennia_ai.engine.lorebook.scan.regex.parsing import parse_flags, parse_pattern
 from evennia_ai.engine.lorebook.scan.regex.tree import (
-    Again,
+    Backreference,
     Chain,
     Chars,
-    Edge,
     Group,
-    Look,
+    LineAnchor,
+    Lookaround,
     Node,
     Repeat,
-    WordEdge,
-    walk,
+    WordBoundary,
+    walk_nodes,
 )
 from evennia_ai.engine.lorebook.scan.regex.units import (
     SURROGATES,
-    in_points,
-    in_units,
+    to_code_points,
+    to_utf16_units,
     without_surrogates,
 )
 from evennia_ai.engine.lorebook.scan.regex.writing import uncounted_characters, write_search
@@ -42,14 +42,14 @@ _OPEN_SLASH: Final = re.compile(r"(?<!\\)/")
 _UNESCAPED_SLASH: Final = re.compile(r"(?:^|[^\\])/")
 
 
-def is_delimited(written: str) -> bool:
+def has_slashes(written: str) -> bool:
     """True if a text has the form `/body/flags`, with all slashes in the body escaped."""
     return _split(written) is not None
 
 
-def delimited(written: str) -> str:
+def with_slashes(written: str) -> str:
     """Return a pattern in the form `/body/flags`, adding slashes if it has none."""
-    return written if is_delimited(written) else "/" + _OPEN_SLASH.sub(r"\/", written) + "/"
+    return written if has_slashes(written) else "/" + _OPEN_SLASH.sub(r"\/", written) + "/"
 
 
 def _split(written: str) -> tuple[str, str] | None:
@@ -78,14 +78,14 @@ def read_pattern(written: str) -> "Pattern | Refused":
     """Parse a key, `/body/flags` or the body only, into a pattern, or return why it is refused."""
     body, letters = _split(written) or (written, "")
     if not body:
-        return Refused(reason="is no regular expression: it is empty", is_broken=True)
+        return Refused(reason="is not a regular expression: it is empty", is_broken=True)
     try:
-        flags = read_flags(letters)
-        pattern = Pattern(written, parse(body, flags), unicode=flags.unicode)
+        flags = parse_flags(letters)
+        pattern = Pattern(written, parse_pattern(body, flags), unicode=flags.unicode)
     except BrokenPatternError as error:
-        return Refused(reason=f"is no regular expression: {error}", is_broken=True)
+        return Refused(reason=f"is not a regular expression: {error}", is_broken=True)
     except UnsupportedPatternError as error:
-        return Refused(reason=f"cannot run here: {error}", is_broken=False)
+        return Refused(reason=f"is not supported: {error}", is_broken=False)
     if pattern.problem:
         return Refused(reason=pattern.problem, is_broken=False)
     return pattern
@@ -131,7 +131,7 @@ class Pattern:
 
     def __init__(self, written: str, tree: Node, *, unicode: bool) -> None:
         """Prepare the pattern, or raise UnsupportedPatternError if PCRE2 cannot express it."""
-        nodes = list(walk(tree))
+        nodes = list(walk_nodes(tree))
         sets = [node.chars for node in nodes if isinstance(node, Chars)]
         self.written = written
         # Every matching text contains this literal once it is lower-cased, so a search may skip
@@ -143,9 +143,9 @@ class Pattern:
         # halves. Then texts are searched as UTF-16 units, like in JavaScript.
         self._sees_halves = not unicode and (
             any(chars.overlaps(_HALVES) for chars in sets)
-            or any(isinstance(node, WordEdge) and node.negated for node in nodes)
+            or any(isinstance(node, WordBoundary) and node.negated for node in nodes)
         )
-        self._refers_back = any(isinstance(node, Again) for node in nodes)
+        self._refers_back = any(isinstance(node, Backreference) for node in nodes)
         self._uncounted = uncounted_characters(tree)
         self._written_search = write_search(tree)
         self._compiled: dict[int, Any] = {}
@@ -166,7 +166,7 @@ class Pattern:
             try:
                 self._compiled_with(STEP_LIMITS[0])
             except pcre2.PatternError as error:
-                self.problem = f"cannot run here: the engine refuses it: {error}"
+                self.problem = f"is not supported: the engine refuses it: {error}"
         return not self.problem
 
     def search(self, text: str, *, steps: int = STEP_LIMITS[-1]) -> tuple[int, int] | None:
@@ -181,7 +181,7 @@ class Pattern:
         if not self.can_run():
             return None
         text = text[:MOST_SEARCHED]
-        units = in_units(text) if self._sees_halves else text
+        units = to_utf16_units(text) if self._sees_halves else text
         # If one step may walk over many characters, it takes longer, so allow fewer steps. The
         # limit is rounded to a power of 2, because each limit needs a compiled pattern of its own.
         walked = self._uncounted + (len(units) if self._refers_back else 0)
@@ -195,7 +195,7 @@ class Pattern:
         if found is None:
             return None
         start, end = found.span()
-        return (start, end) if units is text else in_points(units, start, end)
+        return (start, end) if units is text else to_code_points(units, start, end)
 
     def _compiled_with(self, limit: int) -> Any:
         if limit not in self._compiled:
@@ -236,12 +236,12 @@ def _add_runs(node: Node, runs: list[str]) -> None:
             runs[-1] += letter
             if not letter:
                 runs.append("")
-        case Edge() | WordEdge():
+        case LineAnchor() | WordBoundary():
             pass
         case _:
             runs.append("")
             if (isinstance(node, Repeat) and node.least) or (
-                isinstance(node, Look) and not node.negative
+                isinstance(node, Lookaround) and not node.negative
             ):
                 _add_runs(node.body, runs)
             runs.append("")

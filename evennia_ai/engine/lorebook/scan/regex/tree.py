@@ -53,7 +53,7 @@ class Group:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Look:
+class Lookaround:
     """A lookahead, or a lookbehind if `behind`. It must not match if `negative`."""
 
     body: "Node"
@@ -62,14 +62,14 @@ class Look:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Edge:
+class LineAnchor:
     """An anchor: the start or the end of the text or of a line."""
 
     place: Place
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class WordEdge:
+class WordBoundary:
     """A word boundary: a place where a run of `words` begins or ends; any other if `negated`."""
 
     words: CharSet
@@ -77,30 +77,32 @@ class WordEdge:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Again:
+class Backreference:
     """A backreference to the text of group `number`. Case is ignored if `folded`."""
 
     number: int
     folded: bool
 
 
-Node = Chars | Chain | Choice | Repeat | Group | Look | Edge | WordEdge | Again
+Node = (
+    Chars | Chain | Choice | Repeat | Group | Lookaround | LineAnchor | WordBoundary | Backreference
+)
 EMPTY: Final = Chain(parts=())
 
 
-def below(node: Node) -> tuple[Node, ...]:
+def child_nodes(node: Node) -> tuple[Node, ...]:
     """Return the nodes directly under this one."""
     match node:
         case Chain(parts=nodes) | Choice(options=nodes):
             return nodes
-        case Repeat(body=body) | Group(body=body) | Look(body=body):
+        case Repeat(body=body) | Group(body=body) | Lookaround(body=body):
             return (body,)
         case _:
             return ()
 
 
-def walk(node: Node) -> Iterator[Node]:
+def walk_nodes(node: Node) -> Iterator[Node]:
     """Yield the node and all nodes under it."""
     yield node
-    for under in below(node):
-        yield from walk(under)
+    for under in child_nodes(node):
+        yield from walk_nodes(under)

@@ -18,7 +18,7 @@ _SURROGATE: Final = re.compile("[\ud800-\udfff]")
 
 
 @lru_cache(maxsize=4)
-def in_units(text: str) -> str:
+def to_utf16_units(text: str) -> str:
     """Return the text with a pair of surrogates for each character beyond U+FFFF."""
     return text if text.isascii() else _WIDE.sub(_pair, text)
 
@@ -28,7 +28,7 @@ def _pair(found: re.Match[str]) -> str:
     return chr(0xD800 + (code >> 10)) + chr(0xDC00 + (code & 0x3FF))
 
 
-def in_points(units: str, start: int, end: int) -> tuple[int, int]:
+def to_code_points(units: str, start: int, end: int) -> tuple[int, int]:
     """Convert a span in UTF-16 units to a span in code points.
 
     Half of a surrogate pair counts as the whole character.

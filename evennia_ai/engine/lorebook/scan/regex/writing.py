@@ -17,23 +17,23 @@ from evennia_ai.engine.lorebook.scan.regex.chars import (
     WORDS,
     CharSet,
     Ranges,
-    common,
-    merged,
-    others,
+    common_ranges,
+    merge_ranges,
+    other_ranges,
 )
 from evennia_ai.engine.lorebook.scan.regex.tree import (
-    Again,
+    Backreference,
     Chain,
     Chars,
     Choice,
-    Edge,
     Group,
-    Look,
+    LineAnchor,
+    Lookaround,
     Node,
     Place,
     Repeat,
-    WordEdge,
-    below,
+    WordBoundary,
+    child_nodes,
 )
 from evennia_ai.engine.lorebook.scan.regex.units import SURROGATES, TO_PRIVATE_USE
 
@@ -71,24 +71,24 @@ def write_search(tree: Node) -> str:
 
 def _first_characters(node: Node) -> tuple[Ranges, bool]:
     """Return the characters a match of the node may begin with, and True if it may be empty."""
-    inside = [_first_characters(one) for one in below(node)]
+    inside = [_first_characters(one) for one in child_nodes(node)]
     first: Ranges = ()
     match node:
         case Chars(chars=chars):
             return (ANY.positive() if chars.properties else chars.positive()), False
         case Chain():
             for more, may_be_empty in inside:
-                first = merged((*first, *more))
+                first = merge_ranges((*first, *more))
                 if not may_be_empty:
                     return first, False
         case Choice():
-            first = merged(one for ranges, _ in inside for one in ranges)
+            first = merge_ranges(one for ranges, _ in inside for one in ranges)
             return first, any(may_be_empty for _, may_be_empty in inside)
         case Repeat(least=least):
             return inside[0][0], inside[0][1] or not least
         case Group():
             return inside[0]
-        case Again():
+        case Backreference():
             first = ANY.positive()
     return first, True
 
@@ -107,25 +107,27 @@ def _referred_groups(tree: Node) -> frozenset[int]:
     for node, around in _closed_nodes(tree, ()):
         if isinstance(node, Group):
             groups[node.number] = around
-        if not isinstance(node, Again) or node.number not in groups:
+        if not isinstance(node, Backreference) or node.number not in groups:
             continue
         group = groups[node.number]
         shared = {id(one) for one in around}
         # A group in a negative lookaround is unset outside of it, so a backreference from there
         # matches empty text.
-        if any(isinstance(one, Look) and one.negative and id(one) not in shared for one in group):
+        if any(
+            isinstance(one, Lookaround) and one.negative and id(one) not in shared for one in group
+        ):
             continue
-        if any(isinstance(one, Look) and one.behind for one in (*group, *around)):
-            raise UnsupportedPatternError("a back-reference and a look behind")
+        if any(isinstance(one, Lookaround) and one.behind for one in (*group, *around)):
+            raise UnsupportedPatternError("a backreference together with a lookbehind")
         if any(_may_forget(one, group[at + 1 :]) for at, one in enumerate(group)):
-            raise UnsupportedPatternError("a back-reference to what a repetition may forget")
+            raise UnsupportedPatternError("a backreference to a group that a repetition may clear")
         referred.add(node.number)
     return frozenset(referred)
 
 
 def _closed_nodes(node: Node, around: tuple[Node, ...]) -> Iterator[tuple[Node, tuple[Node, ...]]]:
     """Yield all nodes in the order in which they end, each with its enclosing nodes."""
-    for under in below(node):
+    for under in child_nodes(node):
         yield from _closed_nodes(under, (*around, node))
     yield node, around
 
@@ -164,15 +166,15 @@ class _Writer:
                 inside = self.node(body)
                 self._closed.add(number)
                 written = f"({f'?P<g{number}>' if number in self._referred else '?:'}{inside})"
-            case Look():
+            case Lookaround():
                 written = self._look(node)
             case Chars(chars=chars):
                 written = _write_chars(chars)
-            case Edge(place=place):
+            case LineAnchor(place=place):
                 written = _PLACES[place]
-            case WordEdge():
+            case WordBoundary():
                 written = _write_word_edge(node)
-            case Again():
+            case Backreference():
                 written = self._again(node)
         return written
 
@@ -189,18 +191,18 @@ class _Writer:
         most = "" if node.most is None else node.most
         return f"{body}{{{node.least},{most}}}" + ("?" if node.lazy else "")
 
-    def _look(self, look: Look) -> str:
+    def _look(self, look: Lookaround) -> str:
         if look.behind and (longest := _longest(look.body)) > _MOST_BEHIND:
-            bound = "any number" if longest == math.inf else f"{longest:,.0f}"
+            bound = "any number of" if longest == math.inf else f"{longest:,.0f}"
             raise UnsupportedPatternError(
-                f"a look behind over {bound} of characters; {_MOST_BEHIND} are the most"
+                f"a lookbehind over {bound} characters; at most {_MOST_BEHIND} are supported"
             )
         self._looks += 1
         body = self.node(look.body)
         self._looks -= 1
         return f"{_LOOKS[look.behind, look.negative]}{body})"
 
-    def _again(self, again: Again) -> str:
+    def _again(self, again: Backreference) -> str:
         """Return a backreference that matches empty text if the group is unset."""
         number = again.number
         if number not in self._referred or number not in self._closed:
@@ -212,7 +214,7 @@ class _Writer:
 
 def _longest(node: Node) -> float:
     """Return the most characters that a node can match; infinity if there is no bound."""
-    inside = [_longest(one) for one in below(node)]
+    inside = [_longest(one) for one in child_nodes(node)]
     match node:
         case Chars():
             return 1
@@ -221,15 +223,15 @@ def _longest(node: Node) -> float:
         case Repeat(most=most):
             rounds = math.inf if most is None else most
             return inside[0] * rounds if inside[0] else 0
-        case Again():
+        case Backreference():
             return math.inf
-        case Look():
+        case Lookaround():
             return 0
         case _:
             return sum(inside)
 
 
-def _write_word_edge(edge: WordEdge) -> str:
+def _write_word_edge(edge: WordBoundary) -> str:
     if edge.words.ranges == WORDS:
         return r"\B" if edge.negated else r"\b"
     one = _write_chars(edge.words)
@@ -258,12 +260,12 @@ def _write_chars(chars: CharSet) -> str:
 
 def _in_private_use(ranges: Ranges) -> Ranges:
     """Return the ranges with all surrogates replaced by their private-use characters."""
-    surrogates = common(ranges, (SURROGATES,))
+    surrogates = common_ranges(ranges, (SURROGATES,))
     if not surrogates:
         return ranges
-    rest = common(ranges, others((SURROGATES,)))
+    rest = common_ranges(ranges, other_ranges((SURROGATES,)))
     moved = ((first + TO_PRIVATE_USE, last + TO_PRIVATE_USE) for first, last in surrogates)
-    return merged((*rest, *moved))
+    return merge_ranges((*rest, *moved))
 
 
 def _escape(code: int) -> str:
@@ -282,7 +284,8 @@ def uncounted_characters(node: Node, *, in_look: bool = False) -> int:
     Backreferences are not included here: they walk over the text of their group.
     """
     inside = [
-        uncounted_characters(one, in_look=in_look or isinstance(node, Look)) for one in below(node)
+        uncounted_characters(one, in_look=in_look or isinstance(node, Lookaround))
+        for one in child_nodes(node)
     ]
     match node:
         case Chars():

@@ -5,12 +5,12 @@ A limit in milliseconds would not do: a pattern that runs close to it matches in
 
 import hashlib
 import json
-import os
 import random
+import signal
 import subprocess
 import sys
 from collections.abc import Iterator
-from contextlib import contextmanager
+from time import sleep
 from typing import Any
 
 import pytest
@@ -86,17 +86,15 @@ def prompts(*, backwards: bool = False) -> dict[int, str]:
     }
 
 
-@contextmanager
-def busy_machine() -> Iterator[None]:
-    """Let other processes want all cores."""
-    cores = os.cpu_count() or 1
-    others = [subprocess.Popen([sys.executable, "-c", "while True: pass"]) for _ in range(cores)]
-    try:
-        yield
-    finally:
-        for other in others:
-            other.kill()
-            other.wait()
+def said_while_interrupted(process: subprocess.Popen[str]) -> str:
+    """Return what a process prints that is halted again and again, as on a busy machine."""
+    while process.poll() is None:
+        for number in (signal.SIGSTOP, signal.SIGCONT):
+            process.send_signal(number)
+            sleep(0.02)
+    said, _ = process.communicate()
+    assert process.returncode == 0
+    return said
 
 
 IN_A_FRESH_PROCESS = """
@@ -107,17 +105,16 @@ print(json.dumps(prompts(backwards=True)))
 
 
 @pytest.mark.long
-def test_thousand_patterns_near_the_limit_give_equal_prompts_on_an_idle_and_a_busy_machine():
+def test_prompts_are_equal_on_an_idle_and_a_busy_machine():
     idle = prompts()
-    with busy_machine():
-        fresh = subprocess.run(
-            [sys.executable, "-c", IN_A_FRESH_PROCESS], check=True, capture_output=True, text=True
-        )
-    assert {int(number): digest for number, digest in json.loads(fresh.stdout).items()} == idle
+    command = [sys.executable, "-c", IN_A_FRESH_PROCESS]
+    with subprocess.Popen(command, stdout=subprocess.PIPE, text=True) as fresh:
+        said = said_while_interrupted(fresh)
+    assert {int(number): digest for number, digest in json.loads(said).items()} == idle
 
 
 @pytest.mark.long
-def test_patterns_of_the_property_lie_on_both_sides_of_the_limit():
+def test_tested_patterns_are_on_both_sides_of_the_limit():
     """Without this the property above might hold because all patterns are quick."""
     outcomes = {"found": 0, "given up": 0, "with the last two limits": 0}
     for one in scenarios():
@@ -199,9 +196,7 @@ def test_results_kept_from_earlier_turns_equal_those_of_a_fresh_process(preset, 
 @pytest.mark.req("S3-11")
 @pytest.mark.parametrize("preset", ["evennia_ai", "sillytavern"])
 @pytest.mark.parametrize("books", [1, 3])
-def test_searches_of_a_turn_stay_below_its_steps_however_many_patterns_and_messages(
-    preset, books, monkeypatch
-):
+def test_searches_of_a_turn_never_exceed_its_steps(preset, books, monkeypatch):
     """Each kind of text may go beyond its steps by one text."""
     allowed = []
     search = Pattern.search

@@ -1,6 +1,6 @@
 """Processes of these tests, forked from one program that has imported what each of them needs.
 
-    python -m tests.npc.jobs.forking MODULE
+    python -m tests.forking MODULE
 
 `MODULE.prepare()` imports; it leaves neither a thread nor a connection behind. Then the program
 reads a line of JSON for each thing to do, and answers with one: {"begin": GIVEN, "out": ...,
@@ -20,7 +20,7 @@ from pathlib import Path
 
 from tests.forked import become
 
-ROOT = Path(__file__).resolve().parents[3]
+ROOT = Path(__file__).resolve().parents[1]
 POLL_SECONDS = 0.05
 
 
@@ -40,7 +40,7 @@ class Forker:
     def begin(self, given, *, out, err):
         """A process that lives as `given` says."""
         for file in (out, err):
-            file.touch()
+            file.touch()  # a pipe with a name stays one
         pid = self.told({"begin": given, "out": str(out), "err": str(err)})
         return Forked(self, pid, out=out, err=err)
 

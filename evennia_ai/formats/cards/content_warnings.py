@@ -1,11 +1,14 @@
-"""Find suspicious texts in a card, which a builder should look at before approving it.
+"""Warnings about suspicious content of a card, for the builder who approves it.
 
-A suspicion is only a warning. Card text is contained whether or not it is suspicious. A card
-without suspicions may be malicious, and a card with many may be a good story.
+A warning is about the content of a file, for example a text that orders the model to ignore its
+instructions. A notice is about reading the file, for example an unreadable field.
+
+A warning changes nothing: the text of a card is contained whether or not it is suspicious. A card
+without warnings may be malicious, and a card with many may be a good story.
 
 Each text is searched in overlapping parts, so that the time grows only linearly with its length.
-Each text raises a kind of suspicion at most once. Phrases are searched in normalised text
-(`plain`): lower case, one space between words, no accents and no invisible characters. A second
+A text gives each kind of warning at most once. Phrases are searched in normalised text
+(`normalise`): lower case, one space between words, no accents and no invisible characters. A second
 search replaces letters of other scripts with the Latin letters that they look like.
 
 Sources of the phrases that override instructions, and of the marks that fake a speaker: F. Perez
@@ -38,8 +41,8 @@ _LOOK_ALIKE: Final = str.maketrans(
 )
 # Allows up to four words between a verb and its object.
 _GAP: Final = r"(?: \w++){0,4}? "
-# The objects of suspicious verbs. Some only a model has, such as prompts. Others a character may
-# have too, so they count only after certain words.
+# The objects of suspicious verbs. Some only exist for a model, such as prompts. A character may
+# have others too, such as orders, so these count only after words such as "previous".
 _ORDERS: Final = (
     r"(?:instruction|prompt|guideline|constraint|restriction|programming)\w*"
     r"|(?:previous|prior|above|preceding|earlier|all|any|your|these)"
@@ -48,8 +51,8 @@ _ORDERS: Final = (
 )
 
 
-def _about(verb: str, thing: str) -> re.Pattern[str]:
-    """Compile a pattern that matches a verb with its object a few words later."""
+def _verb_and_object(verb: str, thing: str) -> re.Pattern[str]:
+    """Compile a pattern that matches a verb and, up to four words later, its object."""
     return re.compile(rf"\b(?:{verb}){_GAP}(?:{thing})")
 
 
@@ -60,12 +63,12 @@ def _words(words: str) -> re.Pattern[str]:
 # Each row is a fixed string and a pattern. The slower pattern is only tried on texts that contain
 # the string.
 OVERRIDES: Final[tuple[tuple[str, re.Pattern[str]], ...]] = (
-    ("ignor", _about("ignore|ignoring", _ORDERS)),
-    ("disregard", _about("disregard|disregarding", _ORDERS)),
-    ("forget", _about("forget", _ORDERS)),
-    ("overrid", _about("override|overriding|overrides", _ORDERS)),
-    ("bypass", _about("bypass", rf"{_ORDERS}|filter\w*|safety|safeguard\w*|moderation")),
-    ("violate", _about("violate", r"(?:content )?polic\w+|guidelines")),
+    ("ignor", _verb_and_object("ignore|ignoring", _ORDERS)),
+    ("disregard", _verb_and_object("disregard|disregarding", _ORDERS)),
+    ("forget", _verb_and_object("forget", _ORDERS)),
+    ("overrid", _verb_and_object("override|overriding|overrides", _ORDERS)),
+    ("bypass", _verb_and_object("bypass", rf"{_ORDERS}|filter\w*|safety|safeguard\w*|moderation")),
+    ("violate", _verb_and_object("violate", r"(?:content )?polic\w+|guidelines")),
     ("new instructions", _words("new instructions")),
     ("system prompt", _words("system prompts?")),
     ("system message", _words("system message")),
@@ -95,14 +98,14 @@ OVERRIDES: Final[tuple[tuple[str, re.Pattern[str]], ...]] = (
     ("ai language model", _words("(?:as|not) an ai language model")),
     ("content policy", _words("content policy")),
     # Patterns for German, French, Spanish, Portuguese, Italian, Dutch and Polish.
-    ("ignorier", _about(r"ignorier\w*", r"anweisung\w*|regeln|befehle?")),
-    ("vergiss", _about("vergiss", r"anweisung\w*|regeln|befehle?")),
-    ("instructions", _about("ignorez|oublie|oubliez", "instructions")),
-    ("instrucciones", _about(r"ignor\w+|olvid\w+", "instrucciones")),
-    ("instrucoes", _about(r"ignor\w+|esquec\w+", "instrucoes")),
-    ("istruzioni", _about(r"ignor\w+|dimentic\w+", "istruzioni")),
-    ("instructies", _about(r"negeer\w*|vergeet", "instructies")),
-    ("instrukcje", _about("zignoruj|ignoruj", "instrukcje")),
+    ("ignorier", _verb_and_object(r"ignorier\w*", r"anweisung\w*|regeln|befehle?")),
+    ("vergiss", _verb_and_object("vergiss", r"anweisung\w*|regeln|befehle?")),
+    ("instructions", _verb_and_object("ignorez|oublie|oubliez", "instructions")),
+    ("instrucciones", _verb_and_object(r"ignor\w+|olvid\w+", "instrucciones")),
+    ("instrucoes", _verb_and_object(r"ignor\w+|esquec\w+", "instrucoes")),
+    ("istruzioni", _verb_and_object(r"ignor\w+|dimentic\w+", "istruzioni")),
+    ("instructies", _verb_and_object(r"negeer\w*|vergeet", "instructies")),
+    ("instrukcje", _verb_and_object("zignoruj|ignoruj", "instrukcje")),
     # Patterns for Russian, Chinese, Japanese and Korean, most of which do not expect spaces between
     # words.
     ("инструкции", re.compile(r"(?:игнорируи\w*|забудь\w*) [^.]{0,40}инструкции")),
@@ -144,7 +147,7 @@ ROLE_MARKS: Final[tuple[tuple[str, re.Pattern[str]], ...]] = (
 OUT_OF_CHARACTER: Final = re.compile(r"\bOOC\b[ \t]{0,4}:|[\[({][ \t]{0,4}OOC\b", re.IGNORECASE)
 
 
-def plain(text: str) -> str:
+def normalise(text: str) -> str:
     """Normalise text: lower case, single spaces between words, no accents, nothing invisible."""
     if not text.isascii():
         text = unicodedata.normalize("NFKD", _UNSPELT.sub("", text))
@@ -152,15 +155,15 @@ def plain(text: str) -> str:
     return _NO_WORD.sub(" ", text.casefold())
 
 
-def spellings(text: str) -> Iterator[str]:
+def normalised_spellings(text: str) -> Iterator[str]:
     """Yield the normalised text, then its version with Latin look-alikes if that differs."""
-    written = plain(text)
+    written = normalise(text)
     yield written
     if not written.isascii() and (latin := written.translate(_LOOK_ALIKE)) != written:
         yield latin
 
 
-SuspicionKind = Literal[
+WarningKind = Literal[
     "override",
     "role_marks",
     "out_of_character",
@@ -175,27 +178,27 @@ SuspicionKind = Literal[
     "last_word",
     "speaks_as",
 ]
-# The descriptions of the kinds of suspicion, in the order of the report.
-MEANS: Final[dict[SuspicionKind, str]] = {
+# The text of each kind of warning, in the order of the import report.
+WARNING_TEXTS: Final[dict[WarningKind, str]] = {
     "override": "words that try to override instructions",
     "role_marks": "marks of a chat template, which fake another speaker",
     "out_of_character": "orders to the player of the character (OOC)",
-    "name": "a name that belongs to somebody else",
+    "name": "a name that looks like a role or the staff of the game",
     "invisible": "characters that cannot be seen",
-    "address": "addresses and pictures of other places, which are never fetched",
-    "markup": "the game's own markup, which is shown as it is written",
-    "oversized": "more than its share of a prompt",
+    "address": "addresses and pictures on other servers, which are never fetched",
+    "markup": "the game's own markup, which is shown as written",
+    "oversized": "texts that take more than their share of a prompt",
     "regex": "keys that are regular expressions",
-    "forced": "entries that are active whatever their keys say",
+    "forced": "entries that are active without any of their keys",
     "ignores_budget": "entries that ask to ignore the budget",
-    "last_word": "entries that want a place after the newest message",
-    "speaks_as": "entries that want to speak as system or assistant",
+    "last_word": "entries that ask for a place after the newest message",
+    "speaks_as": "entries that ask to speak as system or assistant",
 }
-MENDABLE: Final[frozenset[SuspicionKind]] = frozenset(
+FIXABLE: Final[frozenset[WarningKind]] = frozenset(
     {"override", "role_marks", "name", "invisible", "markup"}
 )
-"""The kinds that the author of a card can fix; lints report these kinds too."""
-MOST_SIGHTINGS: Final = 20
+"""The kinds of warnings that the author of a card can fix; lints report these kinds too."""
+MOST_PLACES: Final = 20
 _PART: Final = 4_000  # the number of characters that are searched at a time
 # the number of characters of the next part that are searched together with a part
 _OVERLAP: Final = 300
@@ -204,8 +207,8 @@ _LARGEST_DATA: Final = 200
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Sighting:
-    """The place of a suspicion: the path of a field or entry, and a few words from its text.
+class WarningPlace:
+    """A place that a warning is about: the path of a field or entry, and words from its text.
 
     The words are raw text of the file, so the caller must escape them for display.
     """
@@ -215,37 +218,40 @@ class Sighting:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Suspicion:
-    """All sightings of one kind of suspicion: how many there are, and the first ones."""
+class ContentWarning:
+    """One kind of suspicious content in a file, with its places.
 
-    kind: SuspicionKind
+    `count` is the number of all places; `places` has the first `MOST_PLACES` of them.
+    """
+
+    kind: WarningKind
     count: int
-    sightings: tuple[Sighting, ...]
+    places: tuple[WarningPlace, ...]
 
     @property
     def text(self) -> str:
-        """The description of this kind of suspicion."""
-        return MEANS[self.kind]
+        """The description of this kind of suspicious content."""
+        return WARNING_TEXTS[self.kind]
 
 
-Raised = tuple[SuspicionKind, Sighting]
+FoundWarning = tuple[WarningKind, WarningPlace]
 
 
-def group_sightings(found: Iterable[Raised]) -> tuple[Suspicion, ...]:
-    """Group sightings by kind, in the order of the report."""
-    by_kind: dict[SuspicionKind, list[Sighting]] = {kind: [] for kind in MEANS}
-    for kind, sighting in found:
-        by_kind[kind].append(sighting)
+def group_warnings(found: Iterable[FoundWarning]) -> tuple[ContentWarning, ...]:
+    """Return one warning for each kind that was found, in the order of the import report."""
+    by_kind: dict[WarningKind, list[WarningPlace]] = {kind: [] for kind in WARNING_TEXTS}
+    for kind, place in found:
+        by_kind[kind].append(place)
     return tuple(
-        Suspicion(kind=kind, count=len(all_of), sightings=tuple(all_of[:MOST_SIGHTINGS]))
+        ContentWarning(kind=kind, count=len(all_of), places=tuple(all_of[:MOST_PLACES]))
         for kind, all_of in by_kind.items()
         if all_of
     )
 
 
-def find_in_text(text: str, where: str) -> Iterator[Raised]:
-    """Yield each kind of suspicion about a text once, with the first words that raised it."""
-    seen: set[SuspicionKind] = set()
+def find_text_warnings(text: str, where: str) -> Iterator[FoundWarning]:
+    """Yield each kind of warning that a text causes, with the first words that cause it."""
+    seen: set[WarningKind] = set()
     for reading in _readings(text):
         for start in range(0, max(len(reading), 1), _PART):
             part = reading[start : start + _PART + _OVERLAP]
@@ -255,7 +261,7 @@ def find_in_text(text: str, where: str) -> Iterator[Raised]:
                 span = search(part)
                 if span is not None and span[0] < _PART:
                     seen.add(kind)
-                    yield kind, Sighting(where=where, excerpt=_excerpt(part, *span))
+                    yield kind, WarningPlace(where=where, excerpt=_excerpt(part, *span))
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -274,7 +280,7 @@ class _LoadedDice(Dice):
         return self.share
 
 
-# Two sets of dice: with the first, random macros choose their first option, else their last.
+# Two sets of dice: the first make random macros choose their first option, the second their last.
 _DICE: Final = tuple(
     _LoadedDice(turn="", conversation="", share=share) for share in (0, 1 - 2**-53)
 )
@@ -310,10 +316,10 @@ _FILLER: Final = re.compile(
 )
 
 
-def find_in_name(name: str, where: str) -> Iterator[Raised]:
-    """Yield a suspicion if a name could be taken for another speaker in a prompt."""
-    if any(plain(one).strip() in _TAKEN for one in (name, *spellings(name))):
-        yield "name", Sighting(where=where, excerpt=name[:_EXCERPT])
+def find_name_warnings(name: str, where: str) -> Iterator[FoundWarning]:
+    """Yield a warning if a name could be taken for a role or the staff in a prompt."""
+    if any(normalise(one).strip() in _TAKEN for one in (name, *normalised_spellings(name))):
+        yield "name", WarningPlace(where=where, excerpt=name[:_EXCERPT])
 
 
 # Names that prompts and games use for roles and staff, so characters should not have them.
@@ -330,25 +336,25 @@ Search = Callable[[str], TextSpan | None]
 
 
 def _find_override(part: str) -> TextSpan | None:
-    """Find the first phrase of `OVERRIDES`, also if it is disguised by its spelling."""
-    for spelling in spellings(part):
+    """Return the span of the first phrase in `OVERRIDES`, also if its spelling disguises it."""
+    for spelling in normalised_spellings(part):
         for needle, pattern in OVERRIDES:
             if needle in spelling and (found := pattern.search(spelling)):
                 return _raw_index(part, found.start()), _raw_index(part, found.end())
     for run in APART.finditer(part):
-        squeezed = plain(run[0]).replace(" ", "")
+        squeezed = normalise(run[0]).replace(" ", "")
         if any(phrase in squeezed for phrase in SQUEEZED):
             return run.span()
     return None
 
 
 def _raw_index(part: str, index: int) -> int:
-    """Return the length of the shortest prefix that has `index` characters after normalising."""
+    """Return the length of the shortest prefix of `part` with `index` normalised characters."""
     low, high = 0, len(part)
     # binary search works: a longer prefix never has fewer characters after normalising
     while low < high:
         middle = (low + high) // 2
-        if len(plain(part[:middle])) < index:
+        if len(normalise(part[:middle])) < index:
             low = middle + 1
         else:
             high = middle
@@ -372,7 +378,7 @@ def _search_for(table: Iterable[tuple[str, re.Pattern[str]]]) -> Search:
 
 
 def _find_invisible(part: str) -> TextSpan | None:
-    """Find the first invisible character that ordinary text does not need."""
+    """Return the span of the first invisible character that ordinary text does not need."""
     if part.isascii() and part.isprintable():
         return None
     found = _HIDDEN.search(part)
@@ -386,7 +392,8 @@ _HIDDEN: Final = re.compile(
     "\u3164\ufeff\uffa0\ufff9-\ufffb\U000e0000-\U000e007f\U000e0100-\U000e01ef"
     "\x00-\x08\x0b\x0c\x0e-\x1f\x7f-\x9f]"
 )
-# Rows of a fixed string and a pattern, as in ROLE_MARKS. Patterns begin with a rare character.
+# Addresses and pictures. Each row is a string that the text must contain, and a pattern. A pattern
+# is fast because it begins with a rare character.
 _ADDRESSES: Final = (
     ("://", re.compile(r"\b(?i:https?|ftp|wss?|file)://[^\s<>\"')\]]{1,200}")),
     ("](", re.compile(r"!\[[^\[\]\n]{0,200}\]\([^)\s]{0,200}")),
@@ -401,7 +408,7 @@ _COLOUR: Final = re.compile(
     r"|\[?[0-5]{3}(?!\d)|\[?#[0-9a-fA-F]{6})"
 )
 _FUNCTION: Final = re.compile(r"\$\w{2,20}\(")
-_SEARCHES: Final[tuple[tuple[SuspicionKind, Search], ...]] = (
+_SEARCHES: Final[tuple[tuple[WarningKind, Search], ...]] = (
     ("override", _find_override),
     ("role_marks", _search_for(ROLE_MARKS)),
     ("out_of_character", _search_for((written, OUT_OF_CHARACTER) for written in ("OOC", "ooc"))),

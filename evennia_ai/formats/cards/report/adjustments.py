@@ -1,6 +1,6 @@
-"""Findings for the import report: parts of a card that are ignored, clamped or neutralised.
+"""Adjustments in the import report: parts of a card that are ignored, clamped or neutralised.
 
-Each finding is a sentence. The functions here do not change the card.
+Each function yields sentences and does not change the card.
 """
 
 import re
@@ -9,18 +9,23 @@ from collections.abc import Iterator
 from typing import Final
 
 from evennia_ai.engine.errors import FormatError
-from evennia_ai.engine.lorebook.book import Lorebook, missing
-from evennia_ai.engine.lorebook.decorators import has_decorators, head_lines, read_decorators
+from evennia_ai.engine.lorebook.book import Lorebook, missing_grants
+from evennia_ai.engine.lorebook.decorators import (
+    NO_ICONS,
+    has_decorators,
+    head_lines,
+    parse_decorators,
+)
 from evennia_ai.engine.lorebook.entry import LoreEntry
 from evennia_ai.engine.prompt.components import MAX_DEPTH, Grants
 from evennia_ai.engine.prompt.templates.unknown import unknown_macros
 from evennia_ai.engine.prompt.templates.value_names import KNOWN_NAMES
 from evennia_ai.formats.cards.card import DATA_FIELDS, Card
-from evennia_ai.formats.cards.components import unsettled_texts
+from evennia_ai.formats.cards.components import describe_changing_texts
 from evennia_ai.formats.cards.loading import CardImport, embedded_path
 from evennia_ai.formats.cards.report.parts import TOP_FROM, card_texts, note_role, pattern_keys
 from evennia_ai.formats.lorebooks.books import book_of_card, entries_in_order, unwrap_book
-from evennia_ai.formats.lorebooks.editing.lints import unsettled_entry_sentence
+from evennia_ai.formats.lorebooks.editing.lints import describe_changing_entry
 from evennia_ai.formats.lorebooks.editing.without_effect import (
     entry_texts,
     list_idle_fields,
@@ -54,14 +59,15 @@ def list_ignored(found: CardImport) -> Iterator[str]:
         yield "creator, version and tags are shown to builders and never in a prompt"
     data = card.source if card.spec == "v1" else card.source.get("data", {})
     if unknown := sorted(set(data) - _KNOWN):
-        yield f"unknown fields, kept for the export: {_named(unknown)}"
+        yield f"unknown fields, kept for the export: {_join_names(unknown)}"
     others = sorted(set(card.extensions) - _READ_EXTENSIONS - _SCRIPTED)
     if others:
-        yield f"extensions that nothing here reads, kept for the export: {_named(others)}"
+        yield f"unknown extensions, kept for the export: {_join_names(others)}"
     if scripts := sorted(set(card.extensions) & _SCRIPTED):
-        yield f"scripts in extensions ({_named(scripts)}) are kept for the export and never run"
+        names = _join_names(scripts)
+        yield f"scripts in extensions ({names}) are kept for the export and never run"
     if remote := sum(_is_remote(stored.asset.uri) for stored in found.assets):
-        yield f"{_count(remote, 'asset')} at remote addresses, never fetched"
+        yield f"{_count_things(remote, 'asset')} on other servers, never fetched"
 
 
 def list_card_extensions(card: Card) -> tuple[str, ...]:
@@ -75,11 +81,11 @@ def list_card_macros(card: Card) -> Iterator[str]:
     for path, text in card_texts(card):
         known = KNOWN_NAMES | {"original"} if path in _WITH_ORIGINAL else KNOWN_NAMES
         for written in unknown_macros(text, known=known):
-            yield f"{path}: {written}: sent as it is written"
+            yield f"{path}: {written} is an unknown macro and is sent as written"
 
 
 def list_clamped(card: Card, book: Lorebook | None) -> Iterator[str]:
-    """Yield a sentence for each kind of depth that exceeds the possible depths of a history."""
+    """Yield a sentence for each kind of depth that no history has, and the depth used instead."""
     note = card.extensions.get("depth_prompt")
     depth = note.get("depth") if isinstance(note, dict) else None
     if isinstance(depth, str) and re.fullmatch(r"-?[0-9]{1,9}", depth.strip()):
@@ -93,7 +99,7 @@ def list_clamped(card: Card, book: Lorebook | None) -> Iterator[str]:
     )
     deep = Counter(how for entry in at_depths if (how := _clamped_entry(entry)))
     for how, entries in deep.most_common():
-        yield f"{_entries(entries)}: {how}"
+        yield f"{_count_entries(entries)}: {how}"
 
 
 def list_neutralised(card: Card, book: Lorebook | None, *, grants: Grants) -> Iterator[str]:
@@ -101,34 +107,35 @@ def list_neutralised(card: Card, book: Lorebook | None, *, grants: Grants) -> It
     if "system_prompt" not in grants and card.system_prompt.strip():
         yield "system_prompt is left out"
     if "after_history" not in grants and card.post_history_instructions.strip():
-        yield "post_history_instructions are inside the history as a user's"
+        yield "post_history_instructions are a user's message inside the history"
     if "roles" not in grants and (role := note_role(card)) not in ("", "user"):
-        yield f"extensions.depth_prompt asks to speak as {role}: it is there as a user's"
-    yield from unsettled_texts(card)
+        yield f"extensions.depth_prompt asks to speak as {role}: it is a user's message instead"
+    yield from describe_changing_texts(card)
     if book is not None:
         yield from _list_neutralised_lore(book, grants)
         yield from _list_ignored_decorators(card)
     if templated := sum("{%" in text for _, text in card_texts(card)):
-        yield f"template logic in {_count(templated, 'text')} is never run: it stays as written"
+        number = _count_things(templated, "text")
+        yield f"template logic in {number} is never run and stays as written"
 
 
 def _list_neutralised_lore(book: Lorebook, grants: Grants) -> Iterator[str]:
     usable = [entry for entry in book.entries if entry.is_usable]
-    lacking = Counter(grant for entry in usable for grant in missing(entry, grants))
+    lacking = Counter(grant for entry in usable for grant in missing_grants(entry, grants))
     if moved := lacking["positions"]:
-        yield f"{_entries(moved)} outside the history: at its top instead"
+        yield f"{_count_entries(moved)} asking for a place outside the history: at its top instead"
     if spoken := lacking["roles"]:
-        yield f"{_entries(spoken)} of the role system or assistant: a user's instead"
-    unsettled = Counter(filter(None, map(unsettled_entry_sentence, usable)))
+        yield f"{_count_entries(spoken)} asking to speak as system or assistant: as user instead"
+    unsettled = Counter(filter(None, map(describe_changing_entry, usable)))
     for sentence, entries in unsettled.most_common():
-        yield f"{_entries(entries)}: {sentence}"
+        yield f"{_count_entries(entries)}: {sentence}"
     if "lore_budget" not in grants:
         if asked := book.token_budget:
-            yield f"the book asks for a budget of {asked} tokens: the game's own counts too"
+            yield f"the book asks for a budget of {asked} tokens: the game's budget applies too"
         if ignoring := sum(entry.ignore_budget for entry in usable):
-            yield f"{_entries(ignoring)} asking to ignore the budget: it counts all the same"
+            yield f"{_count_entries(ignoring)} asking to ignore the budget: it applies nevertheless"
     if "regex" not in grants and (keys := sum(len(pattern_keys(entry)) for entry in usable)):
-        yield f"{_count(keys, 'regex key')}: run under a time limit, or not at all"
+        yield f"{_count_things(keys, 'regex key')}: searched with a limit of steps, or not at all"
 
 
 def _list_ignored_decorators(card: Card) -> Iterator[str]:
@@ -146,12 +153,12 @@ def _list_ignored_decorators(card: Card) -> Iterator[str]:
             content = read_risu_lines(content).content
             head = "".join(head_lines(content)[0])
             if head not in known:
-                known[head] = frozenset(read_decorators(head).notices)
+                known[head] = frozenset(parse_decorators(head, absent=NO_ICONS).notices)
             seen.update(known[head])
     for notice, entries in sorted(seen.items(), key=lambda item: (-item[1], item[0]))[:MOST_NAMES]:
-        yield f"lore: {notice} ({_count(entries, 'entry', 'entries')})"
+        yield f"lore: {notice} ({_count_things(entries, 'entry', 'entries')})"
     if (more := len(seen) - MOST_NAMES) > 0:
-        yield f"lore: {more} more decorators that are ignored"
+        yield f"lore: {more} more kinds of decorator lines are ignored"
 
 
 def _clamped_entry(entry: LoreEntry) -> str:
@@ -160,7 +167,7 @@ def _clamped_entry(entry: LoreEntry) -> str:
     if asked is None or (entry.from_oldest and asked >= 0):
         return ""
     if entry.from_oldest:
-        return "a reverse depth below 0 is the top of the history"
+        return "a reverse depth below 0 means the top of the history"
     return _clamped_depth(asked, exact=False)
 
 
@@ -171,8 +178,8 @@ def _clamped_depth(depth: int, *, exact: bool = True) -> str:
     """
     if depth >= TOP_FROM:
         named = f"depth {min(depth, MAX_DEPTH)}" if exact else f"a depth of {TOP_FROM} or more"
-        return f"{named} is deeper than a history is, so it is the top of it"
-    return "a depth below 0 is the bottom of the history" if depth < 0 else ""
+        return f"{named} is deeper than any history and means its top"
+    return "a depth below 0 means the bottom of the history" if depth < 0 else ""
 
 
 def _is_remote(uri: str) -> bool:
@@ -180,15 +187,15 @@ def _is_remote(uri: str) -> bool:
     return bool(uri.strip()) and not is_here
 
 
-def _named(names: list[str]) -> str:
+def _join_names(names: list[str]) -> str:
     shown = ", ".join(name[:40] for name in names[:MOST_NAMES])
     more = len(names) - MOST_NAMES
     return f"{shown} and {more} more" if more > 0 else shown
 
 
-def _entries(number: int) -> str:
-    return _count(number, "lore entry", "lore entries")
+def _count_entries(number: int) -> str:
+    return _count_things(number, "lore entry", "lore entries")
 
 
-def _count(number: int, one: str, many: str = "") -> str:
+def _count_things(number: int, one: str, many: str = "") -> str:
     return f"{number} {one if number == 1 else many or one + 's'}"
