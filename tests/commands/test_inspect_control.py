@@ -124,7 +124,9 @@ class TestReset:
     def test_typed_twice_it_says_that_nothing_counts_already(self, stage, talk):
         stage.builds("ai/reset oren")
 
-        assert "Nothing in this conversation counts any more" in one_line(stage.builds("ai/reset oren"))
+        assert "Nothing in this conversation counts any more" in one_line(
+            stage.builds("ai/reset oren")
+        )
 
     def test_a_whisper_is_reset_by_the_number_of_its_conversation(self, stage, talk):
         stage.plays("whisper oren = A secret.")
