@@ -45,7 +45,7 @@ from evennia_ai.services.llm.profiles import (
     recorded_extra,
 )
 from evennia_ai.services.llm.resilience import CircuitBreaker, Clock, Guarded, Slots
-from evennia_ai.services.llm.roles import OPEN, RoleProfile, adapt, alternating
+from evennia_ai.services.llm.roles import OPEN, RoleProfile, adapt_messages, alternating
 from evennia_ai.services.llm.sentence_model import Sentences, sentence_model
 from evennia_ai.services.llm.tools import schema_of
 from evennia_ai.services.net.bridge import AsyncBridge
@@ -292,7 +292,7 @@ class Access:
         Args:
             own_calls: Ids of the calls of this turn.
         """
-        return adapt(messages, profile=self.taken_roles, tools=tools, own_calls=own_calls)
+        return adapt_messages(messages, profile=self.taken_roles, tools=tools, own_calls=own_calls)
 
     def recorded(self, request: ChatRequest, *, keys: Iterable[SecretText]) -> dict[str, Any]:
         """Return the parameters of a request for the manifest of a turn.

@@ -10,6 +10,6 @@ OWNER_ALONE: Final = 0o600
 FOLDER_OF_OWNER: Final = 0o700
 
 
-def private(path: str, flags: int) -> int:
+def open_private(path: str, flags: int) -> int:
     """Open a file for `open(..., opener=private)`. A new file is readable only by its owner."""
     return os.open(path, flags, OWNER_ALONE)

@@ -36,13 +36,13 @@ from evennia_ai.store import memories, model_calls
 from evennia_ai.store.authored import personas
 from evennia_ai.store.core.snapshots import MEMORIES, changing, one_change
 from evennia_ai.store.history import branches, conversations, errands, model_requests
-from evennia_ai.store.history.conversations import conversations_of, refuse_what_came_between
+from evennia_ai.store.history.conversations import conversations_of, refuse_other_writers
 from evennia_ai.store.history.prompt_texts import (
     OF_PERSONA,
     OF_ROOMS,
     conversations_showing,
     erase_texts,
-    holding,
+    with_origins,
 )
 from evennia_ai.store.history.record_rows import ConversationRef, ref_of
 from evennia_ai.store.history.sealing import portable_turn
@@ -115,23 +115,23 @@ def _erased(found: Sequence[ConversationRef], *, by: Actor, doing: str) -> Erase
     known = [(one, windows(one.id).end) for one in _with_branches(found)]
     done = Erased()
     with changing(HISTORY, doing, by=by):
-        proposals.erase(conversation.id for conversation, _ in known)
+        proposals.erase_proposals(conversation.id for conversation, _ in known)
         for conversation, end in known:
             records = _wordy(conversation).erase()
             if not records:
                 continue
             seals = _forget_turns(conversation)
-            errands.erase(conversation.id)
-            knowledge_searches.erase(conversation.id)
+            errands.erase_errands(conversation.id)
+            knowledge_searches.erase_searches(conversation.id)
             reset_lore(conversation, by=by)
             note = NewRecord(
                 kind=RecordKind.ERASURE,
                 role="system",
                 meta={"by": by.name, "records": records, "turns": len(seals), SEALS: seals},
             )
-            conversations.written(conversation, end.next_segment(), note)
+            conversations.write_record(conversation, end.next_segment(), note)
             windows.written(conversation.id)
-            refuse_what_came_between(conversation, end)
+            refuse_other_writers(conversation, end)
             done += Erased(conversations=1, records=records, turns=len(seals))
     return done
 
@@ -258,10 +258,10 @@ def forget_person(person_ref: str, *, by: Actor, npc_ref: str | None = None) -> 
         # Memories first: on SQLite a transaction that reads first may be refused the write.
         count = erase_about(person_ref, by=by, npc_ref=npc_ref)
         calls = model_calls.forget_player(person_ref, npc_ref=npc_ref)
-        knowledge_searches.erase_of(person_ref, npc_ref=npc_ref)
+        knowledge_searches.erase_searches_by(person_ref, npc_ref=npc_ref)
         private = erase_private(person_ref, by=by, npc_ref=npc_ref)
-        unlearnt = model_requests.observe_no_more(person_ref, npc_ref=npc_ref)
-        proposals.erase(unlearnt)
+        unlearnt = model_requests.mark_observed(person_ref, npc_ref=npc_ref)
+        proposals.erase_proposals(unlearnt)
         # A persona is known to all NPCs, so it is erased only if all of them forget.
         persona = npc_ref is None and erase_persona(person_ref, by=by)
         return Forgotten(
@@ -276,7 +276,7 @@ def forgettable(person_ref: str, *, npc_ref: str | None = None) -> Forgotten:
         memories=count_about(person_ref, npc_ref=npc_ref),
         calls=model_calls.count_of_player(person_ref, npc_ref=npc_ref),
         persona=npc_ref is None and has_persona(person_ref),
-        unlearnt=len(model_requests.unobserved(person_ref, npc_ref=npc_ref)),
+        unlearnt=len(model_requests.unobserved_rooms(person_ref, npc_ref=npc_ref)),
     )
 
 
@@ -295,14 +295,14 @@ def erase_persona(person_ref: str, *, by: Actor) -> bool:
     shown = _shown_persona(person_ref)
     for conversation in shown:
         seals = _take_block_out(conversation, persona_key(person_ref), source="persona")
-        texts = [holding([persona_origin(person_ref)])]
+        texts = [with_origins([persona_origin(person_ref)])]
         erase_texts(conversation, texts, of=OF_PERSONA, by=by, seals=seals)
     return personas.erase_persona_text(person_ref, by=by) or bool(shown)
 
 
 def _shown_persona(person_ref: str) -> list[ConversationRef]:
     """Return the conversations with prompts that show a person's persona."""
-    return conversations_showing(holding([persona_origin(person_ref)]))
+    return conversations_showing(with_origins([persona_origin(person_ref)]))
 
 
 def _take_block_out(conversation: ConversationRef, key: str, *, source: str) -> dict[str, str]:
@@ -387,7 +387,7 @@ def _erase_told_elsewhere(room: ConversationRef, *, by: Actor) -> None:
     others = (one for one in conversations_of(room.npc_ref) if one.id != room.id)
     for other in _with_branches(others):
         seals = _take_block_out(other, _ELSEWHERE_KEY, source=_ELSEWHERE_KEY)
-        erase_texts(other, [holding(_ELSEWHERE)], of=OF_ROOMS, by=by, seals=seals)
+        erase_texts(other, [with_origins(_ELSEWHERE)], of=OF_ROOMS, by=by, seals=seals)
 
 
 def _of_room(place_ref: str) -> list[ConversationRef]:
@@ -440,7 +440,7 @@ def _end(npc_ref: str, is_gone: Callable[[Memory], bool], *, by: Actor) -> None:
     models.Memory.objects.filter(pk__in=[memory.id for memory in gone]).delete()
     ended = [replace(memory, revision=memory.revision + 1) for memory in gone]
     record_all(npc_ref, ended, action="erased", by=by)
-    memories.written_past(npc_ref)
+    memories.note_memories_written(npc_ref)
 
 
 def _of_memories(ids: Collection[int]) -> list[Q]:
@@ -448,6 +448,6 @@ def _of_memories(ids: Collection[int]) -> list[Q]:
     listed = sorted(ids)
     starts = range(0, len(listed), _MEMORIES_AT_ONCE)
     return [
-        holding(f"memory:{one}" for one in listed[start : start + _MEMORIES_AT_ONCE])
+        with_origins(f"memory:{one}" for one in listed[start : start + _MEMORIES_AT_ONCE])
         for start in starts
     ]

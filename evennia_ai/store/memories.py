@@ -67,7 +67,7 @@ class MemoryChange(Change):
     """The memory after the change; None if it was removed or erased."""
 
 
-def memory(npc_ref: str, memory_id: int) -> Memory:
+def get_memory(npc_ref: str, memory_id: int) -> Memory:
     """Return one memory.
 
     Raises:
@@ -76,7 +76,7 @@ def memory(npc_ref: str, memory_id: int) -> Memory:
     return _found(held_by(npc_ref), npc_ref, memory_id)
 
 
-def add(npc_ref: str, new: Memory, *, by: Actor, most: int) -> Added:
+def add_memory(npc_ref: str, new: Memory, *, by: Actor, most: int) -> Added:
     """Store a new memory, or strengthen the one with the same content.
 
     If the NPC has more than `most` memories then, the weakest are dropped.
@@ -102,7 +102,7 @@ def add(npc_ref: str, new: Memory, *, by: Actor, most: int) -> Added:
     return Added(memory=made, dropped=tuple(dropped))
 
 
-def change(npc_ref: str, memory_id: int, *, by: Actor, **given: Any) -> Memory:
+def change_memory(npc_ref: str, memory_id: int, *, by: Actor, **given: Any) -> Memory:
     """Change text or importance of a memory, and return it.
 
     Raises:
@@ -118,7 +118,7 @@ def change(npc_ref: str, memory_id: int, *, by: Actor, **given: Any) -> Memory:
         return _changed(npc_ref, new, action="updated", by=by)
 
 
-def remove(npc_ref: str, memory_id: int, *, by: Actor) -> Memory:
+def remove_memory(npc_ref: str, memory_id: int, *, by: Actor) -> Memory:
     """Remove a memory and return it.
 
     Raises:
@@ -131,7 +131,7 @@ def remove(npc_ref: str, memory_id: int, *, by: Actor) -> Memory:
     return gone
 
 
-def merge(npc_ref: str, kept: Memory, others: Iterable[Memory], *, by: Actor) -> Memory:
+def merge_memories(npc_ref: str, kept: Memory, others: Iterable[Memory], *, by: Actor) -> Memory:
     """Merge memories with the same content into `kept`, and return the result."""
     with changing(MEMORIES, f"merging memories of NPC {npc_ref}", by=by):
         merged = kept
@@ -141,7 +141,7 @@ def merge(npc_ref: str, kept: Memory, others: Iterable[Memory], *, by: Actor) ->
     return merged
 
 
-def fade(npc_ref: str, ids: Iterable[int], *, by: Actor) -> int:
+def fade_memories(npc_ref: str, ids: Iterable[int], *, by: Actor) -> int:
     """Drop memories that have become too weak, and return how many there were."""
     wanted = frozenset(ids)
     with changing(MEMORIES, f"fading memories of NPC {npc_ref}", by=by):
@@ -151,7 +151,7 @@ def fade(npc_ref: str, ids: Iterable[int], *, by: Actor) -> int:
     return len(gone)
 
 
-def recalled(npc_ref: str, ids: Iterable[int], *, at_hours: float) -> None:
+def mark_recalled(npc_ref: str, ids: Iterable[int], *, at_hours: float) -> None:
     """Store the time of recall of these memories, in the transaction that writes the turn.
 
     Memories that were recalled less than an hour ago are left unchanged.
@@ -221,7 +221,7 @@ def record_all(npc_ref: str, memories: Iterable[Memory], *, action: Action, by: 
     )
 
 
-def written_past(npc_ref: str) -> None:
+def note_memories_written(npc_ref: str) -> None:
     """Note that the current transaction changed memories of the NPC in another way."""
     held_by.written(npc_ref)
 

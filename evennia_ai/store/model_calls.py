@@ -120,7 +120,7 @@ NOTHING: Final = Used()
 _insert: Final = Insert(models.ModelCall, _FIELDS)
 
 
-def add(new: NewCall) -> None:
+def add_call(new: NewCall) -> None:
     """Store a call in the current transaction.
 
     Numbers from a provider are cut to the range of the column, so that they cannot prevent the
@@ -134,23 +134,23 @@ def is_counted(outcome: str) -> bool:
     return not outcome.startswith(UNSENT) and outcome != STOPPED
 
 
-def add_alone(new: NewCall) -> None:
+def add_call_alone(new: NewCall) -> None:
     """Store a call in its own transaction.
 
     Raises:
         StoreError: it was not stored.
     """
     with one_transaction(f"writing down a call for NPC {new.npc_ref}"):
-        add(new)
+        add_call(new)
 
 
-def used(since: float, scope: Scope = GAME) -> Used:
+def use_since(since: float, scope: Scope = GAME) -> Used:
     """Return what the game, an NPC or a player used since a time in epoch seconds."""
     rows = models.ModelCall.objects.filter(started_at__gte=since)
     return _used(_of(rows, scope).aggregate(**_SUMS))
 
 
-def used_by(
+def use_by_each(
     whom: Literal["npc_ref", "player_ref"], since: float, *, among: Collection[str] | None = None
 ) -> Mapping[str, Used]:
     """Return what each NPC or player used since a time, with one query.
@@ -166,13 +166,13 @@ def used_by(
     return {row[whom]: _used(row) for row in rows.annotate(**_SUMS)}
 
 
-def of_turns(npc_ref: str, numbers: Collection[int]) -> tuple[NewCall, ...]:
+def calls_of_turns(npc_ref: str, numbers: Collection[int]) -> tuple[NewCall, ...]:
     """Return the calls of these turns of an NPC, oldest first."""
     rows = models.ModelCall.objects.filter(npc_ref=npc_ref, turn__in=numbers)
     return _calls(rows.order_by("started_at", "pk"))
 
 
-def cut_in(turns: Mapping[str, int]) -> Mapping[str, NewCall]:
+def newest_cut_calls(turns: Mapping[str, int]) -> Mapping[str, NewCall]:
     """Return, by NPC, the newest call of a turn in which the server cut the prompt. One query.
 
     Args:
@@ -185,7 +185,7 @@ def cut_in(turns: Mapping[str, int]) -> Mapping[str, NewCall]:
     return {call.npc_ref: call for call in found if turns[call.npc_ref] == call.turn}
 
 
-def newest(count: int) -> tuple[NewCall, ...]:
+def newest_calls(count: int) -> tuple[NewCall, ...]:
     """Return the newest calls of the whole game, newest first."""
     return _calls(models.ModelCall.objects.order_by("-pk")[:count])
 
@@ -212,7 +212,7 @@ def cache_shares(npc_refs: Collection[str], *, since: float, most: int) -> dict[
     return found
 
 
-def outside_of_turns(
+def calls_outside_turns(
     npc_ref: str, *, since: float, until: float, limit_calls: int
 ) -> tuple[NewCall, ...]:
     """Return the newest calls for an NPC between two times that belong to no turn, newest first."""
@@ -259,7 +259,7 @@ def _saying(row: models.ModelCall) -> RefusedSaying:
     )
 
 
-def spend(npc_ref: str) -> Used:
+def total_use(npc_ref: str) -> Used:
     """Return everything that was ever used for an NPC."""
     kept = models.ModelCall.objects.filter(npc_ref=npc_ref).aggregate(**_SUMS)
     summed = models.ModelCallDay.objects.filter(npc_ref=npc_ref).aggregate(**_SUMS_OF_DAYS)
@@ -381,7 +381,7 @@ Reading raises StoreError if the database cannot be read.
 """
 
 
-def halt(new: Halt, *, by: Actor) -> None:
+def add_halt(new: Halt, *, by: Actor) -> None:
     """Halt an NPC or the game. A halt in force is replaced.
 
     Raises:
@@ -397,7 +397,7 @@ def halt(new: Halt, *, by: Actor) -> None:
         halts.all_written()
 
 
-def release(npc_ref: str, *, by: Actor) -> bool:
+def remove_halt(npc_ref: str, *, by: Actor) -> bool:
     """End a halt.
 
     Returns:

@@ -20,7 +20,7 @@ def harbour(db, monkeypatch):
     from evennia.objects.objects import DefaultRoom
     from evennia.utils.create import create_object
 
-    from evennia_ai.store.history.conversations import conversation
+    from evennia_ai.store.history.conversations import get_or_open_conversation
     from evennia_ai.typeclasses import AINPC
     from tests.store.builders import a_turn
 
@@ -28,8 +28,8 @@ def harbour(db, monkeypatch):
     create_object(DefaultRoom, key="Harbour")
     create_object(AINPC, key="Tilda", nohome=True)
     ned = create_object(AINPC, key="Ned", nohome=True)
-    room = conversation(str(ned.id), kind="room", place_ref="3")
-    whispers = conversation(str(ned.id), kind="private", partner_ref="7")
+    room = get_or_open_conversation(str(ned.id), kind="room", place_ref="3")
+    whispers = get_or_open_conversation(str(ned.id), kind="private", partner_ref="7")
     for said, reply in (TALK[:2], TALK[2:]):
         a_turn(room, said, reply=reply)
     a_turn(whispers, "Psst.")

@@ -229,7 +229,7 @@ class TestTwoBuilders:
     @pytest.mark.req("S2-31")
     def test_a_retry_and_a_new_chat_at_once_leave_a_new_chat(self, stage, talk):
         stage.builds("ai/retry oren")
-        control.reset(room_of(stage), by=trusted("Tom"))
+        control.reset_conversation(room_of(stage), by=trusted("Tom"))
         stage.waited()
 
         assert counts(stage) == []
@@ -237,13 +237,13 @@ class TestTwoBuilders:
 
     def test_what_waits_to_be_answered_is_not_after_a_new_chat(self, stage, talk):
         stage.plays("say Oren, one more?")
-        control.reset(room_of(stage), by=trusted("Tom"))
+        control.reset_conversation(room_of(stage), by=trusted("Tom"))
         stage.waited()
 
         assert counts(stage) == []
 
     def test_of_two_who_take_back_the_second_takes_what_is_left(self, stage, talk):
-        control.undo(room_of(stage), 1, by=trusted("Tom"))
+        control.undo_exchanges(room_of(stage), 1, by=trusted("Tom"))
         stage.builds("ai/undo oren")
 
         assert counts(stage) == []

@@ -13,11 +13,11 @@ from evennia_ai.services.net.http import (
     BrokenOff,
     NoConnection,
     TooLarge,
-    answered,
     headers_of,
     http_client,
     json_value,
-    receive,
+    open_response,
+    receive_body,
 )
 
 if TYPE_CHECKING:
@@ -88,8 +88,8 @@ async def _answer(
                 headers={"Accept": "application/json", **headers},
                 json=probe.body,
             )
-            async with answered(client, request) as response:
-                await receive(response, body.extend, limit_bytes=MOST_BYTES)
+            async with open_response(client, request) as response:
+                await receive_body(response, body.extend, limit_bytes=MOST_BYTES)
     except TimeoutError:
         return Answer(problem=f"no answer within {seconds:.1f} seconds")
     except NoConnection as problem:

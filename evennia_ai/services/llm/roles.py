@@ -26,11 +26,11 @@ from evennia_ai.engine.prompt.names import (
 from evennia_ai.services.llm.chat import ChatMessage, as_chat_message, with_each_text
 from evennia_ai.services.llm.speech import LINE_BREAK
 from evennia_ai.services.llm.tools import (
-    frame,
+    frame_pattern,
     has_bracket,
-    narrated,
-    paired,
-    undone,
+    narrate_calls,
+    pair_results,
+    replace_brackets,
     with_tools_as_text,
 )
 
@@ -48,7 +48,7 @@ FILLERS: Final[dict[Role, str]] = {"user": "(listens)", "assistant": "(is silent
 """The text of a missing message, for providers that require strict alternation."""
 
 _CHAT_MESSAGE: Final = Slot[ChatMessage]("chat message")
-_FRAME: Final = frame("game", "instruction")
+_FRAME: Final = frame_pattern("game", "instruction")
 # Characters without which there is no mark. A backslash starts an escape in JSON.
 _MARKS: Final = re.compile(r"[<>\[\]◁\\]|/(?:no_?)?think", re.IGNORECASE)
 _NOT_IN_NAME: Final = re.compile(r"[\s<|\\/>\x00-\x1f\x7f]+")
@@ -98,7 +98,7 @@ def chat_messages(messages: Iterable[Message]) -> tuple[ChatMessage, ...]:
     return tuple(cached_or_made(tuple(messages), _CHAT_MESSAGE, _chat_message))
 
 
-def adapt(
+def adapt_messages(
     messages: Iterable[ChatMessage],
     *,
     profile: RoleProfile,
@@ -132,7 +132,7 @@ def _chat_message(message: Message) -> ChatMessage:
         return known
     made = as_chat_message(message)
     if _is_beside_speech(message):
-        text = set_in(message.content)
+        text = indent_labels(message.content)
         made = made if text == message.content else replace(made, content=text)
     # Cache only messages made from records: later prompts reuse them, and the window releases them.
     # A cached message without a record would form a reference cycle.
@@ -160,11 +160,11 @@ def _with_tools(
     if profile.tools == "schema":
         return with_tools_as_text(messages, tools)
     if profile.tools == "none":
-        return narrated(messages)
+        return narrate_calls(messages)
     with_any = [one for one in messages if one.tool_calls or one.role == "tool"]
     if with_any and profile.past_calls == "told":
-        return narrated(messages, own_calls=own_calls)
-    return paired(messages) if with_any else messages
+        return narrate_calls(messages, own_calls=own_calls)
+    return pair_results(messages) if with_any else messages
 
 
 def _spoken_by(profile: RoleProfile) -> _Step:
@@ -241,13 +241,13 @@ def _labelled(message: ChatMessage) -> ChatMessage:
 
     The model's own lines get no label, because it would copy that.
     """
-    name = label(message.name) if message.role == "user" and message.name else ""
+    name = label_of(message.name) if message.role == "user" and message.name else ""
     if not name:
         return _nameless(message)
-    return replace(message, name=None, content=labelled(name, message.content))
+    return replace(message, name=None, content=add_label(name, message.content))
 
 
-def label(name: str) -> str:
+def label_of(name: str) -> str:
     """Return the text before the colon for a person's name; "" without a name.
 
     The name has no colon. A name that could be more than a name is quoted. A name that is a word of
@@ -262,12 +262,12 @@ def label(name: str) -> str:
     return quote_name(f"{made}{name[len(own) :]}")
 
 
-def labelled(name: str, text: str) -> str:
+def add_label(name: str, text: str) -> str:
     """Return a person's words, of which only the line with the label starts at the margin."""
     return f"{name}: {LINE_BREAK.sub(f'{chr(10)}{_INDENT}', text)}"
 
 
-def set_in(text: str) -> str:
+def indent_labels(text: str) -> str:
     """Return a text that nobody said, with lines indented that begin like a label."""
     if ":" not in text and "：" not in text:
         return text
@@ -297,10 +297,10 @@ def _framed(message: ChatMessage) -> ChatMessage:
     """Return a system message in its frame, or another message without look-alikes of the frame."""
     if message.role != "system" and not has_bracket(f"{message.content}{message.name}"):
         return message
-    content = undone(_FRAME, message.content)
+    content = replace_brackets(_FRAME, message.content)
     if message.role == "system":
         return ChatMessage(role="user", content=f"{FRAME_OPEN}\n{content}\n{FRAME_CLOSE}")
-    name = None if message.name is None else undone(_FRAME, message.name)
+    name = None if message.name is None else replace_brackets(_FRAME, message.name)
     return replace(message, content=content, name=name)
 
 

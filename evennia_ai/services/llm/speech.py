@@ -103,7 +103,7 @@ def spoken_text(
     """
     names = tuple(own_names)
     own: list[str] = []
-    for line in visible(written_text(text, late_end=late_end)).split("\n"):
+    for line in visible_text(written_text(text, late_end=late_end)).split("\n"):
         part = own_part(line.strip(), names, other_names)
         own.append(part.text)
         if part.is_last:
@@ -125,7 +125,7 @@ def written_text(text: str, *, late_end: LateEnd = "hides_all_before") -> str:
     return without_marks(said).lstrip()[:LOOKED_AT_CHARACTERS]
 
 
-def speech(text: str, *, own_names: Iterable[str], other_names: Collection[str] = ()) -> str:
+def speech_in(text: str, *, own_names: Iterable[str], other_names: Collection[str] = ()) -> str:
     """Return the speech in `text` of a speaker with `own_names`; "" if there is none.
 
     Args:
@@ -148,7 +148,7 @@ def is_silence(text: str) -> bool:
     return bool(_SILENT_MARKS.fullmatch(said) or _SAYS_NOTHING.fullmatch(said))
 
 
-def visible(text: str) -> str:
+def visible_text(text: str) -> str:
     """Return the text with one kind of line break, single spaces, and no control characters."""
     broken = LINE_BREAK.sub("\n", _ESCAPE.sub("", text)).replace("\t", " ")
     broken = broken if broken.isascii() else _SHAPELESS.sub("", broken)
@@ -380,7 +380,7 @@ class SpokenStart:
         if self._raw_characters > LOOKED_AT_CHARACTERS:
             self._is_over = True
             return False
-        new = visible(plain)
+        new = visible_text(plain)
         self._seen_characters += len(new)
         at_a_mark = len(plain) + len(self._held) < len(text)
         self._is_over = at_a_mark or self._seen_characters > self._max_characters + MORE_CHARACTERS

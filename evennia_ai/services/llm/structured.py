@@ -1,11 +1,11 @@
 """Answers in a required form: request one, read it, and ask once more if it does not fit.
 
 Everything that decides what is sent is a pure function, so the caller can commit the messages
-before each call: `asking` before the first, `repair` before the second. Schemas are written in the
-form that the least capable server accepts: no references, no additional members. Nothing in an
-answer is guessed, repaired or evaluated. Text that begins like a JSON object must be a valid one
-within the limits, or the whole answer is refused; otherwise the inner parts of a broken object
-could be taken for the answer. The cost of a hostile text is linear in its length.
+before each call: `request_for` before the first, `repair_request` before the second. Schemas are
+written in the form that the least capable server accepts: no references, no additional members.
+Nothing in an answer is guessed, repaired or evaluated. Text that begins like a JSON object must be
+a valid one within the limits, or the whole answer is refused; otherwise the inner parts of a broken
+object could be taken for the answer. The cost of a hostile text is linear in its length.
 """
 
 import json
@@ -232,7 +232,7 @@ class Read(Generic[AnswerT]):
     problem: str = ""
 
 
-def asking(
+def request_for(
     messages: Sequence[ChatMessage], form: type[BaseModel], *, native: bool
 ) -> tuple[tuple[ChatMessage, ...], AnswerSchema | None]:
     """Return messages and schema that request an answer of a form.
@@ -247,7 +247,7 @@ def asking(
     return (*messages, ChatMessage(role="system", content=told)), None
 
 
-def read(text: str, form: type[AnswerT]) -> Read[AnswerT]:
+def read_answer(text: str, form: type[AnswerT]) -> Read[AnswerT]:
     """Return the first object in a reply's text that has the form, or what is wrong."""
     found = json_objects(text)
     if found.problem:
@@ -261,28 +261,32 @@ def read(text: str, form: type[AnswerT]) -> Read[AnswerT]:
     return Read(problem=problem)
 
 
-def repair(messages: Sequence[ChatMessage], reply: str, problem: str) -> tuple[ChatMessage, ...]:
+def repair_request(
+    messages: Sequence[ChatMessage], reply: str, problem: str
+) -> tuple[ChatMessage, ...]:
     """Return the messages of the second try: the first ones, the wrong answer and its problem."""
     shown = without_reasoning(reply).strip()[:SHOWN_CHARACTERS]
     said = (ChatMessage(role="assistant", content=shown),) if shown else ()
     return (*messages, *said, ChatMessage(role="system", content=REPAIR.format(problem=problem)))
 
 
-def answered(ask: Ask, messages: Sequence[ChatMessage], form: type[AnswerT]) -> Deferred[AnswerT]:
-    """Return the answer to messages from `asking`, after at most two calls.
+def ask_for_answer(
+    ask: Ask, messages: Sequence[ChatMessage], form: type[AnswerT]
+) -> Deferred[AnswerT]:
+    """Return the answer to messages from `request_for`, after at most two calls.
 
     Fails with `ModelRubbish` if the second answer is wrong too, and with any failure of `ask`.
     """
 
     def first(reply: ChatReply) -> AnswerT | Deferred[AnswerT]:
-        got = read(reply.text, form)
+        got = read_answer(reply.text, form)
         if got.answer is not None:
             return got.answer
-        again = ask(repair(messages, reply.text, got.problem))
+        again = ask(repair_request(messages, reply.text, got.problem))
         return again.addCallback(second)
 
     def second(reply: ChatReply) -> AnswerT:
-        got = read(reply.text, form)
+        got = read_answer(reply.text, form)
         if got.answer is None:
             raise ModelRubbish(reply.model, f"asked twice for {form.__name__}: {got.problem}")
         return got.answer

@@ -47,7 +47,7 @@ _MOST_BEHIND: Final = 80
 """How many characters after the words, inside the brackets, belong to a look-alike."""
 
 
-def frame(*words: str) -> re.Pattern[str]:
+def frame_pattern(*words: str) -> re.Pattern[str]:
     """Return a pattern for look-alikes of a mark with these words, opening or closing."""
     spelt = rf"{_BLANK}+".join(f"{_UNSEEN}*".join(word) for word in words)
     behind = rf"[^\[\]［］\n\"]{{0,{_MOST_BEHIND}}}"
@@ -59,7 +59,7 @@ def has_bracket(text: str) -> bool:
     return "[" in text or "［" in text
 
 
-def undone(pattern: re.Pattern[str], text: str) -> str:
+def replace_brackets(pattern: re.Pattern[str], text: str) -> str:
     """Return `text` with look-alikes of a frame in round brackets."""
     return pattern.sub(_in_round_brackets, text)
 
@@ -76,20 +76,20 @@ NO_RESULT: Final = "(no result)"
 """The result of a call that has none in the prompt."""
 
 _UNFRAMED: Final = Slot[ChatMessage]("unframed")
-_FRAME: Final = frame("tool", "result")  # and "results"
+_FRAME: Final = frame_pattern("tool", "result")  # and "results"
 
 # By the index of a call's message and the index of the call in it: the result.
 _Results = dict[tuple[int, int], ChatMessage]
 
 
-def paired(messages: Sequence[ChatMessage]) -> list[ChatMessage]:
+def pair_results(messages: Sequence[ChatMessage]) -> list[ChatMessage]:
     """Return the messages with each result directly after its call, in the order of the calls.
 
     A call without a result gets `NO_RESULT`. A result without its call becomes text.
     """
     results, lost = _results(messages)
     if lost:
-        messages = [unframed(message) for message in messages]
+        messages = [remove_frames(message) for message in messages]
         results, lost = _results(messages)
     ordered: list[ChatMessage] = []
     for place, message in enumerate(messages):
@@ -102,7 +102,7 @@ def paired(messages: Sequence[ChatMessage]) -> list[ChatMessage]:
     return ordered
 
 
-def narrated(
+def narrate_calls(
     messages: Sequence[ChatMessage], *, own_calls: Collection[str] = ()
 ) -> list[ChatMessage]:
     """Return the messages with calls and results as text.
@@ -110,37 +110,37 @@ def narrated(
     Args:
         own_calls: Ids of calls. Messages that make them, and their results, stay unchanged.
     """
-    return list(_narrated([unframed(message) for message in messages], frozenset(own_calls)))
+    return list(_narrated([remove_frames(message) for message in messages], frozenset(own_calls)))
 
 
 def framed_result(result: ChatMessage, label: str = "") -> ChatMessage:
     """Return a result in its frame, as a user message without look-alikes of the frame."""
     said = f"{label}: {result.content}" if label else result.content
-    told_lines = LINE_BREAK.sub("\n", bare(said))
+    told_lines = LINE_BREAK.sub("\n", without_frames(said))
     return ChatMessage(role="user", content=f"{RESULT_OPEN}\n{told_lines}\n{RESULT_CLOSE}")
 
 
-def unframed(message: ChatMessage) -> ChatMessage:
+def remove_frames(message: ChatMessage) -> ChatMessage:
     """Return the message without look-alikes of the frame in its text and its speaker's name."""
     if not has_bracket(f"{message.content}{message.name or ''}"):
         return message
     known = message.memo.get(_UNFRAMED)
     if known is not None:
         return known
-    name = None if message.name is None else bare(message.name)
-    made = replace(message, content=bare(message.content), name=name)
+    name = None if message.name is None else without_frames(message.name)
+    made = replace(message, content=without_frames(message.content), name=name)
     message.memo[_UNFRAMED] = made
     return made
 
 
-def bare(text: str) -> str:
+def without_frames(text: str) -> str:
     """Return `text` without look-alikes of the frame."""
-    return undone(_FRAME, text)
+    return replace_brackets(_FRAME, text)
 
 
 def _narrated(messages: Sequence[ChatMessage], own_calls: frozenset[str]) -> Iterator[ChatMessage]:
     calls: dict[str, ToolCall] = {}
-    for message in paired(messages):
+    for message in pair_results(messages):
         if message.role == "tool" and message.tool_call_id in calls:
             call = calls[message.tool_call_id or ""]
             yield framed_result(message, f"{call.name} {call.arguments}")
@@ -216,7 +216,7 @@ def with_tools_as_text(
     The list of tools is directly after the leading system messages. Look-alikes of a tool result in
     any text are changed.
     """
-    shown = list(_shown([unframed(message) for message in messages]))
+    shown = list(_shown([remove_frames(message) for message in messages]))
     if not tools:
         return shown
     leading = next((n for n, one in enumerate(shown) if one.role != "system"), len(shown))
@@ -294,7 +294,7 @@ def reply_from(
 def _shown(messages: Sequence[ChatMessage]) -> Iterator[ChatMessage]:
     """Yield calls as the answers that made them, and results as framed messages."""
     names: dict[str, str] = {}
-    for message in paired(messages):
+    for message in pair_results(messages):
         if message.role == "tool":
             yield framed_result(message, names[message.tool_call_id or ""])
         elif message.tool_calls:
@@ -310,7 +310,7 @@ def _as_answer(message: ChatMessage) -> str:
         {"tool": call.name, "arguments": call.arguments if read is None else read}
         for call, read in calls
     ]
-    return bare(_json({"say": message.content, "acts": acts}))
+    return without_frames(_json({"say": message.content, "acts": acts}))
 
 
 def _described(tool: ToolSpec) -> str:

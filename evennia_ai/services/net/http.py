@@ -79,7 +79,7 @@ def http_client(*, user_agent: str = USER_AGENT) -> "httpx2.AsyncClient":
 
 
 @asynccontextmanager
-async def answered(
+async def open_response(
     client: "httpx2.AsyncClient", request: "httpx2.Request"
 ) -> AsyncIterator["httpx2.Response"]:
     """Send a request, and open its response with an unread body for a `with` block.
@@ -112,7 +112,7 @@ def is_address(value: str) -> bool:
         return False
 
 
-async def persistently(
+async def retry_attempts(
     attempt: Callable[[], Awaitable[T]], *, max_retries: int, may_pause: Callable[[float], bool]
 ) -> T:
     """Repeat `attempt` while it returns a `FailedAttempt` that is worth another try.
@@ -232,7 +232,7 @@ class TooLarge(Exception):  # noqa: N818
         super().__init__(problem)
 
 
-async def receive(
+async def receive_body(
     response: "httpx2.Response", take: Callable[[bytes], None], *, limit_bytes: int
 ) -> None:
     """Call `take` with the parts of a body until its end.

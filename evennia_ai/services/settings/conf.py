@@ -67,13 +67,13 @@ def conf() -> Conf:
     return read
 
 
-def problems() -> list[Problem]:
+def setting_problems() -> list[Problem]:
     """Return the problems of the settings, in the order of their fields."""
     read = _read()
     return read if isinstance(read, list) else list(wrong_together(read))
 
 
-def doubts() -> list[Problem]:
+def setting_doubts() -> list[Problem]:
     """Return settings that are allowed but mostly a mistake. Empty while there are problems."""
     read = _read()
     if isinstance(read, list) or any(wrong_together(read)):

@@ -106,7 +106,7 @@ USUAL: Final = NPCSettings()
 NAMES: Final = tuple(one.name for one in fields(NPCSettings))
 
 
-def judged(values: Mapping[str, Any], *, who: str) -> dict[str, Any]:
+def check_settings(values: Mapping[str, Any], *, who: str) -> dict[str, Any]:
     """Return the values in the form in which they are stored.
 
     Raises:
@@ -123,11 +123,11 @@ def judged(values: Mapping[str, Any], *, who: str) -> dict[str, Any]:
 
 def read_settings(values: Mapping[str, Any]) -> tuple[NPCSettings, tuple[str, ...]]:
     """Return the settings in stored values, and the problems of values that are ignored."""
-    good, problems = usable(values)
+    good, problems = usable_settings(values)
     return NPCSettings(**dict(strict_model(NPCSettings).model_validate(good))), tuple(problems)
 
 
-def usable(values: Mapping[str, Any]) -> tuple[dict[str, Any], list[str]]:
+def usable_settings(values: Mapping[str, Any]) -> tuple[dict[str, Any], list[str]]:
     """Return the stored values that are allowed, and the problems of the others.
 
     A value may be wrong because the game's settings changed, or because other code wrote it.

@@ -25,15 +25,15 @@ from evennia_ai.engine.knowledge.pages.page import (
     page_name,
 )
 from evennia_ai.engine.text.word_forms import Languages
-from evennia_ai.services.llm.speech import SENTENCE_END, visible
+from evennia_ai.services.llm.speech import SENTENCE_END, visible_text
 from evennia_ai.services.net.bridge import AsyncBridge, PerLoop
 from evennia_ai.services.wiki.client import (
     UNKNOWN,
     WikiClient,
     WikiError,
-    listed,
     number,
-    part,
+    object_at,
+    objects_at,
     text,
 )
 from evennia_ai.services.wiki.finding import Finder
@@ -84,7 +84,7 @@ class PageWriter:
     async def _there(self, title: str) -> CurrentRevision | None:
         """Return the current revision of the page with exactly this title, or None."""
         answer = await self._client.ask(action="query", prop="info", titles=title)
-        told = listed(answer, "query", "pages")
+        told = objects_at(answer, "query", "pages")
         return current_of(told[0], self._names) if told else None
 
     async def _edit(self, draft: PageDraft, title: str) -> None:
@@ -97,7 +97,7 @@ class PageWriter:
                 raise
             conflict = await self._conflict(draft, await self._there(title))
             raise conflict from None
-        edit = part(answer, "edit")
+        edit = object_at(answer, "edit")
         if text(edit, "result") != "Success":
             said = text(edit, "result") or "nothing"
             raise self._problem(f"did not take the page '{title}' and said: {said}; edit it there")
@@ -109,8 +109,8 @@ class PageWriter:
             return self._problem(f"has no page '{name}' any more; write it as a new one")
         asked = {"prop": "revisions", "rvprop": "user|timestamp", "revids": str(there.revision)}
         answer = await self._client.ask(action="query", **asked)
-        pages = listed(answer, "query", "pages")
-        last = next(iter(listed(pages[0], "revisions") if pages else []), {})
+        pages = objects_at(answer, "query", "pages")
+        last = next(iter(objects_at(pages[0], "revisions") if pages else []), {})
         who, when = text(last, "user") or "another user", text(last, "timestamp") or "meanwhile"
         if not draft.was:
             return self._problem(f"already has a page '{name}', by {who} ({when}); edit that one")
@@ -250,7 +250,7 @@ async def _found_out(client: WikiClient, languages: Languages) -> _Wiki:
     answer = await client.ask(action="query", meta="siteinfo", **told)
     names = names_of(answer, client.site.namespaces)
     reader = PageReader(client, names)
-    pages_there = number(part(answer, "query", "statistics"), "pages")
+    pages_there = number(object_at(answer, "query", "statistics"), "pages")
     return _Wiki(
         names=names,
         reader=reader,
@@ -335,7 +335,7 @@ class Wikipedia:
         answer = await self._client.now().ask(
             action="query", **wanted, ppprop="disambiguation", redirects="1", titles=title
         )
-        pages = listed(answer, "query", "pages")
+        pages = objects_at(answer, "query", "pages")
         return _intro_of(pages[0]) if pages else None
 
 
@@ -349,11 +349,11 @@ def _title(entity: str) -> str:
 
 
 def _intro_of(page: dict[str, Any]) -> Intro | None:
-    several_meanings = "disambiguation" in part(page, "pageprops")
-    said = visible(text(page, "extract")[: 4 * INTRO_CHARACTERS]).strip()
+    several_meanings = "disambiguation" in object_at(page, "pageprops")
+    said = visible_text(text(page, "extract")[: 4 * INTRO_CHARACTERS]).strip()
     if several_meanings or number(page, "ns") != 0 or not said:
         return None
-    return Intro(title=visible(text(page, "title")), text=_short(said))
+    return Intro(title=visible_text(text(page, "title")), text=_short(said))
 
 
 def _short(said: str) -> str:

@@ -19,13 +19,13 @@ from evennia_ai.services.net.http import (
     FailedAttempt,
     NoConnection,
     TooLarge,
-    answered,
     headers_of,
     http_client,
     json_object,
-    persistently,
-    receive,
+    open_response,
+    receive_body,
     retry_after_seconds,
+    retry_attempts,
 )
 from evennia_ai.services.wiki.site import Site
 
@@ -76,16 +76,16 @@ def read_answer(
     return answer
 
 
-def part(answer: Any, *path: str) -> dict[str, Any]:
+def object_at(answer: Any, *path: str) -> dict[str, Any]:
     """Return the object at a path; empty if there is none."""
     for step in path:
         answer = answer.get(step) if isinstance(answer, dict) else None
     return answer if isinstance(answer, dict) else {}
 
 
-def listed(answer: Any, *path: str) -> list[dict[str, Any]]:
+def objects_at(answer: Any, *path: str) -> list[dict[str, Any]]:
     """Return the objects in the list at a path."""
-    found = part(answer, *path[:-1]).get(path[-1])
+    found = object_at(answer, *path[:-1]).get(path[-1])
     return [one for one in found if isinstance(one, dict)] if isinstance(found, list) else []
 
 
@@ -149,7 +149,7 @@ class Transport:
                 return outcome
             return replace(outcome, again=False)
 
-        return await persistently(
+        return await retry_attempts(
             attempt,
             max_retries=self._site.max_retries,
             may_pause=lambda pause: pause <= LONGEST_PAUSE_SECONDS,
@@ -191,8 +191,8 @@ class Transport:
         else:
             request = client.build_request("GET", f"{self._site.api}?{written}")
         body = bytearray()
-        async with answered(client, request) as response:
-            await receive(response, body.extend, limit_bytes=MAX_ANSWER_BYTES)
+        async with open_response(client, request) as response:
+            await receive_body(response, body.extend, limit_bytes=MAX_ANSWER_BYTES)
         return read_answer(response.status_code, headers_of(response), bytes(body))
 
     def _connected(self) -> "httpx2.AsyncClient":
@@ -294,7 +294,7 @@ class WikiClient:
     async def _with_token(self, asked: Mapping[str, str]) -> dict[str, Any] | WikiRefusal:
         if not self._token:
             answer = await self.ask(action="query", meta="tokens", type="csrf")
-            self._token = text(part(answer, "query", "tokens"), "csrftoken")
+            self._token = text(object_at(answer, "query", "tokens"), "csrftoken")
         return await self._as_user({**asked, "token": self._token}, changes=True)
 
     async def _as_user(
@@ -330,12 +330,12 @@ class WikiClient:
             "action": "login",
             "lgname": self.site.user,
             "lgpassword": self.site.password.reveal(),
-            "lgtoken": text(part(answer, "query", "tokens"), "logintoken"),
+            "lgtoken": text(object_at(answer, "query", "tokens"), "logintoken"),
         }
         outcome = await self._transport.answer(login, changes=True)
         if isinstance(outcome, WikiRefusal):
             return outcome
-        said = part(outcome, "login")
+        said = object_at(outcome, "login")
         if text(said, "result") == "Success":
             return None
         reason = text(said, "reason") or text(said, "result")
@@ -351,10 +351,10 @@ class WikiClient:
         return outcome
 
 
-def several(values: Iterable[str]) -> str:
+def join_values(values: Iterable[str]) -> str:
     """Return several values as one parameter, whatever characters they have."""
     return "".join(f"{SEVERAL}{value}" for value in values)
 
 
 def _continued(answer: dict[str, Any]) -> list[tuple[str, Any]]:
-    return list(part(answer, "continue").items())
+    return list(object_at(answer, "continue").items())

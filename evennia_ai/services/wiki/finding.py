@@ -31,9 +31,9 @@ from evennia_ai.services.wiki.client import (
     MOST_TITLES,
     WikiClient,
     WikiError,
-    listed,
     number,
-    part,
+    object_at,
+    objects_at,
     text,
 )
 from evennia_ai.services.wiki.reading import MOST_KEPT, Names, PageReader
@@ -218,8 +218,8 @@ class Finder:
             if error.code != _NO_TITLES:
                 raise
             return _Found(names=(), total=0)
-        named = [self._name(one) for one in listed(answer, "query", "search")]
-        total = number(part(answer, "query", "searchinfo"), "totalhits")
+        named = [self._name(one) for one in objects_at(answer, "query", "search")]
+        total = number(object_at(answer, "query", "searchinfo"), "totalhits")
         return _Found(names=tuple(one for one in named if one is not None), total=total)
 
     async def _in_place(self, place: int, prefix: str) -> list[PageName]:
@@ -233,7 +233,7 @@ class Finder:
         asked = {**wanted, "apprefix": prefix, "apfilterredir": "nonredirects"}
         async with self._client.ask_on(**asked) as answers:
             async for answer in answers:
-                named = [self._name(one) for one in listed(answer, "query", "allpages")]
+                named = [self._name(one) for one in objects_at(answer, "query", "allpages")]
                 found += [one for one in named if one is not None]
                 if len(found) >= MOST_LISTED:
                     break

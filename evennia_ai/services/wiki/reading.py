@@ -16,10 +16,10 @@ from evennia_ai.engine.knowledge.pages.page import Namespace, Page, PageName, Ti
 from evennia_ai.services.wiki.client import (
     MOST_TITLES,
     WikiClient,
-    listed,
+    join_values,
     number,
-    part,
-    several,
+    object_at,
+    objects_at,
     text,
 )
 
@@ -98,12 +98,15 @@ class Names:
 
 def names_of(answer: dict[str, Any], told: Mapping[Namespace, int]) -> Names:
     """Return the names of a wiki from its answer. `told` are an admin's own ids, which win."""
-    there = part(answer, "query", "namespaces")
+    there = object_at(answer, "query", "namespaces")
     labels = {
         number(one, "id"): text(one, "name") for one in there.values() if isinstance(one, dict)
     }
     known: dict[str, int] = {}
-    for one in [*filter(_is_object, there.values()), *listed(answer, "query", "namespacealiases")]:
+    for one in [
+        *filter(_is_object, there.values()),
+        *objects_at(answer, "query", "namespacealiases"),
+    ]:
         words = (text(one, "name"), text(one, "canonical"), text(one, "alias"))
         known.update({_folded(word): number(one, "id") for word in words if word})
     subjects: dict[Namespace, int] = {"Main": MAIN}
@@ -192,7 +195,7 @@ class PageReader:
             asked = {**wanted, "gapfilterredir": kinds, "prop": "info"}
             async with self._client.ask_on(action="query", **asked) as answers:
                 async for answer in answers:
-                    pages = listed(answer, "query", "pages")
+                    pages = objects_at(answer, "query", "pages")
                     told = [current_of(one, self._names) for one in pages]
                     found += [one for one in told if one is not None]
                     if len(found) > most or sum(one.size for one in found) > most_bytes:
@@ -213,16 +216,22 @@ class PageReader:
 
     async def _current_of(self, titles: list[str]) -> dict[str, CurrentRevision]:
         """Return the newest revisions that titles of the wiki lead to."""
-        wanted = {"action": "query", "prop": "info", "redirects": "1", "titles": several(titles)}
+        wanted = {
+            "action": "query",
+            "prop": "info",
+            "redirects": "1",
+            "titles": join_values(titles),
+        }
         there: dict[str, CurrentRevision] = {}
         moves: dict[str, str] = {}
         async with self._client.ask_on(**wanted) as answers:
             async for answer in answers:
                 for kind in ("normalized", "converted", "redirects"):
                     moves |= {
-                        text(one, "from"): text(one, "to") for one in listed(answer, "query", kind)
+                        text(one, "from"): text(one, "to")
+                        for one in objects_at(answer, "query", kind)
                     }
-                for page in listed(answer, "query", "pages"):
+                for page in objects_at(answer, "query", "pages"):
                     if current := current_of(page, self._names):
                         there[text(page, "title")] = current
         return {title: one for title in titles if (one := there.get(_moved(title, moves)))}
@@ -238,9 +247,9 @@ class PageReader:
         found: dict[int, str] = {}
         async with self._client.ask_on(**wanted, revids=numbers) as answers:
             async for answer in answers:
-                pages = listed(answer, "query", "pages")
-                for revision in (one for page in pages for one in listed(page, "revisions")):
-                    content = part(revision, "slots", "main").get("content")
+                pages = objects_at(answer, "query", "pages")
+                for revision in (one for page in pages for one in objects_at(page, "revisions")):
+                    content = object_at(revision, "slots", "main").get("content")
                     if isinstance(
                         content, str
                     ):  # a revision hidden by the wiki's staff has no content

@@ -39,18 +39,18 @@ _games: set[int] = set()
 _thread: Final = local()
 
 
-def hurry() -> None:
+def mark_game_thread() -> None:
     """Mark this thread as the game's own: its statements wait only for a moment."""
     _games.add(get_ident())
 
 
-def take_time() -> None:
-    """Remove the mark of `hurry` from this thread, because the server stops."""
+def unmark_game_thread() -> None:
+    """Remove the mark of `mark_game_thread`, because the server stops."""
     _games.discard(get_ident())
 
 
 @contextmanager
-def waiting_a_moment() -> Iterator[None]:
+def short_lock_wait() -> Iterator[None]:
     """In the game's own thread, let a transaction wait only for a moment for a lock."""
     if get_ident() not in _games or connection.in_atomic_block:
         yield
@@ -130,10 +130,10 @@ def _usual_milliseconds() -> int:
     return round(1000 * options.get("timeout", _SQLITE_SECONDS))
 
 
-def _opened(connection: Any, **_: Any) -> None:
+def _limit_wait(connection: Any, **_: Any) -> None:
     """Limit the wait on a connection that Django has just opened in this thread."""
     if getattr(_thread, "notices_locks", False):
         _wait(connection, RETRYING_MILLISECONDS)
 
 
-connection_created.connect(_opened)
+connection_created.connect(_limit_wait)

@@ -28,7 +28,7 @@ class ReadingTooLongError(StoreError):
     """A read took longer than its limit."""
 
 
-def read_alone(work: Callable[[], T], *, limit_seconds: float) -> T:
+def read_limited(work: Callable[[], T], *, limit_seconds: float) -> T:
     """Return the result of `work`, which may only read.
 
     Inside a transaction `work` runs without limits.
@@ -40,14 +40,14 @@ def read_alone(work: Callable[[], T], *, limit_seconds: float) -> T:
         return work()
     connection.close_if_unusable_or_obsolete()
     try:
-        with limited(connection, seconds=limit_seconds):
+        with limit_to_reading(connection, seconds=limit_seconds):
             return work()
     finally:
         connection.close_if_unusable_or_obsolete()
 
 
 @contextmanager
-def limited(database: Any, *, seconds: float) -> Iterator[None]:
+def limit_to_reading(database: Any, *, seconds: float) -> Iterator[None]:
     """Allow a connection only reads, for a limited time.
 
     Raises:

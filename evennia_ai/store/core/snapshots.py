@@ -24,7 +24,7 @@ from django.db import DatabaseError, connection, transaction
 from evennia_ai.engine.actors import Actor
 from evennia_ai.engine.errors import StoreError
 from evennia_ai.models import StateRevision
-from evennia_ai.store.core.locks import waiting_a_moment
+from evennia_ai.store.core.locks import short_lock_wait
 from evennia_ai.store.core.refusals import reason_of
 
 K = TypeVar("K", bound=Hashable)
@@ -356,7 +356,7 @@ def one_transaction(doing: str) -> Iterator[None]:
         StoreError: the database refused it, and nothing was written.
     """
     try:
-        with waiting_a_moment(), transaction.atomic(savepoint=_has_savepoints.get()):
+        with short_lock_wait(), transaction.atomic(savepoint=_has_savepoints.get()):
             yield
     except DatabaseError as error:
         raise StoreError(f"{doing} failed, nothing was written: {reason_of(error)}") from error

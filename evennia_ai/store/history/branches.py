@@ -127,24 +127,24 @@ def _branch(row: models.Record) -> Branch:
     )
 
 
-def said_in(branch: Branch) -> tuple[Record, ...]:
+def records_in_branch(branch: Branch) -> tuple[Record, ...]:
     """Return the records that were said in the branch, oldest first."""
     rows = models.Record.objects.filter(conversation_id=branch.conversation.id)
     later = rows.filter(segment=branch.begins.segment, seq__gt=branch.begins.seq)
     return records_from(later.order_by("seq"))
 
 
-def copied(turn: StoredTurn) -> tuple[Record, ...]:
+def records_to_copy(turn: StoredTurn) -> tuple[Record, ...]:
     """Return the records that a branch from this turn would copy.
 
     Raises:
         BranchError: there can be no branch.
     """
-    history, first = _left_by(*_end(turn))
+    history, first = _history_after(*_end_of_answer(turn))
     return tuple(_records(history, first))
 
 
-def opened(turn: StoredTurn, *, by_ref: str, by: Actor) -> Branch:
+def open_branch(turn: StoredTurn, *, by_ref: str, by: Actor) -> Branch:
     """Open a branch after the answer that the turn belongs to, and commit it.
 
     An existing branch of the same builder stays readable in its earlier segment.
@@ -153,12 +153,12 @@ def opened(turn: StoredTurn, *, by_ref: str, by: Actor) -> Branch:
         BranchError: there can be no branch.
         HistoryConflictError: another process wrote to it.
     """
-    last, end = _end(turn)
-    history, first = _left_by(last, end)
+    last, end = _end_of_answer(turn)
+    history, first = _history_after(last, end)
     shown = tuple(_records(history, first))
     lore = _lore_after(last, end)
     where = last.conversation
-    branch = conversations.conversation(
+    branch = conversations.get_or_open_conversation(
         branch_ref(where.npc_ref, by_ref),
         kind=where.kind,
         partner_ref=where.partner_ref,
@@ -177,9 +177,9 @@ def opened(turn: StoredTurn, *, by_ref: str, by: Actor) -> Branch:
     told = NewRecord(kind=RecordKind.SNAPSHOT, role="system", meta=meta)
     with one_change(f"opening a branch of NPC {where.npc_ref} from turn {last.number}", by=by):
         begin = replace(begin, totals=_totals(history, first))
-        *_, begins = conversations.written_all(branch, begin, [*_copies(shown), told])
+        *_, begins = conversations.write_records(branch, begin, [*_copies(shown), told])
         remember_lore(branch, lore, turn=0)
-        conversations.written_past(branch)
+        conversations.note_written(branch)
     event = next((record for record in shown if record.id == last.event_record), None)
     return Branch(conversation=branch, turn=last.number, begins=begins, event=event)
 
@@ -215,7 +215,7 @@ def goes_on(turn: StoredTurn) -> bool:
     return turn.outcome.startswith("used ") or turn.outcome.endswith(ASKED_NEXT)
 
 
-def _end(turn: StoredTurn) -> tuple[StoredTurn, models.Record]:
+def _end_of_answer(turn: StoredTurn) -> tuple[StoredTurn, models.Record]:
     """Return the last turn of an answer, and the record of that turn's end.
 
     Every ended turn has an end record, in the order of the turns. The records are counted, because
@@ -232,7 +232,7 @@ def _end(turn: StoredTurn) -> tuple[StoredTurn, models.Record]:
     return last, end
 
 
-def _left_by(turn: StoredTurn, end: models.Record) -> tuple[History, int]:
+def _history_after(turn: StoredTurn, end: models.Record) -> tuple[History, int]:
     """Return the history at the end of a turn, and the index of the first message in its prompt."""
     cut = turn.manifest.cut if turn.manifest.segment == end.segment else None
     history = history_upto(end, cut=cut)

@@ -85,9 +85,11 @@ def import_chat(chat: Chat, source: ChatSource, *, npc_ref: str) -> Conversation
     partner_ref = source.speaker_ref or f"{_OF_NAME}{source.sha256[:_HASH_CHARACTERS]}"
     _refuse_where_more_counts(npc_ref, partner_ref)
     with one_change(f"importing {source.file} for NPC {npc_ref}", by=source.by):
-        where = conversations.conversation(npc_ref, kind="private", partner_ref=partner_ref)
+        where = conversations.get_or_open_conversation(
+            npc_ref, kind="private", partner_ref=partner_ref
+        )
         _write(where, chat_to_records(chat, source))
-        conversations.written_past(where)
+        conversations.note_written(where)
     return where
 
 
@@ -132,7 +134,7 @@ def _write(where: ConversationRef, said: Iterable[NewRecord]) -> None:
     end = end.next_segment() if end.seq else end
     left = iter(said)
     while some := list(islice(left, _CHUNK)):
-        end = _after(end, conversations.written_all(where, end, some))
+        end = _after(end, conversations.write_records(where, end, some))
 
 
 def _after(end: End, written: Iterable[Record]) -> End:

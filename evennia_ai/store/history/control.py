@@ -36,7 +36,11 @@ from evennia_ai.engine.history.records import (
 from evennia_ai.engine.lorebook.activation.timers import state_from
 from evennia_ai.engine.text.columns import clip_text
 from evennia_ai.store.core.snapshots import changing, one_change
-from evennia_ai.store.history.conversations import appended, opening_summary, segment_begun
+from evennia_ai.store.history.conversations import (
+    append_in_transaction,
+    begin_segment_with,
+    opening_summary,
+)
 from evennia_ai.store.history.record_rows import ConversationRef, records_from
 from evennia_ai.store.history.transcripts import WITHOUT_END
 from evennia_ai.store.history.turns import StoredTurn, ends_of_turns, turn_from
@@ -84,7 +88,7 @@ class Exchange:
         return tuple(dict.fromkeys(str(call["name"]) for call in called))
 
 
-def reset(conversation: ConversationRef, *, by: Actor) -> Record:
+def reset_conversation(conversation: ConversationRef, *, by: Actor) -> Record:
     """Make everything in a conversation stop counting, and return the record of the reset.
 
     The state of the lore is reset too. Memories, notes and authored things stay.
@@ -96,12 +100,12 @@ def reset(conversation: ConversationRef, *, by: Actor) -> Record:
         raise StoreError("nothing in this conversation counts any more; nothing was changed")
     _read_first(conversation)
     with changing(HISTORY, f"beginning {conversation} anew", by=by):
-        record = _controlled(conversation, "reset", by=by, tail=(), totals=MessageTotals())
+        record = _write_control(conversation, "reset", by=by, tail=(), totals=MessageTotals())
         reset_lore(conversation, by=by)
     return record
 
 
-def exchanges(
+def list_exchanges(
     conversation: ConversationRef, *, waiting: Collection[str] = ()
 ) -> Iterator[Exchange]:
     """Yield the exchanges of which something counts, newest first.
@@ -109,7 +113,7 @@ def exchanges(
     Args:
         waiting: Ids of records that will get an answer of their own.
     """
-    shown, turns = _shown(conversation), _ended_turns(conversation)
+    shown, turns = _shown_records(conversation), _ended_turns(conversation)
     by_event: dict[str, list[_EndedTurn]] = {}
     for turn in turns:
         by_event.setdefault(turn.event or f"turn {turn.number}", []).append(turn)
@@ -119,7 +123,7 @@ def exchanges(
             yield made
 
 
-def undo(
+def undo_exchanges(
     conversation: ConversationRef, count: int, *, by: Actor, waiting: Collection[str] = ()
 ) -> tuple[Exchange, ...]:
     """Make the newest exchanges stop counting, and return them, newest first.
@@ -132,7 +136,7 @@ def undo(
     Raises:
         StoreError: the NPC is answering, or there is no exchange. Nothing was changed.
     """
-    taken = tuple(islice(exchanges(conversation, waiting=waiting), count))
+    taken = tuple(islice(list_exchanges(conversation, waiting=waiting), count))
     if not taken:
         raise StoreError("there is no exchange left that counts; nothing was changed")
     _withdraw(conversation, "undo", taken, [r for one in taken for r in one.records], by=by)
@@ -153,7 +157,7 @@ def take_back_answer(
     return _withdraw(conversation, "retry", [exchange], exchange.answer, by=by, hint=hint)
 
 
-def correct(
+def correct_utterance(
     conversation: ConversationRef,
     record: Record,
     text: str,
@@ -174,21 +178,23 @@ def correct(
         StoreError: the record has no words of the NPC, no longer counts, or the NPC is answering.
             Nothing was changed.
     """
-    shown = _shown(conversation)
+    shown = _shown_records(conversation)
     now = next((one for one in shown if original_place(one) == original_place(record)), None)
     if now is None and record.kind in CORRECTIBLE:
         raise StoreError(_why_not_shown(record, shown))
     results = {str(one.meta["tool_call_id"]): one for one in shown if "tool_call_id" in one.meta}
     now = now or record
-    said = _meant(record, find_utterances(now, results, tools=tools), which)
+    said = _pick_utterance(record, find_utterances(now, results, tools=tools), which)
     instead = correct_records(now, results, said, text, tools=tools, by=by.name)
     totals = _read_first(conversation)
     with one_change(f"correcting a record of {conversation}", by=by):
-        new = appended(conversation, [one for _, one in instead])
+        new = append_in_transaction(conversation, [one for _, one in instead])
         now_there = {old.id: one for (old, _), one in zip(instead, new, strict=True)}
         tail = [now_there.get(one.id, one) for one in shown]
         withdrawn = [old for old, _ in instead]
-        _controlled(conversation, "correct", by=by, tail=tail, totals=totals, withdrawn=withdrawn)
+        _write_control(
+            conversation, "correct", by=by, tail=tail, totals=totals, withdrawn=withdrawn
+        )
     return new[0]
 
 
@@ -201,7 +207,7 @@ def _why_not_shown(record: Record, shown: Sequence[Record]) -> str:
     )
 
 
-def _meant(record: Record, said: Sequence[Utterance], which: int | None) -> Utterance:
+def _pick_utterance(record: Record, said: Sequence[Utterance], which: int | None) -> Utterance:
     """Return the utterance with this number.
 
     Raises:
@@ -243,7 +249,7 @@ def _withdraw(
     hint: str = "",
 ) -> Record:
     """Begin a segment without these records, and give the lore its state before `taken`."""
-    shown = _shown(conversation)
+    shown = _shown_records(conversation)
     totals = _read_first(conversation)
     gone = {record.id for record in records}
     places = {record.place for record in shown if record.id in gone}
@@ -252,7 +258,7 @@ def _withdraw(
     tail = [record for record in shown if record.id not in gone]
     first = _first_turn(conversation, taken)
     with one_change(f"taking back in {conversation}", by=by):
-        record = _controlled(
+        record = _write_control(
             conversation,
             what,
             by=by,
@@ -277,7 +283,7 @@ def _read_first(conversation: ConversationRef) -> MessageTotals:
     return windows(conversation.id).end.totals
 
 
-def _controlled(
+def _write_control(
     conversation: ConversationRef,
     what: Control,
     *,
@@ -301,7 +307,7 @@ def _controlled(
         withdrawn=withdrawn,
         hint=hint,
     )
-    record = segment_begun(conversation, windows(conversation.id), first, tail=tail)
+    record = begin_segment_with(conversation, windows(conversation.id), first, tail=tail)
     if models.Turn.objects.filter(conversation_id=conversation.id, state="open").exists():
         raise StoreError(
             "the NPC is answering in this conversation; nothing was changed, try again later"
@@ -309,7 +315,7 @@ def _controlled(
     return record
 
 
-def _shown(conversation: ConversationRef) -> list[Record]:
+def _shown_records(conversation: ConversationRef) -> list[Record]:
     """Return the records that the newest segment shows, in the order of prompts.
 
     They include the summary with which the segment begins, even if the window no longer holds it.

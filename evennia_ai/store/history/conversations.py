@@ -32,7 +32,7 @@ from evennia_ai.store.history.record_rows import (
     End,
     NewRow,
     end_of,
-    insert,
+    insert_records,
     record_from,
     records_at,
     ref_of,
@@ -41,10 +41,10 @@ from evennia_ai.store.history.record_rows import (
 from evennia_ai.store.history.windows import (
     HISTORY,
     Window,
-    empty,
-    grown,
-    leave,
+    empty_window,
+    extended_window,
     lore_states,
+    release_window,
     windows,
 )
 
@@ -52,7 +52,7 @@ OF_SOMEBODY: Final = (RecordKind.USER, RecordKind.EVENT)
 """Kinds of records of words or acts of a person, who is the `speaker` in the meta."""
 
 
-def conversation(
+def get_or_open_conversation(
     npc_ref: str,
     *,
     kind: ConversationKind,
@@ -72,10 +72,10 @@ def conversation(
             " reference"
         )
     key = (npc_ref, kind, partner_ref, place_ref)
-    return _conversations(key) or _opened(key, like)
+    return _conversations(key) or _open(key, like)
 
 
-def kept(
+def conversation_in_memory(
     npc_ref: str, *, kind: ConversationKind, partner_ref: str = "", place_ref: str = ""
 ) -> ConversationRef | None:
     """Return a conversation if it is in memory, without a query."""
@@ -122,7 +122,7 @@ def speakers(npc_ref: str, *, most_records: int) -> tuple[str, ...]:
     return tuple(dict.fromkeys(ref for ref in found if isinstance(ref, str) and ref))
 
 
-def numbered(number: int) -> ConversationRef:
+def conversation_by_number(number: int) -> ConversationRef:
     """Return the conversation with this number.
 
     Raises:
@@ -145,7 +145,7 @@ def npc_refs() -> tuple[str, ...]:
     return tuple(rows.distinct())
 
 
-def append(conversation: ConversationRef, new: Sequence[NewRecord]) -> tuple[Record, ...]:
+def append_records(conversation: ConversationRef, new: Sequence[NewRecord]) -> tuple[Record, ...]:
     """Commit new records after the newest one, all or none, and return them.
 
     Raises:
@@ -157,17 +157,22 @@ def append(conversation: ConversationRef, new: Sequence[NewRecord]) -> tuple[Rec
     # Read before the transaction: on SQLite a read inside it first may make the write fail.
     windows(conversation.id)
     with one_transaction(f"appending to {conversation}"):
-        return appended(conversation, new)
+        return append_in_transaction(conversation, new)
 
 
-def appended(conversation: ConversationRef, new: Sequence[NewRecord]) -> tuple[Record, ...]:
-    """Append records in the current transaction, as `append` does. If it fails, roll back."""
+def append_in_transaction(
+    conversation: ConversationRef, new: Sequence[NewRecord]
+) -> tuple[Record, ...]:
+    """Append records in the current transaction (see `append_records`).
+
+    If it fails, roll back.
+    """
     if not new:
         return ()
     window = windows(conversation.id)
     rows = rows_after(window.end, conversation.id, new)
-    records = _inserted([conversation], rows)
-    windows.wrote(conversation.id, grown(window, records, end=end_of(rows[-1])))
+    records = _insert_records([conversation], rows)
+    windows.wrote(conversation.id, extended_window(window, records, end=end_of(rows[-1])))
     return records
 
 
@@ -189,42 +194,42 @@ def append_each(
         rows = [
             row for where, window, one in known for row in rows_after(window.end, where.id, [one])
         ]
-        records = _inserted([where for where, _ in new], rows)
+        records = _insert_records([where for where, _ in new], rows)
         for (where, window, _), row, record in zip(known, rows, records, strict=True):
-            windows.wrote(where.id, grown(window, [record], end=end_of(row)))
+            windows.wrote(where.id, extended_window(window, [record], end=end_of(row)))
     return [(window.history, record) for (_, window, _), record in zip(known, records, strict=True)]
 
 
-def counts(record: Record) -> bool:
+def is_counted(record: Record) -> bool:
     """True if a record still counts: no builder has taken it back."""
     window = windows(record.conversation)
     is_older = record.segment < window.controlled_from
     return not is_older or any(message.record == record.id for message in window.history)
 
 
-def written(conversation: ConversationRef, end: End, new: NewRecord) -> tuple[Record, End]:
+def write_record(conversation: ConversationRef, end: End, new: NewRecord) -> tuple[Record, End]:
     """Write a record after `end` in the current transaction, without updating the window.
 
     Returns:
         The record, and the new end of the conversation.
     """
-    (record,) = written_all(conversation, end, [new])
+    (record,) = write_records(conversation, end, [new])
     return record, replace(
         end, seq=record.seq, sha256=record.sha256, totals=end.totals.after(record)
     )
 
 
-def written_all(
+def write_records(
     conversation: ConversationRef, end: End, new: Sequence[NewRecord]
 ) -> tuple[Record, ...]:
-    """Write records after `end`, as `written` does."""
-    return _inserted([conversation], rows_after(end, conversation.id, new))
+    """Write records after `end`, as `write_record` does."""
+    return _insert_records([conversation], rows_after(end, conversation.id, new))
 
 
-def _inserted(where: Sequence[ConversationRef], rows: Sequence[NewRow]) -> tuple[Record, ...]:
+def _insert_records(where: Sequence[ConversationRef], rows: Sequence[NewRow]) -> tuple[Record, ...]:
     """Insert the rows, which belong to these conversations, and return their records."""
     try:
-        return insert(rows)
+        return insert_records(rows)
     except IntegrityError as error:
         for conversation in where:
             windows.drop(conversation.id)
@@ -232,13 +237,13 @@ def _inserted(where: Sequence[ConversationRef], rows: Sequence[NewRow]) -> tuple
         raise HistoryConflictError(called) from error
 
 
-def origin(conversation: ConversationRef) -> str:
+def origin_of(conversation: ConversationRef) -> str:
     """Return the client of the first person who spoke in a conversation, as far as known."""
     known = _conversations(_key(conversation))
     return known.origin if known is not None else ""
 
 
-def spoken_from(conversation: ConversationRef, client: str) -> None:
+def set_origin(conversation: ConversationRef, client: str) -> None:
     """Set a conversation's origin in the current transaction if it has none.
 
     If another process set it meanwhile, that origin stays.
@@ -250,7 +255,7 @@ def spoken_from(conversation: ConversationRef, client: str) -> None:
         _conversations.written(_key(conversation))
 
 
-def written_past(conversation: ConversationRef) -> None:
+def note_written(conversation: ConversationRef) -> None:
     """Note that the current transaction wrote rows of a conversation in another way."""
     _conversations.written(_key(conversation))
     windows.written(conversation.id)
@@ -262,7 +267,7 @@ _insert: Final = Insert(models.Conversation, (*_COLUMNS, "origin", "opened_at"))
 _key: Final[Callable[[ConversationRef], _Key]] = attrgetter(*_COLUMNS)
 
 
-def _opened(key: _Key, like: ConversationRef | None) -> ConversationRef:
+def _open(key: _Key, like: ConversationRef | None) -> ConversationRef:
     opened_at, origin = (like.opened_at, like.origin) if like else (time.time(), "")
     with one_transaction(f"opening a conversation of NPC {key[0]}"):
         number = _insert.if_new([*key, origin, opened_at])
@@ -274,7 +279,7 @@ def _opened(key: _Key, like: ConversationRef | None) -> ConversationRef:
         named = _named(key)
         made = ConversationRef(id=number, **named, origin=origin, opened_at=opened_at)
         _conversations.wrote(key, made)
-        windows.wrote(number, empty())
+        windows.wrote(number, empty_window())
         lore_states.wrote(number, NO_STATE)
     return made
 
@@ -326,10 +331,10 @@ def begin_segment(
         "tail": [record.place for record in tail],
     }
     with one_transaction(f"beginning a segment of {conversation}"):
-        return segment_begun(conversation, window, replace(summary, meta=meta), tail=tail)
+        return begin_segment_with(conversation, window, replace(summary, meta=meta), tail=tail)
 
 
-def segment_begun(
+def begin_segment_with(
     conversation: ConversationRef, window: Window, first: NewRecord, *, tail: Sequence[Record]
 ) -> Record:
     """Begin a segment in the current transaction and return its first record.
@@ -342,7 +347,7 @@ def segment_begun(
     Raises:
         HistoryConflictError: another process wrote to the conversation.
     """
-    record, end = written(conversation, window.end.next_segment(), first)
+    record, end = write_record(conversation, window.end.next_segment(), first)
     history = project_newest(
         [record],
         totals=end.totals,
@@ -362,8 +367,8 @@ def segment_begun(
         )
     windows.wrote(conversation.id, began)
     # Only after the commit: the new window is made from messages of the old one.
-    transaction.on_commit(partial(leave, window, kept={kept.id for kept in tail}))
-    refuse_what_came_between(conversation, window.end)
+    transaction.on_commit(partial(release_window, window, kept={kept.id for kept in tail}))
+    refuse_other_writers(conversation, window.end)
     return record
 
 
@@ -389,7 +394,7 @@ def records_in(conversation: ConversationRef, segment: int) -> Iterator[Record]:
         yield record_from(row)
 
 
-def refuse_what_came_between(conversation: ConversationRef, end: End) -> None:
+def refuse_other_writers(conversation: ConversationRef, end: End) -> None:
     """Check that no other process wrote to the segment that has just ended.
 
     Call it after our own write, when no other process can write.

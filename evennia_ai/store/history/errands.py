@@ -37,7 +37,7 @@ class Errand:
     """The result; "" while the errand is open."""
 
 
-def begin(conversation: ConversationRef, call: ToolCall, *, turn: int) -> Errand:
+def begin_errand(conversation: ConversationRef, call: ToolCall, *, turn: int) -> Errand:
     """Store a new errand.
 
     Raises:
@@ -58,7 +58,7 @@ def begin(conversation: ConversationRef, call: ToolCall, *, turn: int) -> Errand
     return _errand_from(row)
 
 
-def end(errand: Errand, result: str, *, state: ErrandState) -> bool:
+def end_errand(errand: Errand, result: str, *, state: ErrandState) -> bool:
     """Store the result of an errand.
 
     Returns:
@@ -72,7 +72,7 @@ def end(errand: Errand, result: str, *, state: ErrandState) -> bool:
         )
 
 
-def errand(npc_ref: str, number: int) -> Errand:
+def get_errand(npc_ref: str, number: int) -> Errand:
     """Return one errand of an NPC.
 
     Raises:
@@ -84,14 +84,14 @@ def errand(npc_ref: str, number: int) -> Errand:
     return _errand_from(row)
 
 
-def left_open(*, begun_before: float) -> tuple[Errand, ...]:
+def open_errands(*, begun_before: float) -> tuple[Errand, ...]:
     """Return the errands that an earlier process left open."""
     with one_transaction("looking for lost errands"):
         rows = _rows().filter(state="open", begun_at__lt=begun_before).order_by("pk")
         return tuple(map(_errand_from, rows))
 
 
-def erase(conversation_id: int) -> int:
+def erase_errands(conversation_id: int) -> int:
     """Erase the calls and results of a conversation's errands, and return how many there are.
 
     Call it inside a transaction.

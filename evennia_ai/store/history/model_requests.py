@@ -108,12 +108,12 @@ def ask_for_summary(
         return request_record(prompt, asked_by=asked_by, model=model, messages=messages)
 
     doing = f"asking for a summary of {conversation}"
-    return _committed(conversation, request, asking=asking, doing=doing)
+    return _commit_request(conversation, request, asking=asking, doing=doing)
 
 
-def tell_attempt(conversation: ConversationRef, attempt: NewRecord) -> None:
+def commit_attempt(conversation: ConversationRef, attempt: NewRecord) -> None:
     """Commit the result of a try to compact."""
-    conversations.append(conversation, [attempt])
+    conversations.append_records(conversation, [attempt])
 
 
 def newest_attempt(conversation: ConversationRef) -> SummaryAttempt:
@@ -160,13 +160,15 @@ def ask_to_observe(
     refuse_another_segment(conversation, segment)
 
     def asking(sent: Sequence[Handle]) -> NewRecord:
-        return _invoke(sent, schema, of=_CONSOLIDATION, model=model)
+        return _request_record(sent, schema, of=_CONSOLIDATION, model=model)
 
     doing = f"asking what to remember of {conversation}"
-    return _committed(conversation, request, asking=asking, doing=doing)
+    return _commit_request(conversation, request, asking=asking, doing=doing)
 
 
-def tell_observed(conversation: ConversationRef, observed: Observed, *, asked: str | None) -> None:
+def commit_observation(
+    conversation: ConversationRef, observed: Observed, *, asked: str | None
+) -> None:
     """Commit the result of an observation.
 
     Args:
@@ -186,11 +188,11 @@ def tell_observed(conversation: ConversationRef, observed: Observed, *, asked: s
     }
     told = NewRecord(kind=RecordKind.RUN_END, role="assistant", body=observed.reply, meta=meta)
     with one_transaction(f"telling what was remembered of {conversation}"):
-        conversations.append(conversation, [told])
+        conversations.append_records(conversation, [told])
         consolidated.wrote(conversation.id, state)
 
 
-def unobserved(person_ref: str, *, npc_ref: str | None = None) -> tuple[ConversationRef, ...]:
+def unobserved_rooms(person_ref: str, *, npc_ref: str | None = None) -> tuple[ConversationRef, ...]:
     """Return the room conversations in which a person spoke after the last observation."""
     lines = models.Record.objects.filter(
         conversation__kind="room",
@@ -200,13 +202,13 @@ def unobserved(person_ref: str, *, npc_ref: str | None = None) -> tuple[Conversa
     lines = lines if npc_ref is None else lines.filter(conversation__npc_ref=npc_ref)
     newest = lines.values("conversation").annotate(newest=Max("pk")).order_by("conversation")
     return tuple(
-        conversations.numbered(row.conversation_id)
+        conversations.conversation_by_number(row.conversation_id)
         for row in models.Record.objects.filter(pk__in=[one["newest"] for one in newest])
         if (row.segment, row.seq) > consolidated(row.conversation_id).upto
     )
 
 
-def observe_no_more(person_ref: str, *, npc_ref: str | None = None) -> tuple[int, ...]:
+def mark_observed(person_ref: str, *, npc_ref: str | None = None) -> tuple[int, ...]:
     """Mark a person's words in rooms as observed, so that NPCs learn nothing from them.
 
     Observations that are running in the game or in workers are refused when they end.
@@ -214,12 +216,12 @@ def observe_no_more(person_ref: str, *, npc_ref: str | None = None) -> tuple[int
     Returns:
         The numbers of the conversations that were marked.
     """
-    found = unobserved(person_ref, npc_ref=npc_ref)
+    found = unobserved_rooms(person_ref, npc_ref=npc_ref)
     for where in found:
         end = windows(where.id).end
         state = replace(consolidated(where.id), upto=(end.segment, end.seq))
         observed = Observed(outcome="a person who spoke was forgotten", state=state)
-        tell_observed(where, observed, asked=None)
+        commit_observation(where, observed, asked=None)
     return tuple(where.id for where in found)
 
 
@@ -277,9 +279,9 @@ def ask_to_decide(
     history = [Handle(record=records[wanted], block="history") for wanted in shown]
 
     def asking(sent: Sequence[Handle]) -> NewRecord:
-        return _invoke(sent, schema, of=_DECISION, event=event.place, model=model)
+        return _request_record(sent, schema, of=_DECISION, event=event.place, model=model)
 
-    return _committed(
+    return _commit_request(
         conversation,
         (*before, *after),
         asking=asking,
@@ -289,19 +291,19 @@ def ask_to_decide(
     )
 
 
-def tell_decided(
+def commit_decision(
     conversation: ConversationRef, asked: ModelRequest, *, outcome: str, reply: str
 ) -> None:
     """Commit the result of a question, with the model's reply if there was one."""
     meta = {"of": _DECISION, "asked": asked.record.place, "outcome": outcome}
     told = NewRecord(kind=RecordKind.RUN_END, role="assistant", body=reply, meta=meta)
-    conversations.append(conversation, [told])
+    conversations.append_records(conversation, [told])
 
 
 # What all of them do
 
 
-def _committed(
+def _commit_request(
     conversation: ConversationRef,
     request: Sequence[Message],
     *,
@@ -318,15 +320,17 @@ def _committed(
     made = [make_text(message) for message in request]
     stored = dict(stored_texts(conversation, made))
     with one_transaction(doing):
-        new = conversations.append(conversation, missing_texts(made, stored))
+        new = conversations.append_records(conversation, missing_texts(made, stored))
         stored |= {text_key(record): record for record in new}
         sent = [Handle(record=stored[text.key], block="ordered") for text in made]
         sent[at:at] = history
-        (record,) = conversations.append(conversation, [asking(sent)])
+        (record,) = conversations.append_records(conversation, [asking(sent)])
     return ModelRequest(record=record, messages=sent_messages(sent))
 
 
-def _invoke(sent: Sequence[Handle], schema: Mapping[str, Any] | None, **meta: Any) -> NewRecord:
+def _request_record(
+    sent: Sequence[Handle], schema: Mapping[str, Any] | None, **meta: Any
+) -> NewRecord:
     """Return the record of a request, with the places of the records that were sent."""
     meta["prompt"] = [handle.record.place for handle in sent]
     if schema is not None:

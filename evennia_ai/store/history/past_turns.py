@@ -50,7 +50,7 @@ MOST_LOOKED_AT: Final = 2000
 """Recent words and arrivals are looked for in at most this number of newest records."""
 
 
-def replayed(turn: StoredTurn) -> Replay:
+def replay_stored_turn(turn: StoredTurn) -> Replay:
     """Rebuild the messages that a past turn sent, and check the turn against its seal."""
     rebuilt = replay_turn(turn.manifest, records(turn.manifest.sent_ids))
     if rebuilt.problem:
@@ -243,7 +243,7 @@ def _one(record_id: str) -> Record:
     return record_from(row)
 
 
-def unanswered(*, since: float, before: float) -> list[tuple[ConversationRef, Record]]:
+def unanswered_words(*, since: float, before: float) -> list[tuple[ConversationRef, Record]]:
     """Return what people said between two times and no NPC answered, in order.
 
     Raises:
@@ -264,7 +264,7 @@ def unanswered(*, since: float, before: float) -> list[tuple[ConversationRef, Re
     return [(where, record) for where, record in found if not record.is_erased]
 
 
-def arrived(*, since: float) -> list[tuple[ConversationRef, Record]]:
+def arrivals_since(*, since: float) -> list[tuple[ConversationRef, Record]]:
     """Return the arrivals that NPCs perceived since a time, in order.
 
     Raises:

@@ -25,7 +25,7 @@ OF_PERSONA: Final = "persona"
 _KINDS: Final = (RecordKind.CONTEXT_BLOCK, RecordKind.COMPONENT_REV, RecordKind.RUN_END)
 
 
-def holding(origins: Iterable[str]) -> Q:
+def with_origins(origins: Iterable[str]) -> Q:
     """Return a condition for records whose meta has one of these origins."""
     shown = Q()
     for origin in origins:
@@ -62,5 +62,5 @@ def erase_texts(
         sealed = {SEALS: dict(seals)} if seals else {}
         meta = {"by": by.name, "of": of, "records": count, **sealed}
         told = NewRecord(kind=RecordKind.ERASURE, role="system", meta=meta)
-        conversations.append(conversation, [told])
+        conversations.append_records(conversation, [told])
         windows.written(conversation.id)

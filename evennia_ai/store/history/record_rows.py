@@ -145,16 +145,16 @@ def row_of(record: Record, totals: MessageTotals) -> NewRow:
 _insert: Final = Insert(models.Record, NewRow._fields)
 
 
-def insert(rows: Sequence[NewRow]) -> tuple[Record, ...]:
+def insert_records(rows: Sequence[NewRow]) -> tuple[Record, ...]:
     """Insert rows in the current transaction, without updating windows, and return their records.
 
     Raises:
         IntegrityError: another writer took one of their numbers, or began another segment.
     """
-    return tuple(map(_written, _insert(rows), rows))
+    return tuple(map(_record_of, _insert(rows), rows))
 
 
-def _written(pk: int, row: models.Record | NewRow) -> Record:
+def _record_of(pk: int, row: models.Record | NewRow) -> Record:
     """Return the record that a reader of this row gets."""
     return Record(
         id=str(pk),
@@ -209,7 +209,7 @@ _known_meta: Final = lru_cache(maxsize=SHARED_METAS)(_meta)
 
 def record_from(row: models.Record) -> Record:
     """Return the record of a row."""
-    return _written(row.pk, row)
+    return _record_of(row.pk, row)
 
 
 def records(ids: Iterable[str]) -> tuple[Record, ...]:
@@ -252,6 +252,6 @@ def records_at(conversation_id: int, places: Iterable[str]) -> Mapping[str, Reco
     return {record.place: record for record in records_from(rows)} if by_segment else {}
 
 
-def length(conversation: ConversationRef) -> int:
+def count_records(conversation: ConversationRef) -> int:
     """Return how many records a conversation has."""
     return models.Record.objects.filter(conversation_id=conversation.id).count()

@@ -33,7 +33,7 @@ from evennia_ai.store.history.record_rows import (
     ConversationRef,
     End,
     NewRow,
-    insert,
+    insert_records,
     record_from,
     ref_of,
     row_of,
@@ -104,7 +104,7 @@ def import_lines(lines: Iterable[str | bytes], *, npc_ref: str, by: Actor) -> Co
         if not taken.is_ended:
             reader.cut_short()
         taken.write_turns(first_number)
-        conversations.written_past(conversation)
+        conversations.note_written(conversation)
     return conversation
 
 
@@ -144,11 +144,11 @@ class _Taken:
                 sealed_now[number] = ended.seal
             written.append(self._turn_row(ended, number=number))
         models.Turn.objects.bulk_create(written, batch_size=_CHUNK)
-        turns.written_past(self._conversation.npc_ref)
+        turns.note_turns_written(self._conversation.npc_ref)
         if self._turns:
             numbers = self._reader.numbers
             record = import_record(numbers, first_number=first_number, seals=sealed_now)
-            insert(rows_after(self._end_of_records, self._conversation.id, [record]))
+            insert_records(rows_after(self._end_of_records, self._conversation.id, [record]))
         if self._lore != LoreState():
             last_number = first_number + len(written) - 1
             remember_lore(self._conversation, self._lore, turn=last_number)
@@ -165,7 +165,7 @@ class _Taken:
             self._flush()
 
     def _flush(self) -> None:
-        for record in insert(self._rows):
+        for record in insert_records(self._rows):
             self._ids[record.place] = record.id
         self._rows = []
 

@@ -100,12 +100,12 @@ next_number: Final = Snapshots(HISTORY, _load_next)
 """The number of an NPC's next turn."""
 
 
-def written_past(npc_ref: str) -> None:
-    """Note that the current transaction wrote turns of the NPC without `begin`."""
+def note_turns_written(npc_ref: str) -> None:
+    """Note that the current transaction wrote turns of the NPC without `begin_turn`."""
     next_number.written(npc_ref)
 
 
-def begin(
+def begin_turn(
     conversation: ConversationRef,
     *,
     draft: Draft,
@@ -136,7 +136,7 @@ def begin(
     # Read before the transaction: on SQLite a read inside it first may make the write fail.
     number, window = next_number(npc_ref), windows(conversation.id)
     known = lore_states(conversation.id)
-    is_first = bool(client) and not conversations.origin(conversation)
+    is_first = bool(client) and not conversations.origin_of(conversation)
     if event is not None and event.segment < window.remembered_from:
         raise StoreError(f"record {event.id} was erased on request; nothing of it is sent")
     if composed_in is not None and composed_in < window.controlled_from:
@@ -145,22 +145,22 @@ def begin(
     stored = stored_texts(conversation, texts)
     doing = f"beginning a turn of NPC {npc_ref}"
     with _read_again_after_a_conflict(conversation), one_transaction(doing):
-        new = conversations.appended(conversation, missing_texts(texts, stored))
+        new = conversations.append_in_transaction(conversation, missing_texts(texts, stored))
         used = {**stored, **{text_key(record): record for record in new}}
         handles = draft.handles(used)
         manifest = draft.commit_manifest(
             handles, segment=window.end.segment, tools_record=draft.tools_record(used)
         )
-        messages = _checked(manifest, handles)
-        begun = _inserted(conversation, number, manifest, event)
+        messages = _checked_messages(manifest, handles)
+        begun = _insert_turn(conversation, number, manifest, event)
         next_number.wrote(npc_ref, number + 1)
         remember_turn(conversation, used, cut=manifest.cut, anchors=manifest.anchors, sent=sent)
         if is_first:
-            conversations.spoken_from(conversation, client)
+            conversations.set_origin(conversation, client)
         if lore is not None and lore != known:
             remember_lore(conversation, lore, turn=number)
         if recalled:
-            memories.recalled(npc_ref, recalled, at_hours=at_hours)
+            memories.mark_recalled(npc_ref, recalled, at_hours=at_hours)
     return BegunTurn(turn=begun, messages=messages)
 
 
@@ -175,7 +175,7 @@ def _read_again_after_a_conflict(conversation: ConversationRef) -> Iterator[None
         raise
 
 
-def _checked(manifest: TurnManifest, handles: Sequence[Handle]) -> tuple[Message, ...]:
+def _checked_messages(manifest: TurnManifest, handles: Sequence[Handle]) -> tuple[Message, ...]:
     """Return the messages made from the records.
 
     Raises:
@@ -190,7 +190,7 @@ def _checked(manifest: TurnManifest, handles: Sequence[Handle]) -> tuple[Message
     return messages
 
 
-def finish(
+def finish_turn(
     turn: StoredTurn,
     new: Sequence[NewRecord],
     *,
@@ -205,10 +205,10 @@ def finish(
     Raises:
         TurnClosedError: the turn has ended already, so the reply is not written.
     """
-    return _ended(turn, new, state="done", outcome=outcome, call=call)
+    return _end_turn(turn, new, state="done", outcome=outcome, call=call)
 
 
-def fail(
+def fail_turn(
     turn: StoredTurn,
     outcome: str,
     *,
@@ -216,12 +216,14 @@ def fail(
     call: NewCall | None = None,
 ) -> tuple[Record, ...]:
     """Commit that the turn failed and why, with the words that were said instead of a reply."""
-    return _ended(turn, new, state="failed", outcome=outcome, call=call)
+    return _end_turn(turn, new, state="failed", outcome=outcome, call=call)
 
 
-def interrupt(turn: StoredTurn, outcome: str, *, call: NewCall | None = None) -> tuple[Record, ...]:
+def interrupt_turn(
+    turn: StoredTurn, outcome: str, *, call: NewCall | None = None
+) -> tuple[Record, ...]:
     """Commit that the server stops during the turn."""
-    return _ended(turn, (), state="interrupted", outcome=outcome, call=call)
+    return _end_turn(turn, (), state="interrupted", outcome=outcome, call=call)
 
 
 def close_interrupted(*, begun_before: float | None = None) -> int:
@@ -238,11 +240,11 @@ def close_interrupted(*, begun_before: float | None = None) -> int:
             left = left.filter(created_at__lt=begun_before)
         stale = [turn_from(row) for row in left.order_by("pk")]
     for turn in stale:
-        _ended(turn, (), state="interrupted", outcome="the server stopped before the reply")
+        _end_turn(turn, (), state="interrupted", outcome="the server stopped before the reply")
     return len(stale)
 
 
-def add(turn: StoredTurn, new: Sequence[NewRecord]) -> tuple[Record, ...]:
+def add_records(turn: StoredTurn, new: Sequence[NewRecord]) -> tuple[Record, ...]:
     """Commit records of a turn that continues, and return them.
 
     Raises:
@@ -253,15 +255,15 @@ def add(turn: StoredTurn, new: Sequence[NewRecord]) -> tuple[Record, ...]:
     windows(turn.conversation.id)
     with one_transaction(f"going on with turn {turn.number} of NPC {turn.npc_ref}"):
         _set_state(turn, state="open")
-        return conversations.appended(turn.conversation, new)
+        return conversations.append_in_transaction(turn.conversation, new)
 
 
-def spoke(turn: StoredTurn, text: str) -> None:
+def commit_spoken(turn: StoredTurn, text: str) -> None:
     """Commit that the NPC says the first part of a reply before the rest has arrived."""
     said = NewRecord(
         kind=RecordKind.SPOKEN, role="assistant", body=text, meta={"turn": turn.number}
     )
-    add(turn, [said])
+    add_records(turn, [said])
 
 
 def last_turn(npc_ref: str) -> StoredTurn | None:
@@ -270,7 +272,7 @@ def last_turn(npc_ref: str) -> StoredTurn | None:
     return None if row is None else turn_from(row)
 
 
-def turn(npc_ref: str, number: int) -> StoredTurn:
+def get_turn(npc_ref: str, number: int) -> StoredTurn:
     """Return one turn of an NPC.
 
     Raises:
@@ -282,7 +284,7 @@ def turn(npc_ref: str, number: int) -> StoredTurn:
     return turn_from(row)
 
 
-def _ended(
+def _end_turn(
     turn: StoredTurn,
     new: Sequence[NewRecord],
     *,
@@ -304,14 +306,14 @@ def _ended(
             body=outcome,
             meta={"turn": turn.number, "state": state, SEAL: seal},
         )
-        closing = () if state == "done" else _closing(turn, outcome)
-        written = conversations.appended(turn.conversation, [*closing, *new, end])
+        closing = () if state == "done" else _closing_records(turn, outcome)
+        written = conversations.append_in_transaction(turn.conversation, [*closing, *new, end])
         if call is not None:
-            model_calls.add(call)
+            model_calls.add_call(call)
     return written[len(closing) : -1]
 
 
-def _closing(turn: StoredTurn, outcome: str) -> tuple[NewRecord, ...]:
+def _closing_records(turn: StoredTurn, outcome: str) -> tuple[NewRecord, ...]:
     """Return records that close tool calls without a result and a reply without an end."""
     rows = models.Record.objects.filter(
         conversation_id=turn.conversation.id,
@@ -362,7 +364,7 @@ class _NewRow(NamedTuple):
 _insert: Final = Insert(models.Turn, _NewRow._fields)
 
 
-def _inserted(
+def _insert_turn(
     conversation: ConversationRef, number: int, manifest: TurnManifest, event: Record | None
 ) -> StoredTurn:
     """Write a turn in the current transaction, and return it. If it fails, roll back."""

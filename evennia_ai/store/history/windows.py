@@ -107,7 +107,7 @@ class Window:
         return found if isinstance(found, int) else None
 
 
-def greeted(conversation: ConversationRef) -> frozenset[str]:
+def greeted_people(conversation: ConversationRef) -> frozenset[str]:
     """Return the references of the people who heard the NPC's greeting since the last reset."""
     rows = models.Record.objects.filter(
         conversation_id=conversation.id,
@@ -119,16 +119,16 @@ def greeted(conversation: ConversationRef) -> frozenset[str]:
     return frozenset(ref for meta in metas for ref in meta.get(HEARD_BY, ()))
 
 
-def empty() -> Window:
+def empty_window() -> Window:
     """Return the window of a conversation without records and texts."""
     return Window(history=History(segment=1), end=End(), texts={})
 
 
-def grown(window: Window, records: Sequence[Record], *, end: End) -> Window:
+def extended_window(window: Window, records: Sequence[Record], *, end: End) -> Window:
     """Return the window after these records were written, with the new end."""
     return replace(
         window,
-        history=_trimmed(
+        history=_trim(
             extend_history(window.history, records), cut=window.cut if window.has_turn else None
         ),
         end=end,
@@ -145,7 +145,7 @@ def _first_shown(stop: int, cut: int | None) -> int:
     return max(0, min(stop - WINDOW_MESSAGES, stop if cut is None else cut))
 
 
-def _trimmed(history: History, *, cut: int | None) -> History:
+def _trim(history: History, *, cut: int | None) -> History:
     """Return the history without messages that no prompt shows. Trims only now and then."""
     first = max(history.earlier, _first_shown(history.stop, cut))
     if first - history.earlier < SPARE_MESSAGES:
@@ -165,7 +165,7 @@ def _load(conversation_id: int) -> Window:
     rows = models.Record.objects.filter(conversation_id=conversation_id)
     last = rows.order_by("-segment", "-seq").first()
     if last is None:
-        return empty()
+        return empty_window()
     end = end_of(last)
     cut, anchors = _newest_turn(conversation_id, segment=end.segment)
     remembered_from, controlled_from, begun_from = _load_openers(rows, end.segment)
@@ -274,7 +274,7 @@ def _sent_beside(window: Window) -> int:
     return window.sent_texts if is_same else len(sent.messages)
 
 
-def leave(window: Window, *, kept: Collection[str] = ()) -> None:
+def release_window(window: Window, *, kept: Collection[str] = ()) -> None:
     """Release the messages and texts of an old window, except the records with these ids."""
     release_messages(message for message in window.history if message.record not in kept)
     release_records(text for text in (window.texts or {}).values() if text.id not in kept)
@@ -289,7 +289,7 @@ def _is_spent(window: Window) -> bool:
 KEPT: Final = Bound(
     weight=_weight,
     most=lambda: conf().messages_in_memory,
-    let_go=leave,
+    let_go=release_window,
     is_spent=_is_spent,
 )
 windows: Final = Snapshots(HISTORY, _load, bound=KEPT)

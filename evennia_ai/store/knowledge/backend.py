@@ -26,7 +26,7 @@ from evennia_ai.engine.knowledge.pages.page import (
 from evennia_ai.engine.knowledge.relevance import best_chunk
 from evennia_ai.store.core.snapshots import KNOWLEDGE, Snapshots
 from evennia_ai.store.knowledge import page_search, pages
-from evennia_ai.store.knowledge.knowledge_bases import base
+from evennia_ai.store.knowledge.knowledge_bases import base_or_none
 from evennia_ai.store.knowledge.page_search import Found
 
 MOST_PAGES: Final = 20
@@ -48,18 +48,18 @@ class DatabaseBackend:
     ) -> tuple[Hit, ...]:
         """Return the pages that match the words of a query, best first."""
         with as_backend_errors():
-            found = page_search.found(self.key, query, namespaces=namespaces, limit=limit)
+            found = page_search.search_pages(self.key, query, namespaces=namespaces, limit=limit)
             return self.hits(found)
 
     def listed(self, namespace: Namespace, *, prefix: str = "") -> tuple[PageName, ...]:
         """Return the names of pages in a namespace whose titles have a prefix, sorted by title."""
         with as_backend_errors():
-            return pages.listed(self.key, namespace, prefix=prefix)
+            return pages.list_pages(self.key, namespace, prefix=prefix)
 
     def linking(self, names: Sequence[PageName]) -> tuple[tuple[PageName, ...], ...]:
         """Return, for each of these pages, the names of the pages that it links to."""
         with as_backend_errors():
-            return pages.linking(self.key, names)
+            return pages.linked_pages(self.key, names)
 
     def pages(self, *, most_characters: int) -> tuple[Page, ...] | None:
         """Return all pages, or None if they have more than `most_characters` together."""
@@ -98,7 +98,7 @@ def as_backend_errors() -> Iterator[None]:
 
 
 def _load(key: str) -> str:
-    info = base(key)
+    info = base_or_none(key)
     if info is None or not info.hint:
         return ""
     if info.backend != "database":  # reading pages of other backends takes time

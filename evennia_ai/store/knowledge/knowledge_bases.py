@@ -2,7 +2,7 @@
 
 A base of another backend has a row here, but no pages. A lock string is stored as it is; the
 commands decide whether it is valid and what it allows. An NPC that a lock once limited guards the
-base permanently: only `release` ends such a hold.
+base permanently: only `release_npc` ends such a hold.
 """
 
 import json
@@ -40,13 +40,13 @@ class Hold:
     """The locks that bases with this key had when they were removed."""
 
 
-def holds(key: str) -> tuple[Hold, ...]:
+def list_holds(key: str) -> tuple[Hold, ...]:
     """Return the holds of a base, oldest first."""
     rows = models.KnowledgeHold.objects.filter(base_key=key).order_by("pk")
     return tuple(value_of(Hold, row, locks=tuple(row.locks.splitlines())) for row in rows)
 
 
-def hold(keys: Iterable[str], npc_ref: str, *, by: Actor) -> None:
+def hold_npc(keys: Iterable[str], npc_ref: str, *, by: Actor) -> None:
     """Make an NPC guard these bases permanently. A repeated call changes nothing."""
     with changing(KNOWLEDGE, f"holding NPC {npc_ref}", by=by):
         for key in keys:
@@ -56,7 +56,7 @@ def hold(keys: Iterable[str], npc_ref: str, *, by: Actor) -> None:
             held_refs.written(key)
 
 
-def release(key: str, npc_ref: str, *, by: Actor) -> None:
+def release_npc(key: str, npc_ref: str, *, by: Actor) -> None:
     """End an NPC's hold of a base.
 
     Raises:
@@ -67,7 +67,7 @@ def release(key: str, npc_ref: str, *, by: Actor) -> None:
     with changing(KNOWLEDGE, doing, by=by):
         if row := models.KnowledgeBase.objects.filter(key=key).first():
             refuse_locked(row, doing, by=by)
-        kept = (lock for one in holds(key) if one.npc_ref == npc_ref for lock in one.locks)
+        kept = (lock for one in list_holds(key) if one.npc_ref == npc_ref for lock in one.locks)
         by.check_locks(doing, f"a knowledge base '{key}' that was removed", kept)
         gone, _ = models.KnowledgeHold.objects.filter(base_key=key, npc_ref=npc_ref).delete()
         if not gone:
@@ -90,7 +90,7 @@ def _refuse_stale(row: models.KnowledgeBase, seen_revision: int | None) -> None:
         raise EditConflictError(what, seen_revision, row.revision, row.changed_by)
 
 
-def base_removed(key: str, locks: str) -> None:
+def keep_locks_in_holds(key: str, locks: str) -> None:
     """Store the lock of a base in its holds, in the transaction that removes the base."""
     for row in models.KnowledgeHold.objects.filter(base_key=key) if locks else ():
         known = row.locks.splitlines()
@@ -119,12 +119,12 @@ _KEY: Final = re.compile(r"[a-z0-9][a-z0-9_-]{0,63}")
 _SCOPE_KINDS: Final[tuple[str, ...]] = get_args(get_type_hints(Scope)["kind"])
 
 
-def bases() -> tuple[BaseInfo, ...]:
+def list_bases() -> tuple[BaseInfo, ...]:
     """Return all knowledge bases, sorted by key. A read from memory makes no query."""
     return tuple(_bases().values())
 
 
-def base(key: str) -> BaseInfo | None:
+def base_or_none(key: str) -> BaseInfo | None:
     """Return the knowledge base with this key, or None. A read from memory makes no query."""
     return _bases().get(key)
 
@@ -135,7 +135,7 @@ def get_base(key: str) -> BaseInfo:
     Raises:
         NotStoredError: there is none; the message lists the keys that exist.
     """
-    found = base(key)
+    found = base_or_none(key)
     if found is None:
         raise no_base(key)
     return found
@@ -168,7 +168,7 @@ def save_base(info: BaseInfo, *, by: Actor, seen_revision: int | None = None) ->
         new.revision += 1
         new.changed_by, new.changed_at = by.name, time.time()
         new.save()
-        base_written()
+        note_base_written()
         return _value(new)
 
 
@@ -205,14 +205,14 @@ def remove_base(key: str, *, by: Actor, seen_revision: int | None = None) -> Non
         )
         # The lock of a later base with this key must not open this vault.
         models.VaultedChunk.objects.filter(base_key=key).delete()
-        base_removed(key, row.locks)
+        keep_locks_in_holds(key, row.locks)
         row.delete()
-        base_written()
+        note_base_written()
 
 
 def no_base(key: str) -> NotStoredError:
     """Return the error for an unknown key. It lists the keys that exist."""
-    return NotStoredError("knowledge base", key, tuple(info.key for info in bases()))
+    return NotStoredError("knowledge base", key, tuple(info.key for info in list_bases()))
 
 
 def base_row(key: str) -> models.KnowledgeBase:
@@ -262,17 +262,17 @@ def _indexed(key: str) -> tuple[int, str]:
         raise no_base(key) from None
 
 
-def pages_changed(row: models.KnowledgeBase, *, pages: int, characters: int) -> None:
+def add_to_counts(row: models.KnowledgeBase, *, pages: int, characters: int) -> None:
     """Add to the counts of a base in the current transaction. The numbers may be negative."""
     models.KnowledgeBase.objects.filter(pk=row.pk).update(
         page_count=F("page_count") + pages,
         characters=F("characters") + characters,
         revision=F("revision") + 1,
     )
-    base_written()
+    note_base_written()
 
 
-def base_written() -> None:
+def note_base_written() -> None:
     """Note that the current transaction changed bases or their bindings."""
     for kept in snapshots.of_kind(KNOWLEDGE):
         kept.all_written()
@@ -374,7 +374,7 @@ _bases: Final = snapshots.Snapshot(KNOWLEDGE, _load)
 _ids: Final = snapshots.Snapshot(KNOWLEDGE, _load_ids)
 
 
-def bind(key: str, scope: Scope, *, by: Actor) -> None:
+def bind_base(key: str, scope: Scope, *, by: Actor) -> None:
     """Let the NPCs in a scope use a base. A repeated call changes nothing.
 
     Raises:
@@ -392,10 +392,10 @@ def bind(key: str, scope: Scope, *, by: Actor) -> None:
             scope_ref=scope.ref,
             defaults={"bound_by": by.name, "bound_at": time.time()},
         )
-        base_written()
+        note_base_written()
 
 
-def unbind(key: str, scope: Scope, *, by: Actor) -> bool:
+def unbind_base(key: str, scope: Scope, *, by: Actor) -> bool:
     """End the use of a base in a scope.
 
     Returns:
@@ -408,7 +408,7 @@ def unbind(key: str, scope: Scope, *, by: Actor) -> bool:
         removed, _ = models.KnowledgeBinding.objects.filter(
             base=row, scope_kind=scope.kind, scope_ref=scope.ref
         ).delete()
-        base_written()
+        note_base_written()
     return removed > 0
 
 
@@ -421,13 +421,13 @@ def bindings(key: str) -> tuple[Scope, ...]:
     return tuple(sorted(scopes, key=lambda scope: (_SCOPE_KINDS.index(scope.kind), scope.ref)))
 
 
-def bound(scopes: Collection[Scope]) -> tuple[BaseInfo, ...]:
+def bases_for(scopes: Collection[Scope]) -> tuple[BaseInfo, ...]:
     """Return the bases that any of these scopes uses, each once, sorted by key.
 
     A read from memory makes no query.
     """
     keys = sorted({key for scope in scopes for key in _bound(scope)})
-    return tuple(info for key in keys if (info := base(key)))
+    return tuple(info for key in keys if (info := base_or_none(key)))
 
 
 def _load_bound(scope: Scope) -> tuple[str, ...]:

@@ -81,7 +81,7 @@ class Reading:
     chunks: int
 
 
-def begin(
+def begin_search(
     new: NewSearch, chunks: Sequence[PagePassage], *, vaulted: Sequence[PagePassage] = ()
 ) -> int:
     """Store a search with the passages that are used, and return its number.
@@ -123,7 +123,7 @@ def begin(
     return number
 
 
-def end(search: int, result: str, *, decision: str = "", reason: str = "") -> None:
+def end_search(search: int, result: str, *, decision: str = "", reason: str = "") -> None:
     """Store the result that the NPC got.
 
     Raises:
@@ -143,7 +143,7 @@ def count_since(conversation: ConversationRef, speaker_ref: str, *, since: float
     return int(rows.count())
 
 
-def told_safely(conversation: ConversationRef) -> str:
+def safe_summaries(conversation: ConversationRef) -> str:
     """Return the newest safe summaries of a conversation as one text, oldest first."""
     rows = models.KnowledgeSearch.objects.filter(
         conversation_id=conversation.id, restricted=True, decision="answer"
@@ -153,7 +153,7 @@ def told_safely(conversation: ConversationRef) -> str:
     return "\n".join(told)[-MOST_REMEMBERED_CHARACTERS:]
 
 
-def newest(npc_ref: str, *, limit: int = NEWEST) -> tuple[StoredSearch, ...]:
+def newest_searches(npc_ref: str, *, limit: int = NEWEST) -> tuple[StoredSearch, ...]:
     """Return the newest searches of an NPC, newest first."""
     rows = _rows().filter(npc_ref=npc_ref).order_by("-pk")[:limit]
     return tuple(map(_search_from, rows))
@@ -167,12 +167,12 @@ def bases_of(npc_ref: str) -> frozenset[str]:
     )
 
 
-def all_of(npc_ref: str) -> tuple[StoredSearch, ...]:
+def searches_of(npc_ref: str) -> tuple[StoredSearch, ...]:
     """Return all searches of an NPC, oldest first."""
     return tuple(map(_search_from, _rows().filter(npc_ref=npc_ref).order_by("pk")))
 
 
-def of_turns(npc_ref: str, first: int, last: int) -> tuple[StoredSearch, ...]:
+def searches_of_turns(npc_ref: str, first: int, last: int) -> tuple[StoredSearch, ...]:
     """Return the searches of an NPC in turns `first` to `last`, oldest first."""
     rows = _rows().filter(npc_ref=npc_ref, turn__gte=first, turn__lte=last).order_by("pk")
     return tuple(map(_search_from, rows))
@@ -196,7 +196,7 @@ def open_vault(base: str, *, by: Actor, limit: int = NEWEST) -> tuple[KeptChunk,
     return tuple(found)
 
 
-def readings(base: str) -> tuple[Reading, ...]:
+def vault_readings(base: str) -> tuple[Reading, ...]:
     """Return who read the vault of a base, newest first."""
     rows = models.VaultReading.objects.filter(base_key=base).order_by("-pk")
     return tuple(Reading(by=row.read_by, at=row.read_at, chunks=row.chunks) for row in rows)
@@ -212,7 +212,7 @@ def empty_vault(base: str, *, by: Actor) -> int:
     return int(count)
 
 
-def erase(conversation_id: int) -> int:
+def erase_searches(conversation_id: int) -> int:
     """Erase the contents of a conversation's searches, and return how many there are.
 
     Call it inside a transaction.
@@ -220,7 +220,7 @@ def erase(conversation_id: int) -> int:
     return _erased(models.KnowledgeSearch.objects.filter(conversation_id=conversation_id))
 
 
-def erase_of(speaker_ref: str, *, npc_ref: str | None = None) -> int:
+def erase_searches_by(speaker_ref: str, *, npc_ref: str | None = None) -> int:
     """Erase a person's searches and the person's name on them, and return how many there are.
 
     Call it inside a transaction.

@@ -49,7 +49,7 @@ class StoredDraft:
     """In epoch seconds."""
 
 
-def add(
+def add_draft(
     base: str,
     draft: PageDraft,
     *,
@@ -84,19 +84,19 @@ def add(
         return _value(row)
 
 
-def waiting(base: str = "") -> tuple[StoredDraft, ...]:
+def waiting_drafts(base: str = "") -> tuple[StoredDraft, ...]:
     """Return the drafts that wait, oldest first, of all bases or of one."""
     rows = models.KnowledgeDraft.objects.filter(state="waiting").order_by("pk")
     return tuple(_value(row) for row in (rows.filter(base_key=base) if base else rows))
 
 
-def draft(number: int) -> StoredDraft | None:
+def draft_or_none(number: int) -> StoredDraft | None:
     """Return the draft with this number, decided or not, or None."""
     row = models.KnowledgeDraft.objects.filter(pk=number).first()
     return _value(row) if row else None
 
 
-def decide(number: int, *, approved: bool, by: Actor) -> StoredDraft:
+def decide_draft(number: int, *, approved: bool, by: Actor) -> StoredDraft:
     """Approve or refuse a draft, and return it.
 
     Raises:
@@ -109,7 +109,7 @@ def decide(number: int, *, approved: bool, by: Actor) -> StoredDraft:
         )
         if row := models.KnowledgeBase.objects.filter(key__in=_base_of(number)).first():
             refuse_locked(row, f"deciding draft {number}", by=by)
-        now = draft(number)
+        now = draft_or_none(number)
         if now is None:
             raise NotStoredError("draft", number)
         if not decided:

@@ -16,7 +16,7 @@ from evennia_ai.engine.errors import ComponentValueError
 from evennia_ai.engine.knowledge.pages.files import PageFolder
 from evennia_ai.engine.knowledge.pages.page import BaseInfo, Page, PageName
 from evennia_ai.store.core.snapshots import KNOWLEDGE, changing
-from evennia_ai.store.knowledge.knowledge_bases import base, base_id, check_base, save_base
+from evennia_ai.store.knowledge.knowledge_bases import base_id, base_or_none, check_base, save_base
 from evennia_ai.store.knowledge.page_rows import Named, Row, check_page, named, title_rows
 from evennia_ai.store.knowledge.pages import (
     PageWrite,
@@ -192,7 +192,7 @@ def plan_folder(folder: PageFolder, *, folder_name: str) -> FolderPlan:
     Raises:
         ComponentValueError: a page or the base cannot be stored.
     """
-    given, was = folder.info, base(folder.info.key)
+    given, was = folder.info, base_or_none(folder.info.key)
     unsaid = BaseInfo(key=given.key, name=folder_name)
     said = [field for field in TOLD if getattr(given, field) != getattr(unsaid, field)]
     now = was or unsaid

@@ -41,10 +41,7 @@ Row = models.KnowledgePage
 
 
 def written_columns(page: Page) -> dict[str, Any]:
-    """Return the author's part of a page as columns.
-
-    Call `check_page` first.
-    """
+    """Return the author's part of a page as columns."""
     return {
         "namespace": page.name.namespace,
         "title": page.name.title,
@@ -170,7 +167,7 @@ def refuse_locked_pages(
     by.check_locks(doing, f"a page of knowledge base '{base.key}' that this would change", locks)
 
 
-def record(
+def record_changes(
     base: str,
     changed: Iterable[tuple[models.KnowledgePage, str]],
     *,
@@ -205,7 +202,7 @@ def record_removal_of_all(base: models.KnowledgeBase, *, by: Actor) -> None:
         row.revision += 1
         row.locks = base.locks  # a later base with this key must not reveal the pages
         gone.append((row, "removed"))
-    record(base.key, gone, by=by, note="")
+    record_changes(base.key, gone, by=by, note="")
 
 
 def _stays(row: models.KnowledgePage) -> dict[str, Any]:

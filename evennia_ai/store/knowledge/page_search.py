@@ -35,10 +35,10 @@ from evennia_ai.store.core.refusals import reason_of
 from evennia_ai.store.core.snapshots import KNOWLEDGE, changing
 from evennia_ai.store.knowledge.knowledge_bases import (
     base_id,
-    base_written,
     indexed_for,
     languages_in,
     languages_of,
+    note_base_written,
 )
 from evennia_ai.store.knowledge.page_rows import page_value
 
@@ -90,7 +90,7 @@ class Found:
 _Changed = dict[Term, dict[int, int]]
 
 
-def index(base_pk: int, changes: Iterable[PageChange]) -> None:
+def index_changes(base_pk: int, changes: Iterable[PageChange]) -> None:
     """Update the index for changed pages, in the transaction of the change.
 
     Many pages at once take far less time than one by one.
@@ -120,8 +120,8 @@ def index_anew(languages: Languages) -> None:
             row.save(update_fields=["indexed_for"])
             pages = models.KnowledgePage.objects.filter(base=row).order_by("pk").iterator()
             while lot := [_as_new(row.key, page) for page in islice(pages, INDEXED)]:
-                index(row.pk, lot)
-            base_written()
+                index_changes(row.pk, lot)
+            note_base_written()
 
 
 def _as_new(base: str, row: models.KnowledgePage) -> PageChange:
@@ -156,7 +156,7 @@ def _stored(base_pk: int, span: int, words: Sequence[str]) -> dict[Term, bytes]:
     return stored
 
 
-def found(
+def search_pages(
     base: str, query: str, *, namespaces: Collection[Namespace] = (), limit: int = 20
 ) -> Found:
     """Return the pages of a base that match a query, best first, then by title.

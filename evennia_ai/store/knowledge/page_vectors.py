@@ -54,7 +54,7 @@ _kept: dict[tuple[str, str], _Kept] = {}
 _reading: Final = Lock()
 
 
-def unread(base: str, model: str, *, most: int) -> tuple[Unread, ...]:
+def pages_without_vectors(base: str, model: str, *, most: int) -> tuple[Unread, ...]:
     """Return at most `most` pages of a base without current vectors of this model."""
     read = models.KnowledgePageVector.objects.filter(
         page=OuterRef("pk"), model=model, sha256=OuterRef("sha256")
@@ -65,7 +65,7 @@ def unread(base: str, model: str, *, most: int) -> tuple[Unread, ...]:
     )
 
 
-def as_they_were(pages: Iterable[tuple[int, str]]) -> tuple[Unread, ...]:
+def unchanged_pages(pages: Iterable[tuple[int, str]]) -> tuple[Unread, ...]:
     """Return the pages, given by id and hash, that were not changed since."""
     hashes = dict(pages)
     rows = models.KnowledgePage.objects.filter(pk__in=hashes).order_by("pk")
@@ -82,7 +82,7 @@ def newest_vector() -> int:
     return numbers.first() or 0
 
 
-def keep(page_id: int, sha256: str, model: str, vectors: Sequence[bytes]) -> None:
+def keep_vectors(page_id: int, sha256: str, model: str, vectors: Sequence[bytes]) -> None:
     """Store the vectors of a page's parts, unless the page was changed or removed."""
     with transaction.atomic():
         if not models.KnowledgePage.objects.filter(pk=page_id, sha256=sha256).exists():
@@ -96,7 +96,7 @@ def keep(page_id: int, sha256: str, model: str, vectors: Sequence[bytes]) -> Non
         )
 
 
-def nearest(
+def nearest_pages(
     base: str, model: str, asked: bytes, *, namespaces: Collection[Namespace] = (), most: int
 ) -> list[Near]:
     """Return the pages with the most similar parts, most similar first, each once."""

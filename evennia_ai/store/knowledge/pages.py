@@ -27,9 +27,9 @@ from evennia_ai.engine.knowledge.pages.page import (
 from evennia_ai.store.core.authoring import Change
 from evennia_ai.store.core.snapshots import KNOWLEDGE, changing
 from evennia_ai.store.knowledge.knowledge_bases import (
+    add_to_counts,
     base_id,
     base_row,
-    pages_changed,
     refuse_locked,
 )
 from evennia_ai.store.knowledge.page_rows import (
@@ -43,12 +43,12 @@ from evennia_ai.store.knowledge.page_rows import (
     newest_numbers,
     page_columns,
     page_value,
-    record,
+    record_changes,
     refuse_locked_pages,
     rows_named,
     title_row,
 )
-from evennia_ai.store.knowledge.page_search import INDEXED, PageChange, index
+from evennia_ai.store.knowledge.page_search import INDEXED, PageChange, index_changes
 
 BATCH: Final = 200
 
@@ -133,7 +133,7 @@ def write_all(
             for row, was, change in zip(rows, were, batch, strict=True)
         )
         if len(changed) >= INDEXED or start + BATCH >= len(changes):
-            index(base.pk, changed)
+            index_changes(base.pk, changed)
             changed = []
         written += rows
         done(len(written))
@@ -147,17 +147,17 @@ def remove_all(base: models.KnowledgeBase, rows: Sequence[Row], *, by: Actor) ->
     refuse_locked_pages(base, doing, by=by, rows=rows)
     for row in rows:
         row.revision += 1
-    record(base.key, [(row, "removed") for row in rows], by=by, note="")
+    record_changes(base.key, [(row, "removed") for row in rows], by=by, note="")
     for start in range(0, len(rows), INDEXED):
         gone = [
             PageChange(page_id=row.pk, was=_was(base, row), now=None)
             for row in rows[start : start + INDEXED]
         ]
-        index(base.pk, gone)
+        index_changes(base.pk, gone)
     for start in range(0, len(rows), BATCH):
         ids = [row.pk for row in rows[start : start + BATCH]]
         Row.objects.filter(pk__in=ids).delete()
-    pages_changed(base, pages=-len(rows), characters=-sum(row.characters for row in rows))
+    add_to_counts(base, pages=-len(rows), characters=-sum(row.characters for row in rows))
 
 
 def _was(base: models.KnowledgeBase, row: Row | None) -> Page | None:
@@ -180,9 +180,9 @@ def _write(
     models.KnowledgeLink.objects.filter(page_id__in=ids).delete()
     _name_and_link(base, changes, rows)
     told = zip(rows, (change.told for change in changes), strict=True)
-    record(base.key, told, by=by, note=note)
+    record_changes(base.key, told, by=by, note=note)
     characters += sum(row.characters for row in rows)
-    pages_changed(base, pages=len(new), characters=characters)
+    add_to_counts(base, pages=len(new), characters=characters)
     return rows
 
 
@@ -242,7 +242,7 @@ class PageRevision(Change):
     """The locks of the page, or of the base if the page was removed with it."""
 
 
-def page(base: str, name: PageName, *, follow: bool = True) -> Page | None:
+def page_or_none(base: str, name: PageName, *, follow: bool = True) -> Page | None:
     """Return the page with this name, or None. A title wins over an alias.
 
     A redirect to a missing page is returned itself.
@@ -258,12 +258,12 @@ def page(base: str, name: PageName, *, follow: bool = True) -> Page | None:
 
 
 def pages_named(base: str, names: Sequence[PageName]) -> tuple[Page | None, ...]:
-    """Return the pages with these names, as `page` does, with a few queries for all."""
+    """Return the pages with these names, like `page_or_none`, with few queries."""
     rows = rows_named(base_id(base), names)
     return tuple(_value(base, row) if row else None for row in rows)
 
 
-def listed(base: str, namespace: Namespace, *, prefix: str = "") -> tuple[PageName, ...]:
+def list_pages(base: str, namespace: Namespace, *, prefix: str = "") -> tuple[PageName, ...]:
     """Return the names of pages in a namespace whose titles have a prefix, sorted.
 
     Case is ignored.
@@ -273,7 +273,7 @@ def listed(base: str, namespace: Namespace, *, prefix: str = "") -> tuple[PageNa
     return tuple(PageName(namespace=namespace, title=title) for title in sorted(titles))
 
 
-def linking(base: str, names: Sequence[PageName]) -> tuple[tuple[PageName, ...], ...]:
+def linked_pages(base: str, names: Sequence[PageName]) -> tuple[tuple[PageName, ...], ...]:
     """Return, for each of these pages, the pages that it links to, in order.
 
     Empty for a missing page.
@@ -292,7 +292,7 @@ def linking(base: str, names: Sequence[PageName]) -> tuple[tuple[PageName, ...],
     return tuple(tuple(found[row.pk]) if row else () for row in rows)
 
 
-def linking_to(base: str, name: PageName) -> tuple[PageName, ...]:
+def pages_linking_to(base: str, name: PageName) -> tuple[PageName, ...]:
     """Return the names of the pages that link to a page or require it, sorted."""
     links = models.KnowledgeLink.objects.filter(
         base_id=base_id(base), namespace=name.namespace, folded=name.folded
@@ -309,7 +309,7 @@ def all_pages(base: str, *, most_characters: int) -> tuple[Page, ...] | None:
     return tuple(sorted((_value(base, row) for row in rows), key=lambda one: one.name))
 
 
-def with_field(base: str, field: str) -> tuple[Page, ...]:
+def pages_with_field(base: str, field: str) -> tuple[Page, ...]:
     """Return the pages of a base that have this free field in their metadata, sorted by name."""
     rows = Row.objects.filter(base_id=base_id(base), meta__contains=f"{json.dumps(field)}:")
     found = [page for row in rows if field in (page := _value(base, row)).meta.fields]
@@ -379,7 +379,7 @@ def rename_page(
         return moved
 
 
-def revisions(base: str, name: PageName) -> tuple[PageRevision, ...]:
+def page_revisions(base: str, name: PageName) -> tuple[PageRevision, ...]:
     """Return all changes of a page, oldest first, also after its removal."""
     rows = REVISIONS.of(**key_of(base, name)).values("namespace", "title", *_CHANGE)
     return tuple(
@@ -391,7 +391,7 @@ def revisions(base: str, name: PageName) -> tuple[PageRevision, ...]:
     )
 
 
-def at_revision(base: str, name: PageName, number: int) -> Page | None:
+def page_at_revision(base: str, name: PageName, number: int) -> Page | None:
     """Return the page after a change. None if the change removed it or does not exist."""
     rows = REVISIONS.of(**key_of(base, name)).filter(number=number)
     row = rows.exclude(action="removed").first()

@@ -39,7 +39,7 @@ class Offer:
     offered_at: float = 0.0
 
 
-def offer(new: Offer, *, refuse_stale: Callable[[], None] | None = None) -> bool:
+def store_offer(new: Offer, *, refuse_stale: Callable[[], None] | None = None) -> bool:
     """Store the result of a job in its own transaction.
 
     If the sources of the job were erased, no word of the result is stored, and the job counts as
@@ -76,18 +76,18 @@ def offered_before(moment: float, names: Collection[str]) -> frozenset[str]:
     return frozenset(rows.values_list("idempotency", flat=True))
 
 
-def unhandled(most: int = MOST_AT_ONCE) -> tuple[int, ...]:
+def unhandled_proposals(most: int = MOST_AT_ONCE) -> tuple[int, ...]:
     """Return the numbers of proposals that the game has not handled, oldest first."""
     rows = models.Proposal.objects.filter(handled_at=None).order_by("pk")
     return tuple(rows.values_list("pk", flat=True)[:most])
 
 
-def locked(number: int) -> Offer | None:
+def lock_proposal(number: int) -> Offer | None:
     """Return a proposal and lock it for this transaction. None if it was handled already."""
     return _offer(models.Proposal.objects.select_for_update(), number)
 
 
-def waiting(number: int) -> Offer | None:
+def proposal_or_none(number: int) -> Offer | None:
     """Return a proposal without locking it. None if it was handled already."""
     return _offer(models.Proposal.objects, number)
 
@@ -101,8 +101,8 @@ def _offer(rows: Any, number: int) -> Offer | None:
     return Offer(**{name: getattr(row, name) for name in names if name != "calls"}, calls=calls)
 
 
-def handled(number: int, state: str, *, reason: str = "") -> None:
-    """Store how the game handled a proposal, in the transaction that `locked` it.
+def mark_handled(number: int, state: str, *, reason: str = "") -> None:
+    """Store how the game handled a proposal, in the transaction of `lock_proposal`.
 
     The body is removed: its words are now where the game wrote them, and can be erased there.
     """
@@ -128,12 +128,12 @@ def _lock(conversations: Iterable[int]) -> None:
         list(rows.select_for_update(no_key=True).values_list("pk"))
 
 
-def erase(conversations: Iterable[int]) -> None:
+def erase_proposals(conversations: Iterable[int]) -> None:
     """Erase the words in proposals about these conversations, in the current transaction.
 
     Unhandled proposals become stale; the game still counts their calls. The erasure waits for a
-    proposal that is being applied. `offer` refuses later results. Jobs need no erasure: they are
-    numbers and hashes.
+    proposal that is being applied. `store_offer` refuses later results. Jobs need no erasure: they
+    are numbers and hashes.
     """
     conversations = tuple(conversations)
     _lock(conversations)
@@ -145,12 +145,12 @@ def erase(conversations: Iterable[int]) -> None:
         of_it.filter(state__in=(POISONED, FAILED)).update(reason=ERASED)
 
 
-def forget_old(before: float) -> int:
+def forget_old_proposals(before: float) -> int:
     """Delete proposals that were handled before a time, and return how many there were."""
     return int(models.Proposal.objects.filter(handled_at__lt=before).delete()[0])
 
 
-def ended(idempotency: str) -> str:
+def state_of_job(idempotency: str) -> str:
     """Return the state of a job's proposal; "" if it has none.
 
     A failed or lapsed one is deleted, so that the job can run again.
@@ -165,7 +165,7 @@ def ended(idempotency: str) -> str:
     return state
 
 
-def poisoned(most: int = 20) -> tuple[tuple[str, str], ...]:
+def poisoned_jobs(most: int = 20) -> tuple[tuple[str, str], ...]:
     """Return the jobs that are set aside, each with the reason."""
     rows = models.Proposal.objects.filter(state=POISONED).order_by("idempotency")
     return tuple(rows.values_list("idempotency", "reason")[:most])

@@ -49,7 +49,7 @@ def queue_name(kind: str, *, version: int) -> str:
     return f"{PREFIX}.v{version}.{kind}"
 
 
-def put(job: QueuedJob) -> bool:
+def put_job(job: QueuedJob) -> bool:
     """Add a job to the queue in the current transaction.
 
     A missing queue raises Django's database error.
@@ -74,14 +74,14 @@ def put(job: QueuedJob) -> bool:
     return True
 
 
-def waiting(kind: str, *, version: int) -> int:
+def count_waiting_jobs(kind: str, *, version: int) -> int:
     """Return how many jobs of a kind wait for a worker."""
     name = queue_name(kind, version=version)
     found: int = _rows().filter(queue_name=name, status=WAITING).count()
     return found
 
 
-def status() -> tuple[QueueStatus, ...]:
+def queue_status() -> tuple[QueueStatus, ...]:
     """Return the state of each queue that has jobs, sorted by name."""
     rows = _rows().filter(queue_name__startswith=f"{PREFIX}.v", status__in=(WAITING, TAKEN))
     counted = rows.values("queue_name", "status").annotate(number=Count("pk"), oldest=Min("pk"))

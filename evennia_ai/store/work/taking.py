@@ -26,7 +26,7 @@ class Taken:
     calls: int | None = None
 
 
-def lease(now: float, *, tokens: int, most: Mapping[str, Taken]) -> str | None:
+def take_tokens(now: float, *, tokens: int, most: Mapping[str, Taken]) -> str | None:
     """Take tokens for a call in the minute of `now`.
 
     The rows are locked, so two processes cannot take the same last tokens. The game's own use
@@ -67,14 +67,14 @@ def _make_rows(minute: int, refs: Collection[str], now: float) -> None:
             continue
         used = model_calls.NOTHING
         if ref != GAME_REF:
-            used = model_calls.used(now - MINUTE_SECONDS, Scope(kind="npc", ref=ref))
+            used = model_calls.use_since(now - MINUTE_SECONDS, Scope(kind="npc", ref=ref))
         new = models.TokenLease(
             minute=minute, npc_ref=ref, game_tokens=used.tokens, game_calls=used.calls
         )
         rows.bulk_create([new], ignore_conflicts=True)  # another process may be first
 
 
-def tell_of_game(minute: int, used: Mapping[str, Taken]) -> Mapping[str, Taken]:
+def report_game_use(minute: int, used: Mapping[str, Taken]) -> Mapping[str, Taken]:
     """Report the game's use in the last minute to workers, and return what they took in this one.
 
     Both are by NPC, with GAME_REF for the whole game. NPCs from which workers took nothing are left
@@ -89,14 +89,14 @@ def tell_of_game(minute: int, used: Mapping[str, Taken]) -> Mapping[str, Taken]:
     return {ref: Taken(tokens=tokens, calls=calls) for ref, tokens, calls in taken}
 
 
-def breaker_opened(name: str, at: float) -> None:
+def store_open_breaker(name: str, at: float) -> None:
     """Store that a model fails, so that all workers leave it alone for a while."""
     models.BreakerRow.objects.update_or_create(
         name=name, defaults={"state": BREAKER_OPEN, "since": at}
     )
 
 
-def breaker_closed(name: str) -> None:
+def remove_breaker(name: str) -> None:
     """Store that a model answers again."""
     models.BreakerRow.objects.filter(name=name).delete()
 

@@ -8,7 +8,7 @@ from evennia_ai.engine.history.records import NewRecord, RecordKind
 from evennia_ai.migrations import _append_only
 from evennia_ai.models import ERASED_META
 from evennia_ai.store.erasing import erase_conversation
-from evennia_ai.store.history.conversations import append, conversation
+from evennia_ai.store.history.conversations import append_records, get_or_open_conversation
 from evennia_ai.store.history.record_rows import records_at
 from evennia_ai.store.history.verifying import verify
 from tests.store.builders import a_turn, talked
@@ -16,7 +16,7 @@ from tests.store.builders import a_turn, talked
 
 @pytest.fixture
 def quay():
-    return conversation("12", kind="room", place_ref="3")
+    return get_or_open_conversation("12", kind="room", place_ref="3")
 
 
 def tamper(sql: str) -> None:
@@ -95,8 +95,8 @@ def test_what_several_npcs_heard_is_in_memory_once(quay):
     said = NewRecord(
         kind=RecordKind.USER, role="user", name="Anna", body="A ship!", meta={"speaker": "7"}
     )
-    here = append(quay, [said])[0]
-    there = append(conversation("13", kind="room", place_ref="3"), [said])[0]
+    here = append_records(quay, [said])[0]
+    there = append_records(get_or_open_conversation("13", kind="room", place_ref="3"), [said])[0]
     read = records_at(quay.id, [here.place])[here.place]
 
     for one in (there, read):

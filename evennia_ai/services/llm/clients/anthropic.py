@@ -40,7 +40,7 @@ from evennia_ai.services.llm.clients.answers import (
 )
 from evennia_ai.services.llm.clients.remote import NO_KEY, RemoteChat
 from evennia_ai.services.llm.profiles import Endpoint, Sampling
-from evennia_ai.services.llm.roles import FILLERS, OPEN, RoleProfile, adapt
+from evennia_ai.services.llm.roles import FILLERS, OPEN, RoleProfile, adapt_messages
 
 MOST_BREAKPOINTS: Final = 4
 ONE_SYSTEM: Final = RoleProfile(one_system=True)
@@ -148,7 +148,7 @@ def _spoken(messages: Sequence[ChatMessage]) -> tuple[ChatMessage, ...]:
     would change the first.
     """
     later = any(map(_is_system, messages))
-    return adapt(messages, profile=ONE_SYSTEM if later else OPEN)
+    return adapt_messages(messages, profile=ONE_SYSTEM if later else OPEN)
 
 
 def _blocks(message: ChatMessage, request: ChatRequest) -> list[Block]:

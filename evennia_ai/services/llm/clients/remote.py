@@ -39,13 +39,13 @@ from evennia_ai.services.net.http import (
     BrokenOff,
     NoConnection,
     TooLarge,
-    answered,
     headers_of,
     http_client,
     json_value,
-    persistently,
+    open_response,
     reason_of,
-    receive,
+    receive_body,
+    retry_attempts,
 )
 from evennia_ai.services.net.secrets import KeyMask
 
@@ -145,7 +145,7 @@ class Attempt:
             headers=self._headers(),
             json=without_fields(body, self._chat.learned.left_out(extra)),
         )
-        async with answered(client, request) as response:
+        async with open_response(client, request) as response:
             if not response.is_success:
                 said, headers = await reason_of(response), headers_of(response)
                 words = words_in(said)
@@ -163,7 +163,7 @@ class Attempt:
             self._start = BodyStart(self._content_type)
             self._arrived()
             limit_bytes = self._endpoint.max_reply_bytes * STREAM_OVERHEAD
-            await receive(response, self._take, limit_bytes=limit_bytes)
+            await receive_body(response, self._take, limit_bytes=limit_bytes)
         if self._is_streamed is None:
             self._is_streamed = self._start.at_the_end()
         if self._is_streamed:
@@ -375,7 +375,7 @@ class RemoteChat(ABC):
 
         try:
             async with asyncio.timeout_at(until):
-                outcome = await persistently(
+                outcome = await retry_attempts(
                     attempt,
                     max_retries=self.endpoint.max_retries,
                     may_pause=lambda pause: now() + pause < until,

@@ -254,7 +254,7 @@ class Asked:
     plain: str
 
 
-def asked(text: str, *, of: str) -> Asked:
+def classify_line(text: str, *, of: str) -> Asked:
     """Return the classified line that was said to `of`, or done between asterisks."""
     plain = _plain(text[:MOST_READ], of)
     if text.startswith("*") and text.endswith("*"):

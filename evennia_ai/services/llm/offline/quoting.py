@@ -132,27 +132,29 @@ class Subject:
         ignored = COMMON_WORDS.union(*map(words_of, without))
         words = frozenset(words_of(question.text if _is_foreign(question) else question.plain))
         self.words = words - ignored
-        self._stems = frozenset(map(stem, self.words))
+        self._stems = frozenset(map(rough_stem, self.words))
         self.named = self.words if question.kind is Kind.HOW else self.words - VAGUE_WORDS
-        self._needed = frozenset(map(stem, self.named or self.words))
+        self._needed = frozenset(map(rough_stem, self.named or self.words))
 
     def overlap(self, text: str) -> int:
         """Return 2 for each word that the text has, and 1 for each in another form."""
         words = set(words_of(text))
         same = self.words & words
-        akin = self._stems & {stem(word) for word in words - same} - set(map(stem, same))
+        akin = self._stems & {rough_stem(word) for word in words - same} - set(
+            map(rough_stem, same)
+        )
         return 2 * len(same) + len(akin)
 
     def is_news(self, evidence: re.Pattern[str], text: str) -> bool:
         """True if the text has a fact of this kind that is not in the question."""
-        found = (set(map(stem, words_of(one[0]))) for one in evidence.finditer(text))
+        found = (set(map(rough_stem, words_of(one[0]))) for one in evidence.finditer(text))
         return any(not stems <= self._stems for stems in found)
 
     def share(self, text: str) -> float:
         """Return the share of the needed words that the text has, from 0 to 1."""
         if not self._needed:
             return 0.0
-        return len(self._needed & set(map(stem, words_of(text)))) / len(self._needed)
+        return len(self._needed & set(map(rough_stem, words_of(text)))) / len(self._needed)
 
 
 def _is_foreign(question: Asked) -> bool:
@@ -171,7 +173,7 @@ def words_of(text: str) -> Iterator[str]:
             yield word
 
 
-def stem(word: str) -> str:
+def rough_stem(word: str) -> str:
     """Return a rough stem that the forms of a word share, such as ferry, ferries; light, lights."""
     if word.endswith("ss"):  # such as "cross"
         return word
@@ -181,14 +183,14 @@ def stem(word: str) -> str:
     return word
 
 
-def quotation(question: Asked, request: ChatRequest) -> str:
+def quote_answer(question: Asked, request: ChatRequest) -> str:
     """Return the sentences that answer the question; "" if none does.
 
     Sentences that another person has just said are left out.
     """
     subject = Subject(question, without=(request.speaker,))
     heard = _heard_of_others(request)
-    told = [one for one in sentences(request) if one.text not in heard]
+    told = [one for one in sayable_sentences(request) if one.text not in heard]
     about = {at for at, one in enumerate(request.passages) if _is_about(one, question, subject)}
     judged = (_fit(one, question, subject, is_about=one.place[0] in about) for one in told)
     fits = [fit for fit in judged if fit is not None]
@@ -200,7 +202,7 @@ def quotation(question: Asked, request: ChatRequest) -> str:
     if not found:
         return ""
     best = found[0]
-    return spoken([best.sentence, *_seconding(best, found[1:], told, question.kind)])
+    return join_sentences([best.sentence, *_seconding(best, found[1:], told, question.kind)])
 
 
 def _heard_of_others(request: ChatRequest) -> str:
@@ -274,7 +276,7 @@ def _has_room(one: Sentence, other: Sentence) -> bool:
     return len(one.text) + 1 + len(other.text) <= ANSWER_CHARACTERS
 
 
-def spoken(said: Iterable[Sentence]) -> str:
+def join_sentences(said: Iterable[Sentence]) -> str:
     """Return the sentences in the order of their texts, cut at a word if they are too long."""
     text = " ".join(s.text for s in sorted(said, key=lambda s: s.place))
     if len(text) <= ANSWER_CHARACTERS:
@@ -282,7 +284,7 @@ def spoken(said: Iterable[Sentence]) -> str:
     return text[: ANSWER_CHARACTERS - 1].rpartition(" ")[0].rstrip(" ,;:-") + "…"
 
 
-def sentences(request: ChatRequest) -> Iterator[Sentence]:
+def sayable_sentences(request: ChatRequest) -> Iterator[Sentence]:
     """Yield the sentences of lore and description that can be said in the first person."""
     left, name = LOOKED_AT_CHARACTERS, request.speaker
     described = "\n".join(one.text for one in request.passages if one.kind == "description")

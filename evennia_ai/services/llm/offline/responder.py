@@ -13,15 +13,15 @@ from typing import Final
 from twisted.internet.defer import Deferred, succeed
 
 from evennia_ai.services.llm.chat import ChatReply, ChatRequest, Listener
-from evennia_ai.services.llm.offline.asked import LINES, Asked, Kind, asked
+from evennia_ai.services.llm.offline.asked import LINES, Asked, Kind, classify_line
 from evennia_ai.services.llm.offline.first_person import first_person, pronoun_of
 from evennia_ai.services.llm.offline.quoting import (
     ANSWER_CHARACTERS,
     Sentence,
     Subject,
     plain_sentences,
-    quotation,
-    sentences,
+    quote_answer,
+    sayable_sentences,
     words_of,
 )
 
@@ -57,7 +57,7 @@ class OfflineResponder:
         self, request: ChatRequest, *, listener: Listener | None = None
     ) -> Deferred[ChatReply]:
         """Return the answer, which is complete at once. The listener is not used."""
-        found = answer(request)
+        found = answer_offline(request)
         text = found or self._instead(request)
         return succeed(ChatReply(text=text, model=self._name, offline=True, is_fallback=not found))
 
@@ -76,12 +76,12 @@ class OfflineResponder:
         return SHRUG if said and said % 2 == 0 else self._fallback
 
 
-def answer(request: ChatRequest) -> str:
+def answer_offline(request: ChatRequest) -> str:
     """Return the answer to the request's question; "" if it is in an unknown language."""
-    question = asked(request.question, of=request.speaker)
+    question = classify_line(request.question, of=request.speaker)
     own = _ANSWERS.get(question.kind)
     found = own(question, request) if own else ""
-    found = found or _example(question, request) or quotation(question, request)
+    found = found or _example(question, request) or quote_answer(question, request)
     return found or _line(LINES.get(question.kind, ()), request)
 
 
@@ -137,7 +137,9 @@ def _farewell(question: Asked, request: ChatRequest) -> str:
     """Return the local farewell that the lore describes, or else the same farewell."""
     customs = re.compile(r"\b(?:we|I|people|everybody) (?:here )?says?\b", re.IGNORECASE)
     bye = re.compile(r"\b(?:goodbye|good night|farewell)\b", re.IGNORECASE)
-    told = (s.text for s in sentences(request) if customs.search(s.text) and bye.search(s.text))
+    told = (
+        s.text for s in sayable_sentences(request) if customs.search(s.text) and bye.search(s.text)
+    )
     return _first_unsaid(told, request) or _back(question, request)
 
 
@@ -164,7 +166,7 @@ def _self(question: Asked, request: ChatRequest) -> str:
 def _trade(question: Asked, request: ChatRequest) -> str:
     """Return the start of the description, and what constant lore says that the NPC does."""
     role = _role(request)
-    constant = (s for s in sentences(request) if s.passage.constant)
+    constant = (s for s in sayable_sentences(request) if s.passage.constant)
     does = next((s.text for s in constant if re.match(r"I (?!am\b)[a-z]+\b", s.text)), "")
     beginning = role.split()[:3]
     if role and (not does or does.split()[:3] == beginning):
@@ -205,7 +207,7 @@ def _place(question: Asked, request: ChatRequest) -> str:
     if not request.place:
         return ""
     here = re.sub(r"^(The|A|An)\b", lambda one: one[0].lower(), request.place)
-    told = [s.text for s in sentences(request) if s.passage.kind == "lore" and _defines(s)]
+    told = [s.text for s in sayable_sentences(request) if s.passage.kind == "lore" and _defines(s)]
     own = [text for text in told if text.casefold().startswith(request.place.casefold())]
     more = own or [s for s in told if _is_of_somewhere(s)]
     return f"This is {here}. {more[0]}" if more else f"This is {here}."
@@ -278,7 +280,7 @@ def _alikeness(question: Asked, line: str, request: ChatRequest) -> float:
     subject = Subject(question, without=(request.speaker,)).words
     best = 0.0
     for part in re.split(r"(?<=[.!?])\s+", line):
-        other = asked(part, of=request.speaker)
+        other = classify_line(part, of=request.speaker)
         about = Subject(other, without=(request.speaker,)).words
         if subject and subject == about and _ask_alike(question.kind, other.kind):
             return 1.0
