@@ -130,7 +130,7 @@ def _erased(found: Sequence[ConversationRef], *, by: Actor, doing: str) -> Erase
                 meta={"by": by.name, "records": records, "turns": len(seals), SEALS: seals},
             )
             conversations.write_record(conversation, end.next_segment(), note)
-            windows.written(conversation.id)
+            windows.note_change(conversation.id)
             refuse_other_writers(conversation, end)
             done += Erased(conversations=1, records=records, turns=len(seals))
     return done

@@ -98,7 +98,7 @@ def add_memory(npc_ref: str, new: Memory, *, by: Actor, most: int) -> Added:
         record_all(npc_ref, [made], action="created", by=by)
         dropped = surplus_memories(held.with_memory(made), most=most, hours=new.created_at)
         _end(npc_ref, dropped, action="faded", by=by)
-        held_by.written(npc_ref)
+        held_by.note_change(npc_ref)
     return Added(memory=made, dropped=tuple(dropped))
 
 
@@ -127,7 +127,7 @@ def remove_memory(npc_ref: str, memory_id: int, *, by: Actor) -> Memory:
     with changing(MEMORIES, f"removing memory {memory_id} of NPC {npc_ref}", by=by):
         gone = _found(_load(npc_ref), npc_ref, memory_id)
         _end(npc_ref, [gone], action="removed", by=by)
-        held_by.written(npc_ref)
+        held_by.note_change(npc_ref)
     return gone
 
 
@@ -147,7 +147,7 @@ def fade_memories(npc_ref: str, ids: Iterable[int], *, by: Actor) -> int:
     with changing(MEMORIES, f"fading memories of NPC {npc_ref}", by=by):
         gone = [memory for memory in _load(npc_ref).memories if memory.id in wanted]
         _end(npc_ref, gone, action="faded", by=by)
-        held_by.written(npc_ref)
+        held_by.note_change(npc_ref)
     return len(gone)
 
 
@@ -170,7 +170,7 @@ def mark_recalled(npc_ref: str, ids: Iterable[int], *, at_hours: float) -> None:
         replace(memory, recalled_at=at_hours) if memory.id in stale else memory
         for memory in held.memories
     )
-    held_by.wrote(npc_ref, MemorySet(tuple(again)))
+    held_by.note_value(npc_ref, MemorySet(tuple(again)))
 
 
 def changes_of(npc_ref: str, memory_id: int) -> tuple[MemoryChange, ...]:
@@ -223,7 +223,7 @@ def record_all(npc_ref: str, memories: Iterable[Memory], *, action: Action, by: 
 
 def note_memories_written(npc_ref: str) -> None:
     """Note that the current transaction changed memories of the NPC in another way."""
-    held_by.written(npc_ref)
+    held_by.note_change(npc_ref)
 
 
 def _merged(npc_ref: str, known: Memory, new: Memory, *, by: Actor) -> Memory:
@@ -238,7 +238,7 @@ def _changed(npc_ref: str, new: Memory, *, action: Action, by: Actor) -> Memory:
     new = replace(new, revision=new.revision + 1)
     models.Memory.objects.filter(npc_ref=npc_ref, pk=new.id).update(**_columns(new))
     record_all(npc_ref, [new], action=action, by=by)
-    held_by.written(npc_ref)
+    held_by.note_change(npc_ref)
     return new
 
 
@@ -339,7 +339,7 @@ def settle_names(wanted: Sequence[NewlyNamed]) -> Mapping[str, KnownNames]:
             known[one.npc_ref] = {**known[one.npc_ref], one.folded: numbers}
         _insert_names(rows)
         for npc_ref, names in known.items():
-            names_known_by.wrote(npc_ref, names)
+            names_known_by.note_value(npc_ref, names)
     return known
 
 

@@ -394,7 +394,7 @@ def add_halt(new: Halt, *, by: Actor) -> None:
     }
     with changing(HALTS, f"halting {new.npc_ref or 'the game'}", by=by):
         models.Halt.objects.update_or_create(npc_ref=new.npc_ref, defaults=values)
-        halts.all_written()
+        halts.note_any_change()
 
 
 def remove_halt(npc_ref: str, *, by: Actor) -> bool:
@@ -408,5 +408,5 @@ def remove_halt(npc_ref: str, *, by: Actor) -> bool:
     """
     with changing(HALTS, f"releasing {npc_ref or 'the game'}", by=by):
         gone, _ = models.Halt.objects.filter(npc_ref=npc_ref).delete()
-        halts.all_written()
+        halts.note_any_change()
     return bool(gone)

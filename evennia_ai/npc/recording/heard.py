@@ -88,7 +88,7 @@ def read_already(npc_ref: str, talk: ConversationKey) -> ConversationRef | None:
     known = conversations.conversation_in_memory(
         npc_ref, kind=talk.kind, partner_ref=talk.partner_ref, place_ref=talk.place_ref
     )
-    return known if known is not None and windows.kept(known.id) is not None else None
+    return known if known is not None and windows.get_committed(known.id) is not None else None
 
 
 def found(npc_ref: str, talk: ConversationKey) -> ConversationRef | None:

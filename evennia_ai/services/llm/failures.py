@@ -266,7 +266,7 @@ def failure(
     said = _said(words, body)
     if status is None:
         status = next((int(one) for one in said.codes if re.fullmatch(r"[345]\d\d", one)), None)
-    quoted = endpoint.api_key.quoted(words if shown is None else shown) or "no reason given"
+    quoted = endpoint.api_key.quote(words if shown is None else shown) or "no reason given"
     told = quoted if status is None else f"status {status}: {quoted}"
     refused = _refused(said, extra) if status is None or status < 500 else {}
     found = _fault(said, status, comes_back=bool(retry_in_seconds)) or otherwise

@@ -121,11 +121,11 @@ def recorded_extra(
         if _OF_A_KEY.search(name) is not None and isinstance(value, str):
             return True
         texts = [name, *([value] if isinstance(value, str) else [])]
-        return any(key.hidden_in(text) != text for key in masks for text in texts)
+        return any(key.mask_in(text) != text for key in masks for text in texts)
 
     safe, paths = drop_secrets(json.loads(json.dumps(dict(extra))), is_secret=is_secret)
     for key in masks:
-        paths = tuple(map(key.hidden_in, paths))
+        paths = tuple(map(key.mask_in, paths))
     return safe, paths
 
 

@@ -109,7 +109,7 @@ def without_marks(text: str) -> str:
 
 
 def takes_another_role(text: str) -> bool:
-    """True if the text goes on as somebody else: as the system, a user or a tool."""
+    """True if the text continues as the system, a user or a tool."""
     return any(mark["other"] for mark in _ROLE.finditer(text))
 
 

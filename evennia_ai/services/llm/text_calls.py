@@ -49,7 +49,7 @@ _BEGIN: Final = re.compile(
     rf"|(?P<list>\[\s{{0,8}}{_PYTHON})"
     rf"|(?P<line>(?:{_FENCE}\w{{0,12}}\n)?^[ \t]{{0,8}}{_PYTHON})"
     rf"|(?P<colon>\bcall:{NAME}\{{)"
-    # Gemini; Kimi, where the server took the marks away.
+    # Gemini, and Kimi if the server removed the marks.
     rf"|(?P<gemini>(?:\bprint\(\s{{0,8}})?\bdefault_api\.{NAME}\()"
     rf"|(?P<kimi>\bfunctions\.{NAME}:\d{{1,4}}(?=\s{{0,8}}[{{<]))",
     re.IGNORECASE | re.MULTILINE,

@@ -250,16 +250,16 @@ def reply_from(
     as_schema: bool,
     late_end: LateEnd = "hides_all_before",
 ) -> tuple[ChatReply, tuple[str, ...]]:
-    """Return the reply with the calls that its text makes apart, and what of them was left out.
+    """Return the reply with its textual calls as calls, and the names of calls that were left out.
 
-    A server that takes tools may still not know the format in which its model calls them. Where
-    the tools were told in the prompt (`as_schema`), the text may also be an answer of that form.
-    Ids of calls depend on the request and the call alone. A call in a model's own format is left
-    out if its tool is not among `tools`. In an answer of the form it is left for whoever runs the
-    calls to refuse.
+    A server that supports tools may still not know the format in which its model calls them. If the
+    tools were described in the prompt (`as_schema`), the text may also be an answer of that form.
+    The ids of calls depend only on the request and the call. A call in a model's own format is left
+    out if its tool is not among `tools`. In an answer of the form it stays, and the code that runs
+    the calls refuses it.
 
     Raises:
-        ModelRubbish: it is half an answer of the form.
+        ModelRubbish: the text is an incomplete answer of the form.
     """
     if reply.offline or reply.tool_calls:
         return reply, ()

@@ -72,7 +72,7 @@ class EventReader:
         self._left_events = MOST_EVENTS
         self._ended_with_cr = False
 
-    def fed(self, chunk: bytes) -> Iterator[str]:
+    def feed(self, chunk: bytes) -> Iterator[str]:
         """Yield the data of each event that `chunk` completes.
 
         Raises:
@@ -96,10 +96,10 @@ class EventReader:
             yield from self._event_after(whole.removeprefix("\ufeff"))
             self._grow(len(begun))
 
-    def ended(self) -> Iterator[str]:
+    def finish(self) -> Iterator[str]:
         """Yield the data of an event that the end of the stream completes."""
         self._ended_with_cr = False
-        yield from self.fed(b"\n\n")
+        yield from self.feed(b"\n\n")
 
     def _grow(self, count: int) -> None:
         """Add to the size of the current event.

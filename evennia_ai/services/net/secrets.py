@@ -58,17 +58,17 @@ class SecretText:
         """True if the text can be sent in a header: printable ASCII without spaces."""
         return all("!" <= letter <= "~" for letter in self._text)
 
-    def hidden_in(self, text: str) -> str:
+    def mask_in(self, text: str) -> str:
         """Return `text` with the secret masked. Of a long secret other forms are masked too."""
         plain = text.replace(self._text, MASK) if self._text else text
-        return self.mask.masked(plain)
+        return self.mask.mask_text(plain)
 
-    def quoted(self, words: str, *, most: int = QUOTED_CHARACTERS) -> str:
+    def quote(self, words: str, *, most: int = QUOTED_CHARACTERS) -> str:
         """Return a server's words on one short line, without the secret."""
         looked_at = words[
             : 2 * QUOTED_FROM * most
         ]  # longer than the quote, so a key at its end is whole
-        shown = self.hidden_in(looked_at)[: QUOTED_FROM * most]
+        shown = self.mask_in(looked_at)[: QUOTED_FROM * most]
         line = " ".join(shown.split())
         return "".join(letter for letter in line if letter.isprintable())[:most]
 
@@ -99,12 +99,12 @@ class KeyMask:
         forms = {_letters(form) for form in _forms(key)} if _is_key(key) else set()
         self._pieces = _Pieces(forms, size=min(PIECE, len(_letters(key)))) if forms else None
 
-    def masked(self, text: str) -> str:
+    def mask_text(self, text: str) -> str:
         """Return `text` with each part of the key masked."""
         if self._pieces is None or not self._pieces.stand_in(_letters(text)):
             return text
         stream = self.stream()
-        return stream.fed(text) + stream.ended()
+        return stream.feed(text) + stream.finish()
 
     def stream(self) -> "MaskedStream":
         """Return a mask for a text that arrives in pieces."""
@@ -128,7 +128,7 @@ class MaskedStream:
         ] = []  # characters other than letters and digits, before the next one
         self._in_key = False
 
-    def fed(self, text: str) -> str:
+    def feed(self, text: str) -> str:
         """Add a piece, and return the text that is safe to release."""
         pieces = self._pieces
         if pieces is None:
@@ -162,11 +162,11 @@ class MaskedStream:
             left -= len(_letters_of(text[at]))
         if left > 0:
             return text
-        out += (self.ended(), text[:at])
+        out += (self.finish(), text[:at])
         self._in_key = False
         return text[at:]
 
-    def ended(self) -> str:
+    def finish(self) -> str:
         """Return the text that was held back."""
         out: list[str] = []
         while self._waiting:

@@ -233,7 +233,7 @@ class WikiError(BackendError):
     def __init__(self, site: Site, why: str, *, code: str = "") -> None:
         self.code = code
         super().__init__(
-            f"knowledge base '{site.key}': the wiki at {site.host} {site.password.quoted(why)}"
+            f"knowledge base '{site.key}': the wiki at {site.host} {site.password.quote(why)}"
         )
 
 

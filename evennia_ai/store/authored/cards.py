@@ -72,13 +72,13 @@ class CardKind(ImportedKind[StoredCard]):
         )
 
     def refresh(self, key: str, scope: Scope) -> None:
-        card_or_none.written(key)
+        card_or_none.note_change(key)
 
     def refresh_assigned(self, scope: Scope | None) -> None:
         if scope is None:
-            assignment_of.all_written()
+            assignment_of.note_any_change()
         else:
-            assignment_of.written(scope.ref)
+            assignment_of.note_change(scope.ref)
 
     def save(
         self,
@@ -233,7 +233,7 @@ def set_greeting(
             raise NotStoredError("card that is played by NPC", npc_ref)
         CARDS.refuse_stale(row.key, seen_revision, CARDS.current(row.key))
         rows.update(greeting=index)
-        assignment_of.written(npc_ref)
+        assignment_of.note_change(npc_ref)
 
 
 def card_of(npc_ref: str) -> StoredCard | None:

@@ -64,7 +64,7 @@ class ComponentKind(Kind[PromptComponent]):
         return PromptComponent(**fields, scope=scope, revision=row.number)
 
     def refresh(self, key: str, scope: Scope) -> None:
-        registry.all_written()
+        registry.note_any_change()
 
     def current(self, key: str, scope: Scope = GAME) -> PromptComponent | None:
         stored = super().current(key, scope)

@@ -66,7 +66,7 @@ def switch_off(name: str, keys: Iterable[str], *, by: Actor) -> PromptContext:
                 key=name,
                 value=canonical_json(sorted(off)),
             )
-            contexts.all_written()
+            contexts.note_any_change()
     return context(name)
 
 

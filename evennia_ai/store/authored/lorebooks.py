@@ -80,13 +80,13 @@ class LorebookKind(FileKind[StoredBook]):
         )
 
     def refresh(self, key: str, scope: Scope) -> None:
-        _attached.all_written()
+        _attached.note_any_change()
 
     def refresh_assigned(self, scope: Scope | None) -> None:
         if scope is None:
-            _attached.all_written()
+            _attached.note_any_change()
         else:
-            _attached.written(scope)
+            _attached.note_change(scope)
 
     def check(
         self, old: StoredBook | None, new: StoredBook | None, *, doing: str, by: Actor
@@ -301,5 +301,5 @@ def _load_each(scopes: Sequence[Scope]) -> Mapping[Scope, tuple[StoredBook, ...]
 
 
 _attached: Final = Snapshots(LOREBOOKS.state, _load, load_each=_load_each)
-take_in_books: Final = _attached.take_in
+load_books: Final = _attached.load_missing
 """Load the lorebooks of these scopes that are not in memory, with two queries."""

@@ -98,7 +98,7 @@ class NoteKind(Kind[StoredNote]):
         return StoredNote(key=row.key, revision=row.number, **fields)
 
     def refresh(self, key: str, scope: Scope) -> None:
-        notes_for.written(scope.ref)
+        notes_for.note_change(scope.ref)
 
     def check(
         self, old: StoredNote | None, new: StoredNote | None, *, doing: str, by: Actor

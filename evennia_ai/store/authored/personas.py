@@ -39,7 +39,7 @@ def set_persona(owner_ref: str, persona: Persona, *, most_characters: int, by: A
                 "changed_at": time.time(),
             },
         )
-        persona_of.written(owner_ref)
+        persona_of.note_change(owner_ref)
     return persona
 
 
@@ -66,7 +66,7 @@ def erase_persona_text(owner_ref: str, *, by: Actor) -> bool:
     """
     with changing(PERSONAS, f"erasing the persona of {owner_ref}", by=by):
         removed, _ = models.Persona.objects.filter(owner_ref=owner_ref).delete()
-        persona_of.written(owner_ref)
+        persona_of.note_change(owner_ref)
     return removed > 0
 
 

@@ -75,10 +75,10 @@ class PresetKind(ImportedKind[StoredPreset]):
         )
 
     def refresh(self, key: str, scope: Scope) -> None:
-        preset_or_none.written(key)
+        preset_or_none.note_change(key)
 
     def refresh_assigned(self, scope: Scope | None) -> None:
-        assignments.all_written()
+        assignments.note_any_change()
 
 
 PRESETS: Final = PresetKind()

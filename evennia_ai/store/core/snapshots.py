@@ -59,7 +59,7 @@ class _Kept(OrderedDict[K, V]):
         self._bound = bound
         self._weights: dict[K, int] = {}
         self.weight = 0
-        """What all of them weigh together, 0 where there is no bound."""
+        """The total weight of the values; 0 without a bound."""
 
     def put(self, key: K, value: V) -> None:
         if self._bound is not None and self._bound.is_spent(value):
@@ -136,7 +136,7 @@ class Snapshots(Generic[K, V]):
         except KeyError:
             return self._fetched(key)
 
-    def take_in(self, keys: Iterable[K]) -> None:
+    def load_missing(self, keys: Iterable[K]) -> None:
         """Load the values of those keys that are not in memory, all at once.
 
         Raises:
@@ -166,19 +166,19 @@ class Snapshots(Generic[K, V]):
         """The total weight of the values in memory; 0 without a bound."""
         return self._kept.weight
 
-    def kept(self, key: K) -> V | None:
+    def get_committed(self, key: K) -> V | None:
         """Return the committed value of `key` if it is in memory."""
         return self._kept.get(key)
 
-    def written(self, key: K) -> None:
+    def note_change(self, key: K) -> None:
         """Note that the current transaction changed the rows of `key`."""
         _Write(self, key).announce()
 
-    def wrote(self, key: K, value: V) -> None:
+    def note_value(self, key: K, value: V) -> None:
         """Note that the current transaction changed the rows of `key`, which now mean `value`."""
         _Write(self, key, base=self._current(key), value=value).announce()
 
-    def all_written(self) -> None:
+    def note_any_change(self) -> None:
         """Note that the current transaction may have changed rows of any key."""
         _Write(self, None).announce()
 

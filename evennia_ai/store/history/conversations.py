@@ -79,7 +79,7 @@ def conversation_in_memory(
     npc_ref: str, *, kind: ConversationKind, partner_ref: str = "", place_ref: str = ""
 ) -> ConversationRef | None:
     """Return a conversation if it is in memory, without a query."""
-    return _conversations.kept((npc_ref, kind, partner_ref, place_ref))
+    return _conversations.get_committed((npc_ref, kind, partner_ref, place_ref))
 
 
 def conversations_of(npc_ref: str) -> tuple[ConversationRef, ...]:
@@ -172,7 +172,7 @@ def append_in_transaction(
     window = windows(conversation.id)
     rows = rows_after(window.end, conversation.id, new)
     records = _insert_records([conversation], rows)
-    windows.wrote(conversation.id, extended_window(window, records, end=end_of(rows[-1])))
+    windows.note_value(conversation.id, extended_window(window, records, end=end_of(rows[-1])))
     return records
 
 
@@ -196,7 +196,7 @@ def append_each(
         ]
         records = _insert_records([where for where, _ in new], rows)
         for (where, window, _), row, record in zip(known, rows, records, strict=True):
-            windows.wrote(where.id, extended_window(window, [record], end=end_of(row)))
+            windows.note_value(where.id, extended_window(window, [record], end=end_of(row)))
     return [(window.history, record) for (_, window, _), record in zip(known, records, strict=True)]
 
 
@@ -250,15 +250,15 @@ def set_origin(conversation: ConversationRef, client: str) -> None:
     """
     rows = models.Conversation.objects.filter(pk=conversation.id, origin="")
     if rows.update(origin=client):
-        _conversations.wrote(_key(conversation), replace(conversation, origin=client))
+        _conversations.note_value(_key(conversation), replace(conversation, origin=client))
     else:
-        _conversations.written(_key(conversation))
+        _conversations.note_change(_key(conversation))
 
 
 def note_written(conversation: ConversationRef) -> None:
     """Note that the current transaction wrote rows of a conversation in another way."""
-    _conversations.written(_key(conversation))
-    windows.written(conversation.id)
+    _conversations.note_change(_key(conversation))
+    windows.note_change(conversation.id)
 
 
 _Key = tuple[str, ConversationKind, str, str]
@@ -278,9 +278,9 @@ def _open(key: _Key, like: ConversationRef | None) -> ConversationRef:
             return opened
         named = _named(key)
         made = ConversationRef(id=number, **named, origin=origin, opened_at=opened_at)
-        _conversations.wrote(key, made)
-        windows.wrote(number, empty_window())
-        lore_states.wrote(number, NO_STATE)
+        _conversations.note_value(key, made)
+        windows.note_value(number, empty_window())
+        lore_states.note_value(number, NO_STATE)
     return made
 
 
@@ -365,7 +365,7 @@ def begin_segment_with(
             begun_from=end.segment if is_anew else window.begun_from,
             first_reply=None if is_anew else window.first_reply,
         )
-    windows.wrote(conversation.id, began)
+    windows.note_value(conversation.id, began)
     # Only after the commit: the new window is made from messages of the old one.
     transaction.on_commit(partial(release_window, window, kept={kept.id for kept in tail}))
     refuse_other_writers(conversation, window.end)

@@ -189,7 +189,7 @@ def commit_observation(
     told = NewRecord(kind=RecordKind.RUN_END, role="assistant", body=observed.reply, meta=meta)
     with one_transaction(f"telling what was remembered of {conversation}"):
         conversations.append_records(conversation, [told])
-        consolidated.wrote(conversation.id, state)
+        consolidated.note_value(conversation.id, state)
 
 
 def unobserved_rooms(person_ref: str, *, npc_ref: str | None = None) -> tuple[ConversationRef, ...]:

@@ -63,4 +63,4 @@ def erase_texts(
         meta = {"by": by.name, "of": of, "records": count, **sealed}
         told = NewRecord(kind=RecordKind.ERASURE, role="system", meta=meta)
         conversations.append_records(conversation, [told])
-        windows.written(conversation.id)
+        windows.note_change(conversation.id)

@@ -48,13 +48,13 @@ WITHOUT_END: Final = "the transcript was made before the reply"
 
 
 def export_lines(conversation: ConversationRef) -> Iterator[str]:
-    """Yield the conversation as lines without line ends; rows are read as the lines are asked for.
+    """Yield the conversation as lines without line ends, reading rows as needed.
 
-    The game may go on meanwhile: a turn that begins after the first line is left out, and one that
-    ends after its records were read is written as one that is under way.
+    The game may continue meanwhile. A turn that begins after the first line is left out. A turn
+    that ends after its records were read is written as a running one.
 
     Raises:
-        ReplayError: A turn is not what was written; `verify` tells more.
+        ReplayError: a turn is not what was written; `verify` says more.
     """
     turns_of = models.Turn.objects.filter(conversation_id=conversation.id)
     newest_turn = turns_of.aggregate(newest=Max("pk"))["newest"] or 0

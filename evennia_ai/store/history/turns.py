@@ -102,7 +102,7 @@ next_number: Final = Snapshots(HISTORY, _load_next)
 
 def note_turns_written(npc_ref: str) -> None:
     """Note that the current transaction wrote turns of the NPC without `begin_turn`."""
-    next_number.written(npc_ref)
+    next_number.note_change(npc_ref)
 
 
 def begin_turn(
@@ -153,7 +153,7 @@ def begin_turn(
         )
         messages = _checked_messages(manifest, handles)
         begun = _insert_turn(conversation, number, manifest, event)
-        next_number.wrote(npc_ref, number + 1)
+        next_number.note_value(npc_ref, number + 1)
         remember_turn(conversation, used, cut=manifest.cut, anchors=manifest.anchors, sent=sent)
         if is_first:
             conversations.set_origin(conversation, client)

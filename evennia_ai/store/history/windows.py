@@ -351,7 +351,7 @@ def remember_turn(
         sent=sent,
         sent_texts=sum(message.record is None for message in sent.messages) if sent else 0,
     )
-    windows.wrote(conversation.id, after)
+    windows.note_value(conversation.id, after)
 
 
 def _texts_looked_up(
@@ -398,7 +398,7 @@ def remember_lore(conversation: ConversationRef, state: LoreState, *, turn: int)
             "updated_at": time.time(),
         },
     )
-    lore_states.wrote(conversation.id, state)
+    lore_states.note_value(conversation.id, state)
 
 
 def reset_lore(conversation: ConversationRef, *, by: Actor) -> bool:
@@ -412,7 +412,7 @@ def reset_lore(conversation: ConversationRef, *, by: Actor) -> bool:
     """
     with changing(LORE_STATES, f"resetting the lore of {conversation} for {by}", by=by):
         removed, _ = models.LoreState.objects.filter(conversation_id=conversation.id).delete()
-        lore_states.written(conversation.id)
+        lore_states.note_change(conversation.id)
     return removed > 0
 
 

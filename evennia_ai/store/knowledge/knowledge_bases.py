@@ -53,7 +53,7 @@ def hold_npc(keys: Iterable[str], npc_ref: str, *, by: Actor) -> None:
             models.KnowledgeHold.objects.get_or_create(
                 base_key=key, npc_ref=npc_ref, defaults={"held_since": time.time()}
             )
-            held_refs.written(key)
+            held_refs.note_change(key)
 
 
 def release_npc(key: str, npc_ref: str, *, by: Actor) -> None:
@@ -72,7 +72,7 @@ def release_npc(key: str, npc_ref: str, *, by: Actor) -> None:
         gone, _ = models.KnowledgeHold.objects.filter(base_key=key, npc_ref=npc_ref).delete()
         if not gone:
             raise NotStoredError(f"hold of knowledge base '{key}'", npc_ref)
-        held_refs.written(key)
+        held_refs.note_change(key)
 
 
 def refuse_locked(row: models.KnowledgeBase, doing: str, *, by: Actor) -> None:
@@ -275,7 +275,7 @@ def add_to_counts(row: models.KnowledgeBase, *, pages: int, characters: int) -> 
 def note_base_written() -> None:
     """Note that the current transaction changed bases or their bindings."""
     for kept in snapshots.of_kind(KNOWLEDGE):
-        kept.all_written()
+        kept.note_any_change()
 
 
 def check_base(info: BaseInfo) -> None:

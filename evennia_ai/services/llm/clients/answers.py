@@ -268,7 +268,7 @@ class ReplyReader(ABC):
             )
         return ChatReply(
             text=text,
-            model=endpoint.api_key.quoted(self.model) or self.request.model or endpoint.model,
+            model=endpoint.api_key.quote(self.model) or self.request.model or endpoint.model,
             tool_calls=calls,
             finish_reason=finish,
             usage=self.usage(),
@@ -299,7 +299,7 @@ class ReplyReader(ABC):
 
     def finish(self, calls: Sequence[ToolCall]) -> str:
         """Return the finish reason, in the words of all clients if it is a known one."""
-        reason = self.endpoint.api_key.quoted(self.stop, most=40)
+        reason = self.endpoint.api_key.quote(self.stop, most=40)
         ending = ENDINGS.get(reason.lower())
         return reason if ending is None or isinstance(ending, Fault) else ending
 
@@ -333,9 +333,9 @@ class ReplyReader(ABC):
             otherwise=otherwise,
         )
 
-    def quoted(self, words: str) -> str:
-        """The server's words for an error, without the key and without what they repeat."""
-        return self.endpoint.api_key.quoted(without_prompt(words, self.request))
+    def quote_error(self, words: str) -> str:
+        """Return a server's words for an error, without the key and without parts of the prompt."""
+        return self.endpoint.api_key.quote(without_prompt(words, self.request))
 
     def rubbish(self, problem: str) -> ModelRubbish:
         """Return the error for an answer that is no reply."""

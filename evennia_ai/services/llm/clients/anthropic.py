@@ -375,7 +375,7 @@ class AnthropicReply(ReplyReader):
         return block.kind == "tool_use" and not self._is_answer(block)
 
     def _is_answer(self, block: WrittenInPieces) -> bool:
-        """True if a block is said; a schema is answered with the input of a tool."""
+        """True if a block is part of the reply's text. The answer to a schema is a tool's input."""
         schema = self.request.schema
         if schema is None:
             return block.kind == "text"
@@ -383,7 +383,7 @@ class AnthropicReply(ReplyReader):
 
 
 def _begun_text(kind: str, block: Mapping[str, Any]) -> str:
-    """What a block holds at its beginning; some servers send a whole call there."""
+    """Return the text at the start of a block. Some servers send a complete call there."""
     if kind != "tool_use":
         return text_of(block.get("text"))
     begun = block.get("input")
@@ -394,7 +394,7 @@ def _begun_text(kind: str, block: Mapping[str, Any]) -> str:
 
 
 API_VERSION: Final = "2023-06-01"
-"""The only one there is of the Messages API; the server wants it said."""
+"""The only version of the Messages API. The server requires it in a header."""
 
 
 class AnthropicChat(RemoteChat):

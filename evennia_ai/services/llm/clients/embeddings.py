@@ -81,7 +81,7 @@ class EmbeddingServer:
             found = {int(row["index"]): row["embedding"] for row in rows or ()}
             return [_unit(found[number]) for number in range(len(texts))]
         except (KeyError, TypeError, ValueError, OverflowError, struct.error) as error:
-            words = self._endpoint.api_key.quoted(readable_start(text_in(body)))
+            words = self._endpoint.api_key.quote(readable_start(text_in(body)))
             raise self._problem(f"it answers without a vector for each text: {words}") from error
 
     def _asked(self, body: dict[str, Any]) -> bytes:

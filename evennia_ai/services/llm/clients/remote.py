@@ -127,7 +127,7 @@ class Attempt:
         except ModelError as problem:
             return _failed(problem)
         except NoConnection as problem:
-            why = endpoint.api_key.quoted(str(problem))
+            why = endpoint.api_key.quote(str(problem))
             advice = "see whether the server runs, and base_url of the profile"
             return self._unavailable(f"no connection ({why}); {advice}")
         except BrokenOff as problem:
@@ -185,7 +185,7 @@ class Attempt:
                 chunk = bytes(self._body)
         if self._is_streamed:
             was_ending = self._reader.is_ending
-            events = list(self._events.fed(chunk))
+            events = list(self._events.feed(chunk))
             self._take_events(events)
             if was_ending and not events:  # only data that keeps the connection open
                 return
@@ -196,14 +196,14 @@ class Attempt:
     def _take_rest(self) -> None:
         """Read the last event, which may lack its blank line or be cut."""
         try:
-            self._take_events(self._events.ended())
+            self._take_events(self._events.finish())
         except ModelRubbish as problem:
             if problem.too_much:
                 raise
             raise BrokenOff("half an event") from None
         if not self._is_complete and not self._reader.is_enough:
             raise BrokenOff("no end of the stream")
-        self._say(self._unmasked.ended())
+        self._say(self._unmasked.finish())
 
     def _take_events(self, events: Iterable[str]) -> None:
         """Pass on the text of several events as one piece."""
@@ -211,7 +211,7 @@ class Attempt:
         self._left_bytes -= len(piece.encode("utf-8", "replace"))
         if self._left_bytes < 0:
             raise TooLarge
-        self._say(self._unmasked.fed(piece))
+        self._say(self._unmasked.feed(piece))
 
     def _say(self, piece: str) -> None:
         if piece and self._hear is not None:
@@ -237,12 +237,12 @@ def _without_key(reply: ChatReply, mask: KeyMask) -> ChatReply:
     """Return the reply with the endpoint's key masked."""
     return replace(
         reply,
-        text=mask.masked(reply.text),
+        text=mask.mask_text(reply.text),
         tool_calls=tuple(
             ToolCall(
-                id=mask.masked(call.id),
-                name=mask.masked(call.name),
-                arguments=mask.masked(call.arguments),
+                id=mask.mask_text(call.id),
+                name=mask.mask_text(call.name),
+                arguments=mask.mask_text(call.arguments),
             )
             for call in reply.tool_calls
         ),
