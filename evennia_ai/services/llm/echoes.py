@@ -14,7 +14,7 @@ REPEATED: Final = "[...]"
 """Shown in place of repeated words."""
 
 _RUN: Final = 4
-"""How many consecutive words count as a repetition. A shorter text of a prompt counts as a whole."""
+"""How many consecutive words count as a repetition. A shorter text counts as a whole."""
 _FEWEST_LETTERS: Final = 8
 """The shortest text of a prompt that counts, in letters: "hi" is in many errors."""
 _MOST_CHARACTERS: Final = 20_000

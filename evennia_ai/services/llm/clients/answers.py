@@ -201,7 +201,7 @@ class ReplyReader(ABC):
             return self.reply()
         if not isinstance(answer, dict):
             start = readable_start(text_in(body))
-            kind, words = map(self.quoted, (content_type or "no type", start))
+            kind, words = map(self.quote_error, (content_type or "no type", start))
             sent = f"status 200, {kind}: {words or 'nothing'}"
             advice = "check base_url of the profile (is /v1 missing?)"
             raise self.rubbish(f"the reply is not a JSON object ({sent}); {advice}")
