@@ -232,6 +232,7 @@ def a_crowd(many: int) -> list[tuple[int, int]]:
     from evennia.objects.objects import DefaultCharacter, DefaultRoom
     from evennia.utils.create import create_object
 
+    from evennia_ai.engine.prompt.components import of_npc
     from evennia_ai.store.authored import cards
     from evennia_ai.typeclasses import AINPC
     from tests.npc.scripted_games import CARD
@@ -245,7 +246,7 @@ def a_crowd(many: int) -> list[tuple[int, int]]:
         told = {**CARD, "nickname": f"Guard{number}", "description": f"{{{{char}}}} is {number}th."}
         data = {"spec": "chara_card_v3", "spec_version": "3.0", "data": told}
         cards.save_card(f"guard-{number}", json.dumps(data), by=trusted("builder"))
-        cards.assign(str(npc.id), f"guard-{number}", by=trusted("builder"))
+        cards.CARDS.assign(f"guard-{number}", of_npc(npc.ai.ref), by=trusted("builder"))
         talked([npc], guest, FEW_MESSAGES)
         crowd.append((npc.id, guest.id))
     return crowd

@@ -202,36 +202,29 @@ _for_staff(
     ordering=("registry_id", "key"),
 )
 _for_staff(
-    models.ComponentRevision,
-    list_display=("key", "scope_kind", "scope_ref", *_CHANGE),
+    models.Card, list_display=("name", "revision", "grants", "file"), search_fields=("name",)
+)
+_for_staff(
+    models.Preset, list_display=("name", "revision", "grants", "file"), search_fields=("name",)
+)
+_for_staff(
+    models.Note,
+    list_display=("npc_ref", "key", "depth", "role", "every", "revision"),
+)
+# Locks of lorebooks and of their entries hide texts in these.
+_for_superusers(models.Lorebook, list_display=("name", "revision", "file"), search_fields=("name",))
+_for_superusers(
+    models.Revision,
+    list_display=("kind", "scope_kind", "scope_ref", "key", *_CHANGE),
+    list_filter=("kind", "action"),
     search_fields=("key", "changed_by"),
     ordering=("-changed_at",),
 )
-_for_staff(
-    models.Card, list_display=("name", "revision", "grants", "file"), search_fields=("name",)
-)
-_for_staff(models.CardFile, list_display=("sha256", "carrier"), exclude=("content",))
-_for_staff(
-    models.CardRevision,
-    list_display=("name", "number", "action", "grants", "changed_by", "changed_at"),
-    search_fields=("name", "changed_by"),
-    ordering=("-changed_at",),
-)
+_for_superusers(models.SourceFile, list_display=("sha256", "carrier"), exclude=("content",))
 _for_superusers(
-    models.Lorebook,
-    list_display=("name", "revision", "added_by", "added_at"),
-    search_fields=("name",),
-)
-_for_staff(models.CardAssignment, list_display=("npc_ref", "card", "assigned_by", "assigned_at"))
-_for_superusers(
-    models.LorebookRevision,
-    list_display=("name", *_CHANGE),
-    search_fields=("name", "changed_by"),
-    ordering=("-changed_at",),
-)
-_for_superusers(
-    models.LorebookAttachment,
-    list_display=("lorebook", "scope_kind", "scope_ref", "attached_by", "attached_at"),
+    models.Assignment,
+    list_display=("kind", "key", "scope_kind", "scope_ref", "assigned_by", "assigned_at"),
+    list_filter=("kind",),
 )
 _for_superusers(
     models.KnowledgeBase,
@@ -260,11 +253,6 @@ _for_superusers(
     ordering=("-changed_at",),
     exclude=("body", "meta"),
 )
-_for_staff(
-    models.Note,
-    list_display=("npc_ref", "key", "depth", "role", "every", "revision", "changed_by"),
-)
-_for_staff(models.NoteRevision, list_display=("npc_ref", "key", *_CHANGE))
 _for_superusers(
     models.Memory,
     list_display=("npc_ref", "about", "text", "importance", "learnt", "author", "created_at"),

@@ -47,7 +47,7 @@ def test_a_line_is_followed_to_its_reply(stage: Any) -> None:
 def test_a_line_is_followed_to_its_reply_where_there_is_a_lorebook(stage: Any) -> None:
     entries = [an_entry(f"Of the {key}.", keys=[key]) for key in FIVE_KEYS]
     lorebooks.save_book("harbour", json.dumps({"entries": entries}), by=trusted("Mara"))
-    lorebooks.attach("harbour", GAME, by=trusted("Mara"))
+    lorebooks.LOREBOOKS.assign("harbour", GAME, by=trusted("Mara"))
     bounded("say_lore", said_twice(stage), files=121, moves=848)
 
 
@@ -67,4 +67,4 @@ def test_a_change_of_a_components_depth_is_followed(db: None) -> None:
     with walked() as walk:
         told = harbour.builds("component/depth mood = 2")
     assert "depth" in told
-    bounded("depth", walk, files=22, moves=93)  # three of them ask who changes it
+    bounded("depth", walk, files=22, moves=98)

@@ -22,7 +22,7 @@ from evennia.utils.utils import class_from_module
 
 from evennia_ai.engine.actors import trusted
 from evennia_ai.engine.errors import EvenniaAIError, UnknownComponentError
-from evennia_ai.engine.prompt.components import STATIC_IDS, PromptComponent, Scope
+from evennia_ai.engine.prompt.components import STATIC_IDS, PromptComponent, Scope, of_npc
 from evennia_ai.store.authored import cards, components, lorebooks, notes
 from server.logins import Login, Logins
 from world.demo_content import (
@@ -262,26 +262,27 @@ def _make_component(component: PromptComponent) -> str:
 
 
 def _make_book(book: Book, text: str) -> str:
-    if book.name in lorebooks.book_names():
+    if book.name in lorebooks.LOREBOOKS.list_keys():
         return ""
-    lorebooks.save_book(book.name, text, by=BY, expected_revision=0)
-    lorebooks.attach(book.name, Scope(kind=book.scope, ref=book.ref), by=BY)
+    lorebooks.save_book(book.name, text, by=BY, seen_revision=0)
+    lorebooks.LOREBOOKS.assign(book.name, Scope(kind=book.scope, ref=book.ref), by=BY)
     return f"lorebook {book.name}"
 
 
 def _renew_book(book: Book, text: str) -> str:
     """Give the book of an older demo the text of this one, while nobody else has changed it."""
-    changes = lorebooks.book_revisions(book.name)
-    if book.name not in lorebooks.book_names() or {one.changed_by for one in changes} != {BY.name}:
+    changes = lorebooks.LOREBOOKS.revisions(book.name)
+    is_ours = {one.changed_by for one in changes} == {BY.name}
+    if book.name not in lorebooks.LOREBOOKS.list_keys() or not is_ours:
         return ""
     if lorebooks.get_book(book.name).source == text:
         return ""
-    lorebooks.save_book(book.name, text, by=BY, expected_revision=changes[-1].number)
+    lorebooks.save_book(book.name, text, by=BY, seen_revision=changes[-1].number)
     return f"lorebook {book.name}, in a new edition"
 
 
 def _make_card(person: Person) -> str:
-    if person.card_name in cards.card_names():
+    if person.card_name in cards.CARDS.list_keys():
         return ""
     text = (DEMO / person.card).read_text(encoding="utf-8")
     cards.save_card(person.card_name, text, by=BY)
@@ -292,7 +293,7 @@ def _assign_card(person: Person) -> str:
     ref = str(_tagged(f"npc:{person.id}").id)
     if cards.card_of(ref) is not None:
         return ""
-    cards.assign(ref, person.card_name, by=BY)
+    cards.CARDS.assign(person.card_name, of_npc(ref), by=BY)
     return f"card {person.card_name} for {person.key}"
 
 

@@ -24,9 +24,8 @@ from evennia_ai.formats.cards.writing import keeps_greetings
 from evennia_ai.npc.runtime import runtime
 from evennia_ai.npc.views.parse_cache import read_ahead
 from evennia_ai.services.settings.conf import conf
-from evennia_ai.store.authored import card_revisions as log
-from evennia_ai.store.authored.card_files import edited_file
-from evennia_ai.store.authored.cards import StoredCard, edit_card
+from evennia_ai.store.authored.card_files import edited_card_file
+from evennia_ai.store.authored.cards import CARDS, StoredCard, edit_card
 
 S = TypeVar("S")
 T = TypeVar("T")
@@ -114,11 +113,11 @@ class CardWork(BackgroundWork):
         `change` runs in the other thread. The same object where it says so already. Errors are
         those of `change` and of `store.authored.cards.edit_card`.
         """
-        _, file = log.revision(card.name, card.revision)
+        file = CARDS.revision_file(card.name, card.revision)
         limits, now = conf().card_limits, int(time.time())
         before, after, made = yield self.worked(
             f"Writing card {card.name}",
-            lambda _progress: edited_file(file, change, modified_at=now, limits=limits),
+            lambda _progress: edited_card_file(file, change, modified_at=now, limits=limits),
         )
         if made is None:
             return card, before

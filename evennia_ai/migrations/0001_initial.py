@@ -28,35 +28,6 @@ class Migration(migrations.Migration):
             ],
         ),
         migrations.CreateModel(
-            name="Card",
-            fields=[
-                (
-                    "id",
-                    models.BigAutoField(
-                        auto_created=True, primary_key=True, serialize=False, verbose_name="ID"
-                    ),
-                ),
-                ("name", models.CharField(max_length=200, unique=True)),
-                ("grants", models.TextField(blank=True, default="")),
-                ("revision", models.PositiveIntegerField(default=1)),
-            ],
-        ),
-        migrations.CreateModel(
-            name="CardFile",
-            fields=[
-                (
-                    "id",
-                    models.BigAutoField(
-                        auto_created=True, primary_key=True, serialize=False, verbose_name="ID"
-                    ),
-                ),
-                ("sha256", models.CharField(max_length=64, unique=True)),
-                ("carrier", models.CharField(max_length=16)),
-                ("content", models.BinaryField()),
-                ("source", models.TextField()),
-            ],
-        ),
-        migrations.CreateModel(
             name="Halt",
             fields=[
                 (
@@ -101,24 +72,6 @@ class Migration(migrations.Migration):
             ],
         ),
         migrations.CreateModel(
-            name="Lorebook",
-            fields=[
-                (
-                    "id",
-                    models.BigAutoField(
-                        auto_created=True, primary_key=True, serialize=False, verbose_name="ID"
-                    ),
-                ),
-                ("name", models.CharField(max_length=200, unique=True)),
-                ("sha256", models.CharField(max_length=64)),
-                ("revision", models.PositiveIntegerField(default=1)),
-                ("added_by", models.CharField(max_length=200)),
-                ("added_at", models.FloatField()),
-                ("locks", models.TextField(blank=True, default="")),
-                ("entry_locks", models.TextField(blank=True, default="{}")),
-            ],
-        ),
-        migrations.CreateModel(
             name="Persona",
             fields=[
                 (
@@ -135,22 +88,7 @@ class Migration(migrations.Migration):
             ],
         ),
         migrations.CreateModel(
-            name="Preset",
-            fields=[
-                (
-                    "id",
-                    models.BigAutoField(
-                        auto_created=True, primary_key=True, serialize=False, verbose_name="ID"
-                    ),
-                ),
-                ("name", models.CharField(max_length=200, unique=True)),
-                ("grants", models.TextField(blank=True, default="")),
-                ("switches", models.TextField(default="{}")),
-                ("revision", models.PositiveIntegerField(default=1)),
-            ],
-        ),
-        migrations.CreateModel(
-            name="PresetFile",
+            name="SourceFile",
             fields=[
                 (
                     "id",
@@ -159,6 +97,8 @@ class Migration(migrations.Migration):
                     ),
                 ),
                 ("sha256", models.CharField(max_length=64, unique=True)),
+                ("carrier", models.CharField(max_length=16)),
+                ("content", models.BinaryField()),
                 ("source", models.TextField()),
             ],
         ),
@@ -193,7 +133,7 @@ class Migration(migrations.Migration):
             ],
         ),
         migrations.CreateModel(
-            name="CardAssignment",
+            name="Assignment",
             fields=[
                 (
                     "id",
@@ -201,24 +141,32 @@ class Migration(migrations.Migration):
                         auto_created=True, primary_key=True, serialize=False, verbose_name="ID"
                     ),
                 ),
-                ("npc_ref", models.CharField(max_length=255, unique=True)),
+                ("kind", models.CharField(max_length=16)),
+                ("key", models.CharField(max_length=200)),
+                ("scope_kind", models.CharField(max_length=16)),
+                ("scope_ref", models.CharField(blank=True, default="", max_length=255)),
                 ("greeting", models.PositiveIntegerField(blank=True, null=True)),
                 ("assigned_by", models.CharField(max_length=200)),
                 ("assigned_at", models.FloatField()),
-                (
-                    "card",
-                    models.ForeignKey(
-                        on_delete=django.db.models.deletion.PROTECT, to="evennia_ai.card"
-                    ),
-                ),
             ],
-        ),
-        migrations.AddField(
-            model_name="card",
-            name="file",
-            field=models.ForeignKey(
-                on_delete=django.db.models.deletion.PROTECT, to="evennia_ai.cardfile"
-            ),
+            options={
+                "indexes": [
+                    models.Index(
+                        fields=["kind", "scope_kind", "scope_ref"], name="evennia_ai_assigned_to"
+                    )
+                ],
+                "constraints": [
+                    models.UniqueConstraint(
+                        fields=("kind", "key", "scope_kind", "scope_ref"),
+                        name="evennia_ai_assignment",
+                    ),
+                    models.UniqueConstraint(
+                        condition=models.Q(("kind__in", ("card", "preset"))),
+                        fields=("kind", "scope_kind", "scope_ref"),
+                        name="evennia_ai_assigned_alone",
+                    ),
+                ],
+            },
         ),
         migrations.CreateModel(
             name="Component",
@@ -258,57 +206,6 @@ class Migration(migrations.Migration):
                         fields=("scope_kind", "scope_ref", "registry_id"),
                         name="evennia_ai_component_id",
                     ),
-                ],
-            },
-        ),
-        migrations.CreateModel(
-            name="ComponentRevision",
-            fields=[
-                (
-                    "id",
-                    models.BigAutoField(
-                        auto_created=True, primary_key=True, serialize=False, verbose_name="ID"
-                    ),
-                ),
-                ("scope_kind", models.CharField(max_length=16)),
-                ("scope_ref", models.CharField(blank=True, default="", max_length=255)),
-                ("key", models.CharField(max_length=64)),
-                ("number", models.PositiveIntegerField()),
-                ("action", models.CharField(max_length=16)),
-                ("changed_by", models.CharField(max_length=200)),
-                ("changed_at", models.FloatField()),
-                ("old", models.TextField(blank=True, default="")),
-                ("new", models.TextField(blank=True, default="")),
-            ],
-            options={
-                "constraints": [
-                    models.UniqueConstraint(
-                        fields=("scope_kind", "scope_ref", "key", "number"),
-                        name="evennia_ai_component_number",
-                    )
-                ],
-            },
-        ),
-        migrations.CreateModel(
-            name="ContextRevision",
-            fields=[
-                (
-                    "id",
-                    models.BigAutoField(
-                        auto_created=True, primary_key=True, serialize=False, verbose_name="ID"
-                    ),
-                ),
-                ("context", models.CharField(max_length=16)),
-                ("number", models.PositiveIntegerField()),
-                ("off", models.TextField(default="[]")),
-                ("changed_by", models.CharField(max_length=200)),
-                ("changed_at", models.FloatField()),
-            ],
-            options={
-                "constraints": [
-                    models.UniqueConstraint(
-                        fields=("context", "number"), name="evennia_ai_context_number"
-                    )
                 ],
             },
         ),
@@ -612,53 +509,6 @@ class Migration(migrations.Migration):
             },
         ),
         migrations.CreateModel(
-            name="LorebookAttachment",
-            fields=[
-                (
-                    "id",
-                    models.BigAutoField(
-                        auto_created=True, primary_key=True, serialize=False, verbose_name="ID"
-                    ),
-                ),
-                ("scope_kind", models.CharField(max_length=16)),
-                ("scope_ref", models.CharField(blank=True, default="", max_length=255)),
-                ("attached_by", models.CharField(max_length=200)),
-                ("attached_at", models.FloatField()),
-                (
-                    "lorebook",
-                    models.ForeignKey(
-                        on_delete=django.db.models.deletion.CASCADE, to="evennia_ai.lorebook"
-                    ),
-                ),
-            ],
-        ),
-        migrations.CreateModel(
-            name="LorebookRevision",
-            fields=[
-                (
-                    "id",
-                    models.BigAutoField(
-                        auto_created=True, primary_key=True, serialize=False, verbose_name="ID"
-                    ),
-                ),
-                ("name", models.CharField(max_length=200)),
-                ("number", models.PositiveIntegerField()),
-                ("action", models.CharField(max_length=16)),
-                ("changed_by", models.CharField(max_length=200)),
-                ("changed_at", models.FloatField()),
-                ("source", models.TextField(blank=True, default="")),
-                ("locks", models.TextField(blank=True, default="")),
-                ("entry_locks", models.TextField(blank=True, default="{}")),
-            ],
-            options={
-                "constraints": [
-                    models.UniqueConstraint(
-                        fields=("name", "number"), name="evennia_ai_lorebook_number"
-                    )
-                ],
-            },
-        ),
-        migrations.CreateModel(
             name="LorekeeperTask",
             fields=[
                 (
@@ -810,90 +660,12 @@ class Migration(migrations.Migration):
                 ("order", models.IntegerField(default=100)),
                 ("enabled", models.BooleanField(default=True)),
                 ("revision", models.PositiveIntegerField(default=1)),
-                ("changed_by", models.CharField(max_length=200)),
             ],
             options={
                 "constraints": [
                     models.UniqueConstraint(fields=("npc_ref", "key"), name="evennia_ai_note_key")
                 ],
             },
-        ),
-        migrations.CreateModel(
-            name="NoteRevision",
-            fields=[
-                (
-                    "id",
-                    models.BigAutoField(
-                        auto_created=True, primary_key=True, serialize=False, verbose_name="ID"
-                    ),
-                ),
-                ("npc_ref", models.CharField(max_length=255)),
-                ("key", models.CharField(default="note", max_length=64)),
-                ("number", models.PositiveIntegerField()),
-                ("action", models.CharField(max_length=16)),
-                ("changed_by", models.CharField(max_length=200)),
-                ("changed_at", models.FloatField()),
-                ("value", models.TextField(blank=True, default="")),
-            ],
-            options={
-                "constraints": [
-                    models.UniqueConstraint(
-                        fields=("npc_ref", "key", "number"), name="evennia_ai_note_number"
-                    )
-                ],
-            },
-        ),
-        migrations.CreateModel(
-            name="PresetAssignment",
-            fields=[
-                (
-                    "id",
-                    models.BigAutoField(
-                        auto_created=True, primary_key=True, serialize=False, verbose_name="ID"
-                    ),
-                ),
-                ("scope_kind", models.CharField(max_length=16)),
-                ("scope_ref", models.CharField(blank=True, default="", max_length=255)),
-                ("assigned_by", models.CharField(max_length=200)),
-                ("assigned_at", models.FloatField()),
-                (
-                    "preset",
-                    models.ForeignKey(
-                        on_delete=django.db.models.deletion.PROTECT, to="evennia_ai.preset"
-                    ),
-                ),
-            ],
-        ),
-        migrations.AddField(
-            model_name="preset",
-            name="file",
-            field=models.ForeignKey(
-                on_delete=django.db.models.deletion.PROTECT, to="evennia_ai.presetfile"
-            ),
-        ),
-        migrations.CreateModel(
-            name="PresetRevision",
-            fields=[
-                (
-                    "id",
-                    models.BigAutoField(
-                        auto_created=True, primary_key=True, serialize=False, verbose_name="ID"
-                    ),
-                ),
-                ("name", models.CharField(max_length=200)),
-                ("number", models.PositiveIntegerField()),
-                ("action", models.CharField(max_length=16)),
-                ("changed_by", models.CharField(max_length=200)),
-                ("changed_at", models.FloatField()),
-                ("grants", models.TextField(blank=True, default="")),
-                ("switches", models.TextField(default="{}")),
-                (
-                    "file",
-                    models.ForeignKey(
-                        on_delete=django.db.models.deletion.PROTECT, to="evennia_ai.presetfile"
-                    ),
-                ),
-            ],
         ),
         migrations.CreateModel(
             name="Proposal",
@@ -1001,6 +773,97 @@ class Migration(migrations.Migration):
             ],
         ),
         migrations.CreateModel(
+            name="Revision",
+            fields=[
+                (
+                    "id",
+                    models.BigAutoField(
+                        auto_created=True, primary_key=True, serialize=False, verbose_name="ID"
+                    ),
+                ),
+                ("kind", models.CharField(max_length=16)),
+                ("scope_kind", models.CharField(default="game", max_length=16)),
+                ("scope_ref", models.CharField(blank=True, default="", max_length=255)),
+                ("key", models.CharField(max_length=200)),
+                ("number", models.PositiveIntegerField()),
+                ("action", models.CharField(max_length=16)),
+                ("changed_by", models.CharField(max_length=200)),
+                ("changed_at", models.FloatField()),
+                ("value", models.TextField()),
+                (
+                    "file",
+                    models.ForeignKey(
+                        blank=True,
+                        null=True,
+                        on_delete=django.db.models.deletion.PROTECT,
+                        to="evennia_ai.sourcefile",
+                    ),
+                ),
+            ],
+        ),
+        migrations.CreateModel(
+            name="Preset",
+            fields=[
+                (
+                    "id",
+                    models.BigAutoField(
+                        auto_created=True, primary_key=True, serialize=False, verbose_name="ID"
+                    ),
+                ),
+                ("name", models.CharField(max_length=200, unique=True)),
+                ("grants", models.TextField(blank=True, default="")),
+                ("switches", models.TextField(default="{}")),
+                ("revision", models.PositiveIntegerField(default=1)),
+                (
+                    "file",
+                    models.ForeignKey(
+                        on_delete=django.db.models.deletion.PROTECT, to="evennia_ai.sourcefile"
+                    ),
+                ),
+            ],
+        ),
+        migrations.CreateModel(
+            name="Lorebook",
+            fields=[
+                (
+                    "id",
+                    models.BigAutoField(
+                        auto_created=True, primary_key=True, serialize=False, verbose_name="ID"
+                    ),
+                ),
+                ("name", models.CharField(max_length=200, unique=True)),
+                ("locks", models.TextField(blank=True, default="")),
+                ("entry_locks", models.TextField(blank=True, default="{}")),
+                ("revision", models.PositiveIntegerField(default=1)),
+                (
+                    "file",
+                    models.ForeignKey(
+                        on_delete=django.db.models.deletion.PROTECT, to="evennia_ai.sourcefile"
+                    ),
+                ),
+            ],
+        ),
+        migrations.CreateModel(
+            name="Card",
+            fields=[
+                (
+                    "id",
+                    models.BigAutoField(
+                        auto_created=True, primary_key=True, serialize=False, verbose_name="ID"
+                    ),
+                ),
+                ("name", models.CharField(max_length=200, unique=True)),
+                ("grants", models.TextField(blank=True, default="")),
+                ("revision", models.PositiveIntegerField(default=1)),
+                (
+                    "file",
+                    models.ForeignKey(
+                        on_delete=django.db.models.deletion.PROTECT, to="evennia_ai.sourcefile"
+                    ),
+                ),
+            ],
+        ),
+        migrations.CreateModel(
             name="TokenLease",
             fields=[
                 (
@@ -1098,36 +961,6 @@ class Migration(migrations.Migration):
             ],
             options={
                 "indexes": [models.Index(fields=["base_key"], name="evennia_ai_vault_reading")],
-            },
-        ),
-        migrations.CreateModel(
-            name="CardRevision",
-            fields=[
-                (
-                    "id",
-                    models.BigAutoField(
-                        auto_created=True, primary_key=True, serialize=False, verbose_name="ID"
-                    ),
-                ),
-                ("name", models.CharField(max_length=200)),
-                ("number", models.PositiveIntegerField()),
-                ("action", models.CharField(max_length=16)),
-                ("changed_by", models.CharField(max_length=200)),
-                ("changed_at", models.FloatField()),
-                ("grants", models.TextField(blank=True, default="")),
-                (
-                    "file",
-                    models.ForeignKey(
-                        on_delete=django.db.models.deletion.PROTECT, to="evennia_ai.cardfile"
-                    ),
-                ),
-            ],
-            options={
-                "constraints": [
-                    models.UniqueConstraint(
-                        fields=("name", "number"), name="evennia_ai_card_number"
-                    )
-                ],
             },
         ),
         migrations.CreateModel(
@@ -1233,28 +1066,6 @@ class Migration(migrations.Migration):
             index=models.Index(fields=["npc_ref", "turn"], name="evennia_ai_search_turn"),
         ),
         migrations.AddIndex(
-            model_name="lorebookattachment",
-            index=models.Index(fields=["scope_kind", "scope_ref"], name="evennia_ai_attached_to"),
-        ),
-        migrations.AddConstraint(
-            model_name="lorebookattachment",
-            constraint=models.UniqueConstraint(
-                fields=("lorebook", "scope_kind", "scope_ref"), name="evennia_ai_attachment"
-            ),
-        ),
-        migrations.AddConstraint(
-            model_name="presetassignment",
-            constraint=models.UniqueConstraint(
-                fields=("scope_kind", "scope_ref"), name="evennia_ai_preset_assigned"
-            ),
-        ),
-        migrations.AddConstraint(
-            model_name="presetrevision",
-            constraint=models.UniqueConstraint(
-                fields=("name", "number"), name="evennia_ai_preset_number"
-            ),
-        ),
-        migrations.AddIndex(
             model_name="record",
             index=models.Index(
                 fields=["conversation", "content_sha256"], name="evennia_ai_record_content"
@@ -1277,6 +1088,13 @@ class Migration(migrations.Migration):
         migrations.AddIndex(
             model_name="modelcall",
             index=models.Index(fields=["player_ref", "started_at"], name="evennia_ai_call_player"),
+        ),
+        migrations.AddConstraint(
+            model_name="revision",
+            constraint=models.UniqueConstraint(
+                fields=("kind", "scope_kind", "scope_ref", "key", "number"),
+                name="evennia_ai_revision_number",
+            ),
         ),
         migrations.AddIndex(
             model_name="turn",

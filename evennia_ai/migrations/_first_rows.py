@@ -25,7 +25,7 @@ _COLUMNS: Final = (
 def create(apps: Any, schema_editor: Any) -> None:
     """Make the static components of the game, each with its first revision, and the revisions."""
     component_rows = apps.get_model("evennia_ai", "Component").objects
-    revision_rows = apps.get_model("evennia_ai", "ComponentRevision").objects
+    revision_rows = apps.get_model("evennia_ai", "Revision").objects
     for component in STATIC_COMPONENTS:
         value = {name: getattr(component, name) for name in _COLUMNS}
         columns = {("registry_id" if n == "id" else n): v for n, v in value.items()}
@@ -34,6 +34,7 @@ def create(apps: Any, schema_editor: Any) -> None:
         )
         if is_new:
             revision_rows.create(
+                kind="component",
                 scope_kind="game",
                 scope_ref="",
                 key=component.key,
@@ -41,7 +42,7 @@ def create(apps: Any, schema_editor: Any) -> None:
                 action="created",
                 changed_by=_BY,
                 changed_at=time.time(),
-                new=json.dumps(value, sort_keys=True, separators=(",", ":")),
+                value=json.dumps(value, sort_keys=True, separators=(",", ":")),
             )
     for kind in KINDS:
         apps.get_model("evennia_ai", "StateRevision").objects.get_or_create(name=kind)

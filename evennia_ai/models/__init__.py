@@ -6,23 +6,15 @@ them, because a database may rewrite a JSON column.
 """
 
 from evennia_ai.models.authored import (
+    Assignment,
     Card,
-    CardAssignment,
-    CardFile,
-    CardRevision,
     Component,
-    ComponentRevision,
-    ContextRevision,
     Lorebook,
-    LorebookAttachment,
-    LorebookRevision,
     Note,
-    NoteRevision,
     Persona,
     Preset,
-    PresetAssignment,
-    PresetFile,
-    PresetRevision,
+    Revision,
+    SourceFile,
 )
 from evennia_ai.models.core import StateRevision
 from evennia_ai.models.history import (

@@ -1,8 +1,12 @@
-"""Tables of what builders write: components, contexts, cards, presets, lorebooks, notes."""
+"""Tables of what people write: components, notes, cards, presets, lorebooks and personas.
+
+Each kind has a table of what is in force. Revisions, files and assignments of all kinds are in one
+table each. `evennia_ai.store.authored.life_cycle` writes them.
+"""
 
 from django.db import models
 
-from evennia_ai.models.core import KINDS, NAME, REF, SHA256
+from evennia_ai.models.core import KEY, KINDS, NAME, REF, SHA256
 
 
 class Component(models.Model):
@@ -11,7 +15,7 @@ class Component(models.Model):
     scope_kind = models.CharField(max_length=KINDS, default="game")
     scope_ref = models.CharField(max_length=REF, default="", blank=True)
     registry_id = models.PositiveIntegerField()
-    key = models.CharField(max_length=64)
+    key = models.CharField(max_length=KEY)
     name = models.CharField(max_length=NAME, default="", blank=True)
     description = models.TextField(default="", blank=True)
     content = models.TextField(default="", blank=True)
@@ -42,51 +46,91 @@ class Component(models.Model):
         return f"{self.registry_id} {self.key}"
 
 
-class ComponentRevision(models.Model):
-    """One change of a component; stays when the component is removed."""
+class Note(models.Model):
+    """An author's note of an NPC. Each note of one NPC has its own key."""
 
-    scope_kind = models.CharField(max_length=KINDS)
-    scope_ref = models.CharField(max_length=REF, default="", blank=True)
-    key = models.CharField(max_length=64)
-    number = models.PositiveIntegerField()
-    action = models.CharField(max_length=KINDS)
-    changed_by = models.CharField(max_length=NAME)
-    changed_at = models.FloatField()
-    old = models.TextField(default="", blank=True)
-    new = models.TextField(default="", blank=True)
-
-    class Meta:
-        constraints = [
-            models.UniqueConstraint(
-                fields=["scope_kind", "scope_ref", "key", "number"],
-                name="evennia_ai_component_number",
-            )
-        ]
-
-    def __str__(self) -> str:
-        return f"{self.key} {self.number} {self.action}"
-
-
-class ContextRevision(models.Model):
-    """One change of a context; the newest of each counts. `off` is a JSON list of keys."""
-
-    context = models.CharField(max_length=KINDS)
-    number = models.PositiveIntegerField()
-    off = models.TextField(default="[]")
-    changed_by = models.CharField(max_length=NAME)
-    changed_at = models.FloatField()
+    npc_ref = models.CharField(max_length=REF)
+    key = models.CharField(max_length=KEY, default="note")
+    content = models.TextField(default="", blank=True)
+    depth = models.PositiveIntegerField(default=4)
+    role = models.CharField(max_length=KINDS, default="system")
+    every = models.PositiveIntegerField(default=1)
+    mode = models.CharField(max_length=KINDS, default="floating")
+    place = models.CharField(max_length=80, default="", blank=True)
+    order = models.IntegerField(default=100)
+    enabled = models.BooleanField(default=True)
+    revision = models.PositiveIntegerField(default=1)
 
     class Meta:
         constraints = [
-            models.UniqueConstraint(fields=["context", "number"], name="evennia_ai_context_number")
+            models.UniqueConstraint(fields=["npc_ref", "key"], name="evennia_ai_note_key")
         ]
 
     def __str__(self) -> str:
-        return f"{self.context} {self.number}"
+        return f"{self.npc_ref} note {self.key}"
+
+
+class SourceFile(models.Model):
+    """A file of a card, a preset or a lorebook. It never changes, and each is stored once."""
+
+    sha256 = models.CharField(max_length=SHA256, unique=True)
+    """The hash of the bytes."""
+    carrier = models.CharField(max_length=KINDS)
+    """The format of the file: json, png, apng or charx."""
+    content = models.BinaryField()
+    """The bytes of the file. Empty for JSON, whose bytes are those of `source` in UTF-8."""
+    source = models.TextField()
+    """The JSON text in the file."""
+
+    def __str__(self) -> str:
+        return f"{self.carrier} {self.sha256[:12]}"
+
+
+class Card(models.Model):
+    """A character card in force."""
+
+    name = models.CharField(max_length=NAME, unique=True)
+    file = models.ForeignKey(SourceFile, on_delete=models.PROTECT)
+    grants = models.TextField(default="", blank=True)
+    """The names of the grants, with spaces between them."""
+    revision = models.PositiveIntegerField(default=1)
+
+    def __str__(self) -> str:
+        return self.name
+
+
+class Preset(models.Model):
+    """A preset in force."""
+
+    name = models.CharField(max_length=NAME, unique=True)
+    file = models.ForeignKey(SourceFile, on_delete=models.PROTECT)
+    grants = models.TextField(default="", blank=True)
+    """The names of the grants, with spaces between them."""
+    switches = models.TextField(default="{}")
+    """JSON: whether each prompt that a builder switched is on, by its identifier."""
+    revision = models.PositiveIntegerField(default=1)
+
+    def __str__(self) -> str:
+        return self.name
+
+
+class Lorebook(models.Model):
+    """A lorebook in force."""
+
+    name = models.CharField(max_length=NAME, unique=True)
+    file = models.ForeignKey(SourceFile, on_delete=models.PROTECT)
+    locks = models.TextField(default="", blank=True)
+    """The Evennia lock string that decides who may see and change the lorebook; "" for none."""
+    entry_locks = models.TextField(default="{}", blank=True)
+    """JSON: the lock strings of entries, by their uid."""
+    revision = models.PositiveIntegerField(default=1)
+
+    def __str__(self) -> str:
+        return self.name
 
 
 class Persona(models.Model):
-    """What a player writes of their own character; theirs alone, so no revision of it is kept."""
+    """What a player writes about their character. No earlier text is kept, because it is theirs."""
 
     owner_ref = models.CharField(max_length=REF, unique=True)
     content = models.TextField(default="", blank=True)
@@ -98,251 +142,64 @@ class Persona(models.Model):
         return f"persona of {self.owner_ref}"
 
 
-class CardFile(models.Model):
-    """A card's file as it was given, byte for byte; never changed.
+class Revision(models.Model):
+    """One change of a component, context, note, card, preset or lorebook.
 
-    `source` is the JSON of the card in it, `carrier` what the file is: json, png, apng, charx.
+    It stays when the thing is removed. An import that waits for an approval is a revision too, with
+    the action "imported".
     """
 
-    sha256 = models.CharField(max_length=SHA256, unique=True)
-    carrier = models.CharField(max_length=KINDS)
-    content = models.BinaryField()
-    source = models.TextField()
-
-    def __str__(self) -> str:
-        return f"{self.carrier} {self.sha256[:12]}"
-
-
-class Card(models.Model):
-    """A character card that is in force; `grants` are the names of what it may do."""
-
-    name = models.CharField(max_length=NAME, unique=True)
-    file = models.ForeignKey(CardFile, on_delete=models.PROTECT)
-    grants = models.TextField(default="", blank=True)
-    revision = models.PositiveIntegerField(default=1)
-
-    def __str__(self) -> str:
-        return self.name
-
-
-class CardRevision(models.Model):
-    """One change of a card, or one import that waits; stays when the card is removed.
-
-    `file` and `grants` are those of the card after the change, of an import those it would have.
-    """
-
-    name = models.CharField(max_length=NAME)
+    kind = models.CharField(max_length=KINDS)
+    scope_kind = models.CharField(max_length=KINDS, default="game")
+    scope_ref = models.CharField(max_length=REF, default="", blank=True)
+    key = models.CharField(max_length=NAME)
     number = models.PositiveIntegerField()
     action = models.CharField(max_length=KINDS)
     changed_by = models.CharField(max_length=NAME)
     changed_at = models.FloatField()
-    file = models.ForeignKey(CardFile, on_delete=models.PROTECT)
-    grants = models.TextField(default="", blank=True)
+    value = models.TextField()
+    """JSON: the fields of the thing after the change, or before its removal."""
+    file = models.ForeignKey("SourceFile", on_delete=models.PROTECT, null=True, blank=True)
+    """The file of a card, a preset or a lorebook."""
 
     class Meta:
         constraints = [
-            models.UniqueConstraint(fields=["name", "number"], name="evennia_ai_card_number")
+            models.UniqueConstraint(
+                fields=["kind", "scope_kind", "scope_ref", "key", "number"],
+                name="evennia_ai_revision_number",
+            )
         ]
 
     def __str__(self) -> str:
-        return f"{self.name} {self.number} {self.action}"
+        return f"{self.kind} {self.key} {self.number} {self.action}"
 
 
-class CardAssignment(models.Model):
-    """Which card an NPC plays; `greeting` opens its conversations, None where none does."""
+class Assignment(models.Model):
+    """The scope in which a card, a preset or a lorebook counts."""
 
-    npc_ref = models.CharField(max_length=REF, unique=True)
-    card = models.ForeignKey(Card, on_delete=models.PROTECT)
+    kind = models.CharField(max_length=KINDS)
+    key = models.CharField(max_length=NAME)
+    scope_kind = models.CharField(max_length=KINDS)
+    scope_ref = models.CharField(max_length=REF, default="", blank=True)
     greeting = models.PositiveIntegerField(null=True, blank=True)
-    assigned_by = models.CharField(max_length=NAME)
-    assigned_at = models.FloatField()
-
-    def __str__(self) -> str:
-        return f"{self.npc_ref}: {self.card_id}"
-
-
-class PresetFile(models.Model):
-    """The JSON of a preset's file as it was given, without its secrets; never changed."""
-
-    sha256 = models.CharField(max_length=SHA256, unique=True)
-    source = models.TextField()
-
-    def __str__(self) -> str:
-        return self.sha256[:12]
-
-
-class Preset(models.Model):
-    """A preset that is in force.
-
-    `grants` are the names of what it may do; `switches` is JSON, which prompts were switched on or
-    off in the game, by their identifiers.
-    """
-
-    name = models.CharField(max_length=NAME, unique=True)
-    file = models.ForeignKey(PresetFile, on_delete=models.PROTECT)
-    grants = models.TextField(default="", blank=True)
-    switches = models.TextField(default="{}")
-    revision = models.PositiveIntegerField(default=1)
-
-    def __str__(self) -> str:
-        return self.name
-
-
-class PresetRevision(models.Model):
-    """One change of a preset, or one import that waits; stays when the preset is removed.
-
-    `file`, `grants` and `switches` are those of the preset after the change, of an import those it
-    would have.
-    """
-
-    name = models.CharField(max_length=NAME)
-    number = models.PositiveIntegerField()
-    action = models.CharField(max_length=KINDS)
-    changed_by = models.CharField(max_length=NAME)
-    changed_at = models.FloatField()
-    file = models.ForeignKey(PresetFile, on_delete=models.PROTECT)
-    grants = models.TextField(default="", blank=True)
-    switches = models.TextField(default="{}")
-
-    class Meta:
-        constraints = [
-            models.UniqueConstraint(fields=["name", "number"], name="evennia_ai_preset_number")
-        ]
-
-    def __str__(self) -> str:
-        return f"{self.name} {self.number} {self.action}"
-
-
-class PresetAssignment(models.Model):
-    """Which preset counts in a scope; each scope has one at most."""
-
-    scope_kind = models.CharField(max_length=KINDS)
-    scope_ref = models.CharField(max_length=REF, default="", blank=True)
-    preset = models.ForeignKey(Preset, on_delete=models.PROTECT)
+    """The index of the card's greeting with which the NPC opens conversations."""
     assigned_by = models.CharField(max_length=NAME)
     assigned_at = models.FloatField()
 
     class Meta:
         constraints = [
             models.UniqueConstraint(
-                fields=["scope_kind", "scope_ref"], name="evennia_ai_preset_assigned"
-            )
-        ]
-
-    def __str__(self) -> str:
-        return f"{self.preset_id} at {self.scope_kind}:{self.scope_ref}"
-
-
-class Lorebook(models.Model):
-    """A lorebook and who may see and change it and its entries; its text is its revision's.
-
-    `locks` is an Evennia lock string, "" where there is none; `entry_locks` is JSON, such strings
-    by the uid of the entry.
-    """
-
-    name = models.CharField(max_length=NAME, unique=True)
-    sha256 = models.CharField(max_length=SHA256)
-    revision = models.PositiveIntegerField(default=1)
-    added_by = models.CharField(max_length=NAME)
-    added_at = models.FloatField()
-    locks = models.TextField(default="", blank=True)
-    entry_locks = models.TextField(default="{}", blank=True)
-
-    def __str__(self) -> str:
-        return self.name
-
-
-class LorebookRevision(models.Model):
-    """One change of a lorebook; stays when the book is removed.
-
-    `source` is the text as it was after the change, to the letter, "" for a removal. The locks are
-    those the book had then.
-    """
-
-    name = models.CharField(max_length=NAME)
-    number = models.PositiveIntegerField()
-    action = models.CharField(max_length=KINDS)
-    changed_by = models.CharField(max_length=NAME)
-    changed_at = models.FloatField()
-    source = models.TextField(default="", blank=True)
-    locks = models.TextField(default="", blank=True)
-    entry_locks = models.TextField(default="{}", blank=True)
-
-    class Meta:
-        constraints = [
-            models.UniqueConstraint(fields=["name", "number"], name="evennia_ai_lorebook_number")
-        ]
-
-    def __str__(self) -> str:
-        return f"{self.name} {self.number} {self.action}"
-
-
-class LorebookAttachment(models.Model):
-    """Where a lorebook counts."""
-
-    lorebook = models.ForeignKey(Lorebook, on_delete=models.CASCADE)
-    scope_kind = models.CharField(max_length=KINDS)
-    scope_ref = models.CharField(max_length=REF, default="", blank=True)
-    attached_by = models.CharField(max_length=NAME)
-    attached_at = models.FloatField()
-
-    class Meta:
-        constraints = [
+                fields=["kind", "key", "scope_kind", "scope_ref"], name="evennia_ai_assignment"
+            ),
             models.UniqueConstraint(
-                fields=["lorebook", "scope_kind", "scope_ref"], name="evennia_ai_attachment"
-            )
+                fields=["kind", "scope_kind", "scope_ref"],
+                condition=models.Q(kind__in=("card", "preset")),
+                name="evennia_ai_assigned_alone",
+            ),
         ]
-        indexes = [models.Index(fields=["scope_kind", "scope_ref"], name="evennia_ai_attached_to")]
-
-    def __str__(self) -> str:
-        return f"{self.lorebook_id} at {self.scope_kind}:{self.scope_ref}"
-
-
-class Note(models.Model):
-    """An author's note of an NPC, whose notes are told apart by their keys."""
-
-    npc_ref = models.CharField(max_length=REF)
-    key = models.CharField(max_length=64, default="note")
-    content = models.TextField(default="", blank=True)
-    depth = models.PositiveIntegerField(default=4)
-    role = models.CharField(max_length=KINDS, default="system")
-    every = models.PositiveIntegerField(default=1)
-    mode = models.CharField(max_length=KINDS, default="floating")
-    place = models.CharField(max_length=80, default="", blank=True)
-    order = models.IntegerField(default=100)
-    enabled = models.BooleanField(default=True)
-    revision = models.PositiveIntegerField(default=1)
-    changed_by = models.CharField(max_length=NAME)
-
-    class Meta:
-        constraints = [
-            models.UniqueConstraint(fields=["npc_ref", "key"], name="evennia_ai_note_key")
+        indexes = [
+            models.Index(fields=["kind", "scope_kind", "scope_ref"], name="evennia_ai_assigned_to")
         ]
 
     def __str__(self) -> str:
-        return f"{self.npc_ref} note {self.key}"
-
-
-class NoteRevision(models.Model):
-    """One change of an author's note; stays when the note is removed.
-
-    `value` is JSON, what the note says since, "" for a removal.
-    """
-
-    npc_ref = models.CharField(max_length=REF)
-    key = models.CharField(max_length=64, default="note")
-    number = models.PositiveIntegerField()
-    action = models.CharField(max_length=KINDS)
-    changed_by = models.CharField(max_length=NAME)
-    changed_at = models.FloatField()
-    value = models.TextField(default="", blank=True)
-
-    class Meta:
-        constraints = [
-            models.UniqueConstraint(
-                fields=["npc_ref", "key", "number"], name="evennia_ai_note_number"
-            )
-        ]
-
-    def __str__(self) -> str:
-        return f"{self.npc_ref} note {self.key}: {self.number} {self.action}"
+        return f"{self.kind} {self.key} at {self.scope_kind}:{self.scope_ref}"

@@ -27,6 +27,7 @@ from evennia_ai.engine.errors import EvenniaAIError, ModelUnavailable
 from evennia_ai.engine.history.compaction.planning import CompactionRules, CompactionSettings
 from evennia_ai.engine.history.records import NewRecord, RecordKind, find_broken
 from evennia_ai.engine.history.turn.replay import replay
+from evennia_ai.engine.prompt.components import of_npc
 from evennia_ai.npc import runtime as running
 from evennia_ai.npc import service
 from evennia_ai.npc.recording import unanswered
@@ -125,7 +126,7 @@ class World:
     def greets(self) -> None:
         """Let the NPC open its conversations with a greeting; once for a database."""
         cards.save_card("oren", json.dumps(_CARD), by=trusted("builder"))
-        cards.assign(self._npc.ai.ref, "oren", by=trusted("builder"))
+        cards.CARDS.assign("oren", of_npc(self._npc.ai.ref), by=trusted("builder"))
         cards.set_greeting(self._npc.ai.ref, 0, by=trusted("builder"))
 
     def starts(self) -> None:

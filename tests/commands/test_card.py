@@ -5,7 +5,6 @@ from django.test import override_settings
 
 from evennia_ai.engine.actors import trusted
 from evennia_ai.formats.cards.loading import load_card
-from evennia_ai.store.authored import card_revisions as log
 from evennia_ai.store.authored import cards
 from evennia_ai.store.authored import cards as store
 from tests.commands.card_files import OREN, as_json, oren
@@ -64,12 +63,13 @@ def test_an_import_waits_and_changes_nothing(stage, card_folder):
     told = stage.builds("card/import oren.json")
     assert "Import 1 of card Oren Tallow, by Mara" in told
     assert "To put it in force: card/approve Oren Tallow/1 [= <grants>]" in told
-    assert store.card_names() == ()
+    assert cards.CARDS.list_keys() == ()
 
 
 def test_an_import_keeps_the_file_to_the_letter(stage, card_folder):
     stage.builds("card/import oren.json")
-    change, file = log.revision("Oren Tallow", 1)
+    change = cards.CARDS.revision("Oren Tallow", 1)
+    file = cards.CARDS.revision_file("Oren Tallow", 1)
     assert file.content == (card_folder / "oren.json").read_bytes()
     assert (file.source, file.carrier) == (file.content.decode(), "json")
     assert change.changed_by == "Mara"
@@ -88,7 +88,7 @@ def test_an_import_keeps_the_file_to_the_letter(stage, card_folder):
 def test_the_content_says_what_a_file_is(stage, card_folder, name, content, carrier):
     (card_folder / name).write_bytes(content)
     stage.builds(f"card/import {name}")
-    _, file = log.revision("Oren Tallow", 1)
+    file = cards.CARDS.revision_file("Oren Tallow", 1)
     assert (file.content, file.carrier) == (content, carrier)
     assert "mends nets" in file.source
 
@@ -108,25 +108,25 @@ def test_import_of_the_file_in_force_says_so_and_shows_the_report(stage, card_fo
     told = stage.builds("card/import oren")
     assert "This very file is card Oren Tallow, revision 2, already" in told
     assert "ID 1020, system" in told
-    assert log.newest_number("Oren Tallow") == 2
+    assert cards.CARDS.newest_number("Oren Tallow") == 2
 
 
 def test_a_file_that_waits_already_waits_once(stage, card_folder):
     told = stage.builds("card/import oren", "card/import oren")
     assert told.count("Import 1 of card Oren Tallow") == 2
-    assert len(log.waiting("Oren Tallow")) == 1
+    assert len(cards.CARDS.waiting("Oren Tallow")) == 1
 
 
 def test_import_under_another_name(stage, card_folder):
     stage.builds("card/import oren = The  net mender")
-    assert log.waiting_names() == ("The net mender",)
+    assert cards.CARDS.waiting_names() == ("The net mender",)
 
 
 def test_import_takes_the_name_of_the_card_that_differs_only_in_case(stage, card_folder):
     stage.builds("card/import oren = oren tallow", "card/approve oren tallow")
     (card_folder / "oren.json").write_bytes(as_json(oren(personality="kind")))
     stage.builds("card/import oren.json")
-    assert log.waiting_names() == ("oren tallow",)
+    assert cards.CARDS.waiting_names() == ("oren tallow",)
 
 
 def test_another_file_of_a_card_is_told_by_the_fields_that_differ(stage, card_folder):
@@ -151,7 +151,7 @@ def test_import_without_a_file_lists_the_folder(stage, card_folder):
         "b.png",
         "oren.json",
     ]
-    assert log.waiting_names() == ()
+    assert cards.CARDS.waiting_names() == ()
 
 
 def test_a_name_without_its_suffix_that_could_be_two_files_is_not_guessed(stage, card_folder):
@@ -165,14 +165,14 @@ def test_import_reads_no_file_outside_its_folder(stage, card_folder):
     (card_folder / "notes.txt").write_bytes(as_json(OREN))
     for name in NO_CARD_FILES:
         assert one_line(stage.builds(f"card/import {name}")), name
-        assert log.names() == (), name
+        assert cards.CARDS.names_ever() == (), name
 
 
 def test_a_file_of_another_suffix_is_told_which_ones_are_read(stage, card_folder):
     (card_folder / "oren.txt").write_bytes(as_json(oren()))
     told = one_line(stage.builds("card/import oren.txt"))
     assert "'oren.txt' is there, but only files that end in .json, .png" in told
-    assert log.names() == ()
+    assert cards.CARDS.names_ever() == ()
 
 
 def test_a_bad_file_gets_one_clear_line_and_stores_nothing(stage, card_folder):
@@ -181,7 +181,7 @@ def test_a_bad_file_gets_one_clear_line_and_stores_nothing(stage, card_folder):
         reading, told = stage.builds(f"card/import {name}").split("\n", 1)
         assert reading.startswith(f"Reading {name}"), name
         assert words.lower() in one_line(told).lower(), name
-        assert log.names() == (), name
+        assert cards.CARDS.names_ever() == (), name
 
 
 def test_a_file_over_a_limit_is_refused_by_the_name_of_the_limit(stage, card_folder):
@@ -189,13 +189,13 @@ def test_a_file_over_a_limit_is_refused_by_the_name_of_the_limit(stage, card_fol
     with override_settings(EVENNIA_AI_CARD_LIMITS={"file_bytes": 1000}):
         told = stage.builds("card/import big.json")
     assert "file_bytes" in told
-    assert log.names() == ()
+    assert cards.CARDS.names_ever() == ()
 
 
 def test_a_byte_order_mark_is_no_part_of_the_card(stage, card_folder):
     (card_folder / "bom.json").write_bytes(b"\xef\xbb\xbf" + as_json(OREN))
     stage.builds("card/import bom.json")
-    assert log.revision("Oren Tallow", 1)[1].source.startswith("{")
+    assert cards.CARDS.revision_file("Oren Tallow", 1).source.startswith("{")
 
 
 def test_the_bare_command_lists_the_cards(stage, card_folder):
@@ -247,7 +247,7 @@ def test_no_file_is_imported_under_a_name_that_looks_like_another(stage, card_fo
     (card_folder / "evil.json").write_bytes(as_json(oren(name=name)))
     told = stage.builds("card/import oren = oren", "card/import evil")
     assert "printable characters" in told
-    assert log.names() == ("oren",)
+    assert cards.CARDS.names_ever() == ("oren",)
 
 
 @pytest.mark.parametrize("name", ["oren/1", "oren / 1", "Unit/000000007"])
@@ -255,7 +255,7 @@ def test_no_file_is_imported_under_a_name_that_reads_like_a_revision(stage, card
     (card_folder / "evil.json").write_bytes(as_json(oren(name=name)))
     told = stage.builds("card/import oren = oren", "card/import evil")
     assert "no / before a number at its end" in told
-    assert log.names() == ("oren",)
+    assert cards.CARDS.names_ever() == ("oren",)
 
 
 def test_bad_input_gets_one_clear_line_and_changes_nothing(stage, card_folder):
@@ -263,8 +263,8 @@ def test_bad_input_gets_one_clear_line_and_changes_nothing(stage, card_folder):
     for typed, words in BAD_INPUT.items():
         told = stage.builds(typed).removeprefix("Reading oren.json (515 bytes)...\n")
         assert words.lower() in one_line(told).lower(), typed
-        assert log.names() == ("Oren Tallow",), typed
-        assert log.newest_number("Oren Tallow") == 2, typed
+        assert cards.CARDS.names_ever() == ("Oren Tallow",), typed
+        assert cards.CARDS.newest_number("Oren Tallow") == 2, typed
         assert cards.card_of(str(stage.npc.id)) is None, typed
 
 

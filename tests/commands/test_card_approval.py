@@ -2,7 +2,6 @@
 
 import pytest
 
-from evennia_ai.store.authored import card_revisions as log
 from evennia_ai.store.authored import cards as store
 from tests.commands.card_files import as_json, oren
 from tests.commands.stage import on_screen, one_line
@@ -59,7 +58,7 @@ def test_an_unknown_grant_is_told_with_those_there_are_and_approves_nothing(stag
     told = stage.builds("card/approve oren = fields, all")
     assert "'all' is no grant" in told
     assert "its system prompt stands after the game's own rules" in told
-    assert store.card_names() == ()
+    assert store.CARDS.list_keys() == ()
 
 
 def test_grants_of_the_revision_before_are_told_and_not_carried_over(stage, waiting):
@@ -82,7 +81,7 @@ def test_of_several_imports_the_number_is_asked_for(stage, waiting):
     assert "as in card/approve oren/2" in told
     assert "number 1 of Mara" in told
     assert "number 2 of Mara" in told
-    assert store.card_names() == ()
+    assert store.CARDS.list_keys() == ()
 
 
 def test_the_number_says_which_import_is_approved_and_the_others_wait_no_longer(stage, waiting):
@@ -90,7 +89,7 @@ def test_the_number_says_which_import_is_approved_and_the_others_wait_no_longer(
     told = stage.builds("card/approve oren/1")
     assert "What else waited was answered by this: number 2 of Mara" in " ".join(told.split())
     assert '"gruff"' in store.get_card("oren").source
-    assert log.waiting("oren") == ()
+    assert store.CARDS.waiting("oren") == ()
 
 
 def test_what_another_builder_imported_meanwhile_is_not_approved_unread(stage, waiting, ben):
@@ -99,12 +98,12 @@ def test_what_another_builder_imported_meanwhile_is_not_approved_unread(stage, w
     told = one_line(stage.builds("card/approve oren"))
     assert "number 3 of Ben" in told
     assert "card/report oren, then card/approve oren/3" in told
-    assert store.card_names() == ()
+    assert store.CARDS.list_keys() == ()
 
 
 def test_another_builders_import_is_approved_by_its_number(stage, waiting, ben):
     ben("card/approve oren/1 = fields")
-    actions = [(one.action, one.changed_by) for one in log.changes("oren")]
+    actions = [(one.action, one.changed_by) for one in store.CARDS.revisions("oren")]
     assert actions == [("imported", "Mara"), ("approved", "Ben")]
 
 
@@ -113,20 +112,20 @@ def test_an_import_of_somebody_who_bears_the_same_name_needs_its_number_too(stag
     stage.sent(other, "card/reject oren")
     imported(waiting, lambda line: stage.sent(other, line), "false")
     assert "card/approve oren/3" in one_line(stage.builds("card/approve oren"))
-    assert store.card_names() == ()
+    assert store.CARDS.list_keys() == ()
 
 
 def test_an_import_is_approved_without_its_number_by_whoever_was_shown_its_report(
     stage, waiting, ben
 ):
     ben("card/report oren", "card/approve oren")
-    assert store.card_names() == ("oren",)
+    assert store.CARDS.list_keys() == ("oren",)
 
 
 def test_an_import_cannot_be_approved_twice(stage, waiting, ben):
     ben("card/approve oren/1")
     assert "No import of a card 'oren' waits" in one_line(stage.builds("card/approve oren/1"))
-    assert log.newest_number("oren") == 2
+    assert store.CARDS.newest_number("oren") == 2
 
 
 def test_the_report_of_an_import_is_shown_again(stage, waiting, ben):
@@ -153,12 +152,12 @@ def test_rejected_imports_wait_no_longer_and_what_is_in_force_stays(stage, waiti
     told = one_line(stage.builds("card/reject oren"))
     assert "number 3 of Mara" in told
     assert "revision 2 is in force as before" in told
-    assert log.waiting("oren") == ()
+    assert store.CARDS.waiting("oren") == ()
     assert store.get_card("oren").grants == {"fields"}
 
 
 def test_bad_input_gets_one_clear_line_and_changes_nothing(stage, waiting):
     for typed, words in BAD_INPUT.items():
         assert words in one_line(stage.builds(typed)), typed
-        assert [one.number for one in log.waiting("oren")] == [1], typed
-        assert store.card_names() == (), typed
+        assert [one.number for one in store.CARDS.waiting("oren")] == [1], typed
+        assert store.CARDS.list_keys() == (), typed

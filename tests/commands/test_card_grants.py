@@ -3,9 +3,8 @@
 import pytest
 
 from evennia_ai.engine.actors import trusted
-from evennia_ai.store.authored import card_revisions as log
 from evennia_ai.store.authored import cards as store
-from evennia_ai.store.authored.card_revisions import json_file
+from evennia_ai.store.authored.files import json_file
 from tests.commands.card_files import as_json, hostile, oren
 from tests.commands.stage import on_screen, one_line
 
@@ -43,7 +42,7 @@ def test_a_grant_is_added_to_those_there_are(stage, card):
 def test_a_grant_is_written_down_with_who_gave_it(stage, card):
     ben = stage.person("Ben", permission="Builder")
     stage.sent(ben, "card/grant oren = roles")
-    newest = log.changes("oren")[-1]
+    newest = store.CARDS.revisions("oren")[-1]
     assert (newest.action, newest.changed_by) == ("granted", "Ben")
 
 
@@ -79,7 +78,7 @@ def test_without_a_value_every_grant_is_told_with_who_gave_it_and_its_use(stage,
 
 def test_telling_of_grants_changes_nothing(stage, card):
     stage.builds("card/grant oren")
-    assert log.newest_number("oren") == 2
+    assert store.CARDS.newest_number("oren") == 2
 
 
 def test_the_table_of_a_hostile_card_fits_the_screen(stage, card):
@@ -104,13 +103,13 @@ def test_a_card_that_only_waits_can_be_granted_nothing(stage, card):
 def test_bad_input_gets_one_clear_line_and_changes_nothing(stage, card):
     for typed, words in BAD_INPUT.items():
         assert words in one_line(stage.builds(typed)), typed
-        assert log.newest_number("oren") == 2, typed
+        assert store.CARDS.newest_number("oren") == 2, typed
 
 
 def test_a_grant_is_for_the_file_that_was_read(stage, card):
     stage.builds("card oren")
     other = store.import_card("oren", json_file(as_json(hostile()).decode()), by=trusted("Ben"))
-    store.approve("oren", other, grants=frozenset(), by=trusted("Ben"))
+    store.CARDS.approve("oren", other, grants=frozenset(), by=trusted("Ben"))
 
     told = one_line(stage.builds("card/grant oren = fields"))
     assert "Another file is in force as card oren than the one you were shown last" in told

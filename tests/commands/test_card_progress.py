@@ -6,7 +6,7 @@ from twisted.internet.defer import Deferred, maybeDeferred
 from evennia_ai import models
 from evennia_ai.commands import background_work
 from evennia_ai.engine.actors import trusted
-from evennia_ai.store.authored import card_revisions as log
+from evennia_ai.engine.prompt.components import of_npc
 from evennia_ai.store.authored import cards
 from evennia_ai.store.authored import cards as store
 from tests.commands.card_files import as_json, oren
@@ -83,7 +83,7 @@ def test_a_file_that_is_read_quickly_is_told_of_once(stage, thread):
         stage.clock.advance(1.9)
         finish_all(thread)
     assert len([line for line in heard if line.startswith("Reading")]) == 1
-    assert len(log.waiting("Oren Tallow")) == 1
+    assert len(cards.CARDS.waiting("Oren Tallow")) == 1
 
 
 def test_progress_ends_with_an_error(stage, thread):
@@ -94,7 +94,7 @@ def test_progress_ends_with_an_error(stage, thread):
     (told,) = lines_of(heard)[1:]
     assert told.startswith("'card/import oren' went wrong: MemoryError: no room.")
     assert "the server's log says more" in told
-    assert log.names() == ()
+    assert cards.CARDS.names_ever() == ()
 
 
 def test_after_an_error_the_builder_can_go_on(stage, thread):
@@ -103,7 +103,7 @@ def test_after_an_error_the_builder_can_go_on(stage, thread):
         thread.breaks(MemoryError("no room"))
         stage.builder.execute_cmd("card/import oren")
         finish_all(thread)
-    assert len(log.waiting("Oren Tallow")) == 1
+    assert len(cards.CARDS.waiting("Oren Tallow")) == 1
 
 
 class Leaving:
@@ -132,7 +132,7 @@ def test_while_a_file_is_read_the_builder_is_told_to_wait(stage, thread):
         stage.builder.execute_cmd("card/import oren = other")
         finish_all(thread)
     assert "Reading oren.json (515 bytes) is not done yet" in one_line(lines_of(heard)[1])
-    assert log.names() == ("Oren Tallow",)
+    assert cards.CARDS.names_ever() == ("Oren Tallow",)
 
 
 def test_another_builders_file_waits_for_its_turn_and_is_told_so(stage, thread):
@@ -144,7 +144,7 @@ def test_another_builders_file_waits_for_its_turn_and_is_told_so(stage, thread):
         stage.clock.advance(2)
         finish_all(thread)
     assert lines_of(heard)[1] == "Reading oren.json (515 bytes): waiting for its turn..."
-    assert log.names() == ("Oren Tallow", "other")
+    assert cards.CARDS.names_ever() == ("Oren Tallow", "other")
 
 
 def test_nothing_is_written_while_the_file_is_read_so_a_reload_leaves_nothing_half_done(
@@ -153,8 +153,8 @@ def test_nothing_is_written_while_the_file_is_read_so_a_reload_leaves_nothing_ha
     with hearing(stage.builder):
         stage.builder.execute_cmd("card/import oren")
         _, _, never = thread.begun.pop()  # the process ends here
-        assert log.names() == ()
-        assert models.CardFile.objects.count() == 0
+        assert cards.CARDS.names_ever() == ()
+        assert models.SourceFile.objects.count() == 0
         never.errback(ConnectionAbortedError())
 
 
@@ -170,12 +170,12 @@ def test_a_file_that_is_approved_while_it_is_compared_is_not_imported_again(
         approved = store.save_card("oren", text, by=trusted("Ben"))
         finish_all(thread)
     assert "meanwhile" in heard[-1]
-    assert log.newest_number("oren") == approved.revision
+    assert cards.CARDS.newest_number("oren") == approved.revision
 
 
 def test_a_greeting_is_not_chosen_from_a_file_that_was_replaced_while_it_was_read(stage, thread):
     store.save_card("oren", as_json(oren()).decode(), by=trusted("world"))
-    cards.assign(stage.npc.ai.ref, "oren", by=trusted("world"))
+    cards.CARDS.assign("oren", of_npc(stage.npc.ai.ref), by=trusted("world"))
     with hearing(stage.builder) as heard:
         stage.builder.execute_cmd("card/greeting oren = 0")
         store.save_card("oren", as_json(oren(first_mes="EVIL")).decode(), by=trusted("world"))

@@ -2,7 +2,6 @@
 
 import pytest
 
-from evennia_ai.store.authored import card_revisions as log
 from evennia_ai.store.authored import cards as store
 from tests.commands.card_files import as_json, oren
 from tests.commands.stage import one_line
@@ -72,30 +71,30 @@ def test_revert_puts_the_file_and_its_grants_in_force_again(stage, card):
 def test_a_removed_card_is_in_force_no_longer_and_can_come_back(stage, card):
     told = one_line(stage.builds("card/remove OREN"))
     assert "card/revert oren = 4 brings it back" in told
-    assert store.card_names() == ()
+    assert store.CARDS.list_keys() == ()
     assert "not in force any more" in one_line(stage.builds("card Oren"))
     stage.builds("card/revert Oren = 4", "yes")
-    assert store.card_names() == ("oren",)
+    assert store.CARDS.list_keys() == ("oren",)
 
 
 def test_a_removed_card_takes_the_imports_that_waited_with_it(stage, card):
     stage.builds("card/export oren/2", "card/import oren-2 = oren")
     assert "waits no longer: number 5 of Mara" in one_line(stage.builds("card/remove oren"))
-    assert log.waiting("oren") == ()
+    assert store.CARDS.waiting("oren") == ()
 
 
 def test_a_card_that_somebody_plays_is_not_removed(stage, card):
     stage.builds("card/assign oren = oren")
     told = one_line(stage.builds("card/remove oren"))
     assert f"played by Oren (#{stage.npc.id}); first give them another" in told
-    assert store.card_names() == ("oren",)
+    assert store.CARDS.list_keys() == ("oren",)
 
 
 def test_a_card_that_only_a_deleted_npc_plays_can_be_removed(stage, card):
     stage.builds("card/assign oren = oren")
     stage.npc.delete()
     assert "in force no longer" in one_line(stage.builds("card/remove oren"))
-    assert store.card_names() == ()
+    assert store.CARDS.list_keys() == ()
 
 
 def test_a_long_story_is_told_by_its_newest_changes(stage, card):
@@ -109,5 +108,5 @@ def test_a_long_story_is_told_by_its_newest_changes(stage, card):
 def test_bad_input_gets_one_clear_line_and_changes_nothing(stage, card):
     for typed, words in BAD_INPUT.items():
         assert words in one_line(stage.builds(typed)), typed
-        assert log.newest_number("oren") == 4, typed
-        assert store.card_names() == ("oren",), typed
+        assert store.CARDS.newest_number("oren") == 4, typed
+        assert store.CARDS.list_keys() == ("oren",), typed

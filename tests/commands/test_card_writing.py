@@ -15,7 +15,6 @@ from evennia_ai.formats.cards.limits import DEFAULT_LIMITS
 from evennia_ai.formats.cards.loading import load_card
 from evennia_ai.formats.cards.png import replace_cards
 from evennia_ai.formats.cards.writing import WORDS
-from evennia_ai.store.authored import card_revisions as log
 from evennia_ai.store.authored import cards as store
 from tests.commands.card_files import OREN
 from tests.commands.stage import one_line
@@ -69,7 +68,7 @@ def test_a_card_that_is_made_is_its_builders_and_in_force(stage, mira):
     )
     stored = store.get_card("Mira")
     assert stored.grants == ALL_GRANTS
-    assert log.waiting("Mira") == ()
+    assert store.CARDS.waiting("Mira") == ()
     assert "created by Mara" in stage.builds("card mira")
 
 
@@ -171,9 +170,9 @@ def test_an_edited_picture_keeps_its_pixels(stage, card_folder):
     source = load_card(card_folder / "oren.json")
     (card_folder / "oren.png").write_bytes(dump_card(source, "png", modified_at=1))
     stage.builds("card/import oren.png = oren", "card/approve oren")
-    _, before = log.revision("oren", 2)
+    before = store.CARDS.revision_file("oren", 2)
     stage.builds("card/set oren/personality = kind")
-    _, after = log.revision("oren", 3)
+    after = store.CARDS.revision_file("oren", 3)
     assert after.carrier == "png"
     assert load_card(after.content).card.personality == "kind"
     assert bare(after.content) == bare(before.content)
@@ -203,7 +202,7 @@ def test_saving_over_somebody_elses_edit_is_refused_and_said(stage, mira):
 def test_a_revision_tells_what_it_changed(stage, mira):
     stage.builds("card/set mira/tags = herbs, coast", "card/set mira/personality = gruff")
     told = stage.builds("card/revisions mira = 2").splitlines()
-    assert told[0].startswith("Revision 2 of card Mira, edited by Mara, ")
+    assert told[0].startswith("Revision 2 of card Mira, updated by Mara, ")
     assert told[1:] == [
         "Compared with revision 1:",
         "tags:",
@@ -221,15 +220,15 @@ def test_reverting_shows_what_it_changes(stage, mira):
 
 def test_a_player_can_make_nothing(stage, mira):
     assert "not available" in stage.plays("card/create Evil = Obey me.")
-    assert store.card_names() == ("Mira",)
+    assert store.CARDS.list_keys() == ("Mira",)
 
 
 @pytest.mark.parametrize(("line", "told"), BAD_INPUT.items())
 def test_what_cannot_be_is_said_and_changes_nothing(stage, mira, line, told):
-    before = len(log.changes("Mira"))
+    before = len(store.CARDS.revisions("Mira"))
     assert told in one_line(stage.builds(line))
-    assert len(log.changes("Mira")) == before
-    assert store.card_names() == ("Mira",)
+    assert len(store.CARDS.revisions("Mira")) == before
+    assert store.CARDS.list_keys() == ("Mira",)
 
 
 def test_spawn_asks_first_when_the_name_is_taken(stage, mira):

@@ -2,11 +2,11 @@
 
 import pytest
 
-from evennia_ai.store.authored import components
+from evennia_ai.store.authored import contexts
 
 
 def off(name):
-    return set(components.context(name).off)
+    return set(contexts.context(name).off)
 
 
 @pytest.mark.req("S3-20")
@@ -58,11 +58,11 @@ def test_a_component_says_in_which_contexts_it_is_off(stage):
 )
 def test_what_cannot_be_meant_changes_nothing_and_says_what_can(stage, typed, told):
     assert told in stage.builds(typed)
-    assert [context.off for context in components.contexts()] == [frozenset()] * 3
+    assert [context.off for context in contexts.contexts()] == [frozenset()] * 3
 
 
 def test_what_is_so_already_is_no_change(stage):
     stage.builds("component/context whisper = off goals")
     told = stage.builds("component/context whisper = off goals")
     assert "is so already; nothing was changed" in told
-    assert len(components.context_revisions("whisper")) == 1
+    assert len(contexts.context_revisions("whisper")) == 1

@@ -72,7 +72,7 @@ def test_a_conflict_is_told_after_a_reload_too(stage, mood):
 
 def test_saving_a_component_that_was_removed_meanwhile_says_so(stage, mood):
     stage.builds("component/edit mood", "Mine.")
-    store.remove("mood", by=trusted("Tam"))
+    store.COMPONENTS.remove("mood", by=trusted("Tam"))
     assert "no component 'mood'" in stage.builds(":w")
     assert not [c for c in everything() if c.key == "mood"]
 

@@ -243,7 +243,7 @@ def test_a_lock_hides_lore_of_past_turns_as_well(stage, talked):
     entry = {"keys": [], "constant": True, "content": "The king is dead.", "enabled": True}
     entry |= {"insertion_order": 1, "extensions": {}, "use_regex": False}
     lorebooks.save_book("court", json.dumps({"entries": [entry]}), by=trusted("Mara"))
-    lorebooks.attach("court", GAME, by=trusted("Mara"))
+    lorebooks.LOREBOOKS.assign("court", GAME, by=trusted("Mara"))
     stage.player.at_say("Oren?")
     stage.waited()
     assert "The king is dead." in stage.builds("ai/why oren/5")

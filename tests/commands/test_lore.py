@@ -150,8 +150,8 @@ def entry(name="the ferry", *, of="harbour"):
 def everything():
     """All that can be changed, to see that it was not."""
     return [
-        (name, store.get_book(name), store.entry_locks(name), store.attachments(name))
-        for name in store.book_names()
+        (name, store.get_book(name), store.entry_locks(name), store.LOREBOOKS.assigned_to(name))
+        for name in store.LOREBOOKS.list_keys()
     ]
 
 
@@ -329,13 +329,13 @@ def test_create_makes_the_book_with_its_first_entry(stage):
 
 def test_a_first_entry_that_is_refused_makes_no_book(stage):
     assert "at most" in one_line(stage.builds(f"lore/create moor/{'x' * 400} = wolf: It is grey."))
-    assert store.book_names() == ()
+    assert store.LOREBOOKS.list_keys() == ()
 
 
 def test_a_book_whose_name_has_a_slash_can_be_named(stage):
     store.save_book("a/b", '{"entries": []}', by=trusted("Mara"))
     stage.builds("lore/create a/b/c = key: Text.")
-    assert store.book_names() == ("a/b",)
+    assert store.LOREBOOKS.list_keys() == ("a/b",)
     assert entry("c", of="a/b").keys == ("key",)
 
 
@@ -521,12 +521,12 @@ def test_removing_an_entry_keeps_the_ids_and_locks_of_the_others(stage):
 
 def test_removing_a_book_asks_and_no_keeps_it(stage, harbour):
     assert "stays" in stage.builds("lore/remove harbour", "n")
-    assert store.book_names() == ("harbour",)
+    assert store.LOREBOOKS.list_keys() == ("harbour",)
 
 
 def test_a_removed_book_comes_back_by_revert(stage, harbour):
     assert "Removed lorebook harbour" in stage.builds("lore/remove harbour", "yes")
-    assert store.book_names() == ()
+    assert store.LOREBOOKS.list_keys() == ()
     told = stage.builds("lore/revert harbour = 2", "yes")
     assert "It has 1 entry; attached to nothing" in told
     assert "+ The ferry sails at dusk." in told.splitlines()
@@ -537,7 +537,7 @@ def test_a_book_that_was_changed_while_the_builder_was_asked_stays(stage, harbou
     stage.builds("lore/remove harbour")
     store.save_book("harbour", '{"entries": []}', by=trusted("Tam"))
     assert "changed by Tam" in stage.builds("yes")
-    assert store.book_names() == ("harbour",)
+    assert store.LOREBOOKS.list_keys() == ("harbour",)
 
 
 @pytest.mark.parametrize(
@@ -557,17 +557,17 @@ def test_a_book_is_attached_and_detached(stage, written, kind):
     refs |= {"faction": "smugglers", "player": str(stage.player.id)}
     stage.builds("lore/create b")
     assert "from now on" in one_line(stage.builds(f"lore/attach b = {written}"))
-    assert store.attachments("b") == (Scope(kind=kind, ref=refs[kind]),)
+    assert store.LOREBOOKS.assigned_to("b") == (Scope(kind=kind, ref=refs[kind]),)
     assert "already" in one_line(stage.builds(f"lore/attach b = {written}"))
     assert "no longer" in one_line(stage.builds(f"lore/detach b = {written}"))
-    assert store.attachments("b") == ()
+    assert store.LOREBOOKS.assigned_to("b") == ()
 
 
 def test_a_book_of_somebody_who_is_gone_can_be_detached(stage, harbour):
-    store.attach("harbour", Scope(kind="npc", ref="99999"), by=trusted("Mara"))
+    store.LOREBOOKS.assign("harbour", Scope(kind="npc", ref="99999"), by=trusted("Mara"))
     assert "npc:#99999 (gone)" in stage.builds("lore")
     stage.builds("lore/detach harbour = npc:#99999")
-    assert store.attachments("harbour") == (GAME,)
+    assert store.LOREBOOKS.assigned_to("harbour") == (GAME,)
 
 
 def test_a_revision_tells_what_it_changed(stage, harbour):
@@ -633,7 +633,7 @@ def test_a_revision_tells_nothing_of_an_entry_that_one_may_not_see(stage, harbou
 def test_a_revision_of_a_removed_book_is_read_by_whom_its_locks_let(stage, harbour):
     store.set_entry_locks("harbour", "0", "view:perm(Admin)", by=trusted("Ada"))
     stage.builds("lore/create harbour/the gull = gull: It cries.")
-    store.remove_book("harbour", by=trusted("Ada"))
+    store.LOREBOOKS.remove("harbour", by=trusted("Ada"))
     assert "It cries." in stage.builds("lore/revisions harbour = 3")
     assert "dusk" not in stage.builds("lore/revisions harbour = 2")
 
@@ -641,7 +641,7 @@ def test_a_revision_of_a_removed_book_is_read_by_whom_its_locks_let(stage, harbo
 @pytest.mark.req("S4-55")
 def test_a_book_of_the_same_name_opens_no_revision_of_the_one_before(stage, harbour):
     store.set_book_locks("harbour", "view:perm(Admin)", by=trusted("Ada"))
-    store.remove_book("harbour", by=trusted("Ada"))
+    store.LOREBOOKS.remove("harbour", by=trusted("Ada"))
     stage.builds("lore/create harbour")
     assert "no revision 2" in one_line(stage.builds("lore/revisions harbour = 2"))
 

@@ -92,9 +92,9 @@ def test_a_conflict_is_told_after_a_reload_too(stage, harbour):
 
 def test_saving_an_entry_of_a_book_that_was_removed_says_so(stage, harbour):
     stage.builds("lore/edit harbour/0", "Mine.")
-    store.remove_book("harbour", by=trusted("Tam"))
+    store.LOREBOOKS.remove("harbour", by=trusted("Tam"))
     assert "no lorebook 'harbour'" in stage.builds(":w")
-    assert store.book_names() == ()
+    assert store.LOREBOOKS.list_keys() == ()
 
 
 def test_a_lock_that_was_set_meanwhile_refuses_the_saving(stage, harbour):

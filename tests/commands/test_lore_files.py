@@ -73,7 +73,7 @@ def test_import_tells_what_does_nothing_here(stage, folder):
 
 def test_import_under_another_name(stage, folder):
     stage.builds("lore/import world.json = The harbour")
-    assert store.book_names() == ("The harbour",)
+    assert store.LOREBOOKS.list_keys() == ("The harbour",)
 
 
 def test_import_again_changes_nothing(stage, folder):
@@ -84,7 +84,7 @@ def test_import_again_changes_nothing(stage, folder):
 def test_import_over_a_book_is_a_revision_of_it(stage, folder):
     stage.builds("lore/create World")
     assert "revision 2 (revision 1 before)" in stage.builds("lore/import world")
-    assert store.book_names() == ("World",)
+    assert store.LOREBOOKS.list_keys() == ("World",)
     stage.builds("lore/revert world = 1", "yes")
     assert book("World").entries == ()
 
@@ -106,21 +106,21 @@ def test_import_over_a_book_with_a_locked_entry_is_refused(stage, folder):
 
 def test_import_without_a_file_lists_the_folder(stage, folder):
     assert "world.json" in stage.builds("lore/import")
-    assert store.book_names() == ()
+    assert store.LOREBOOKS.list_keys() == ()
 
 
 def test_a_bad_file_gets_one_clear_line_and_stores_nothing(stage, folder):
     for name, (content, words) in BAD_FILES.items():
         (folder / name).write_bytes(content)
         assert words.lower() in one_line(stage.builds(f"lore/import {name}")).lower(), name
-        assert store.book_names() == (), name
+        assert store.LOREBOOKS.list_keys() == (), name
 
 
 def test_import_reads_no_file_outside_its_folder(stage, folder):
     (folder / "link.json").symlink_to(folder.parent / "secret.json")
     for name in OTHER_FILES:
         assert one_line(stage.builds(f"lore/import {name}")), name
-        assert store.book_names() == (), name
+        assert store.LOREBOOKS.list_keys() == (), name
 
 
 def test_a_member_that_is_there_twice_is_told(stage, folder):

@@ -41,8 +41,8 @@ LOOKS = (
 
 def everything():
     return [
-        (name, store.get_book(name), store.entry_locks(name), store.attachments(name))
-        for name in store.book_names()
+        (name, store.get_book(name), store.entry_locks(name), store.LOREBOOKS.assigned_to(name))
+        for name in store.LOREBOOKS.list_keys()
     ]
 
 
@@ -194,9 +194,9 @@ def test_a_lock_function_that_fails_lets_nobody_in(stage, harbour):
 def test_the_lock_of_a_removed_book_keeps_it_from_coming_back(stage, harbour):
     locked(stage, "lore/lock harbour = edit:perm(Admin)")
     stage.sent(stage.admin, "lore/remove harbour", "yes")
-    assert store.book_names() == ()
+    assert store.LOREBOOKS.list_keys() == ()
     assert "may not change" in one_line(stage.builds("lore/revert harbour = 3"))
-    assert store.book_names() == ()
+    assert store.LOREBOOKS.list_keys() == ()
 
 
 def test_the_lock_of_an_entry_stays_with_it_when_its_twin_is_removed(stage, harbour):
@@ -222,7 +222,7 @@ def test_an_entry_that_comes_back_has_the_lock_it_went_with(stage, harbour):
 
 def test_a_removed_book_comes_back_only_for_those_whom_its_lock_let_in(stage, harbour):
     locked(stage, "lore/lock harbour = view:perm(Admin)")
-    store.remove_book("harbour", by=trusted("Ada"))
+    store.LOREBOOKS.remove("harbour", by=trusted("Ada"))
     stage.builds("lore/revert harbour = 1")
     stage.builds("lore/create harbour", "lore/revert harbour = 1", "yes")
     stage.sent(stage.builder, "lore/remove harbour", "yes")
@@ -234,7 +234,7 @@ def test_a_removed_book_comes_back_only_for_those_whom_its_lock_let_in(stage, ha
 
 
 def test_a_book_is_not_reverted_to_what_another_of_its_name_was(stage, harbour):
-    store.remove_book("harbour", by=trusted("Ada"))
+    store.LOREBOOKS.remove("harbour", by=trusted("Ada"))
     stage.builds("lore/create harbour")
     assert "was removed; remove the one" in one_line(stage.builds("lore/revert harbour = 1"))
 

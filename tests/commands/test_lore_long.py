@@ -139,4 +139,4 @@ def test_err_a_long_file_that_is_no_book_is_told_of(stage, beside, folder):
         stage.builder.execute_cmd("lore/import coast")
         beside.finish()
     assert "entries" in one_line(on_screen(heard[-1]))
-    assert store.book_names() == ("tides",)
+    assert store.LOREBOOKS.list_keys() == ("tides",)

@@ -13,9 +13,9 @@ from evennia_ai.formats.cards.exporting import dump_card
 from evennia_ai.formats.cards.loading import load_card
 from evennia_ai.formats.lorebooks.books import read_book
 from evennia_ai.npc.views.parse_cache import own_book
-from evennia_ai.store.authored import card_revisions as log
 from evennia_ai.store.authored import cards as store
 from evennia_ai.store.authored import lorebooks
+from evennia_ai.store.authored.files import json_file
 from tests.commands.stage import hearing, one_line
 
 BAD_INPUT = {
@@ -62,8 +62,8 @@ def test_the_first_entry_makes_the_book_and_a_revision_of_the_card(stage):
         ("herb",),
         "Mira grows them.",
     )
-    assert [one.action for one in log.changes("Mira")] == ["created", "edited"]
-    assert lorebooks.book_names() == ()
+    assert [one.action for one in store.CARDS.revisions("Mira")] == ["created", "updated"]
+    assert lorebooks.LOREBOOKS.list_keys() == ()
 
 
 def test_bad_input_gets_one_clear_line_and_changes_nothing(stage, mira):
@@ -71,7 +71,7 @@ def test_bad_input_gets_one_clear_line_and_changes_nothing(stage, mira):
     for typed, words in BAD_INPUT.items():
         assert words in one_line(stage.builds(typed)), typed
         assert (store.get_card("Mira"), store.get_card("Tam")) == before, typed
-        assert lorebooks.book_names() == (), typed
+        assert lorebooks.LOREBOOKS.list_keys() == (), typed
 
 
 EDITS = {
@@ -135,7 +135,7 @@ def test_an_entry_is_written_in_the_editor(stage, mira):
 
 def test_the_editor_overwrites_nothing_that_changed_meanwhile(stage, mira):
     stage.builds("lore/edit card:Mira/herbs", "She buys them.")
-    store.revoke("Mira", frozenset({"regex"}), by=trusted("Tam"))
+    store.CARDS.revoke("Mira", frozenset({"regex"}), by=trusted("Tam"))
     assert "was changed by Tam" in stage.builds(":wq")
     assert "dries" in the_book().entries[0].template.source
 
@@ -162,7 +162,7 @@ def test_who_plays_the_card_has_it_in_mind(stage, mira):
 
 def test_an_export_holds_the_edited_book(stage, mira):
     stage.builds("lore/keys card:Mira/herbs = leaf", "lore/create card:Mira/tea = tea: Hot.")
-    _, file = log.revision("Mira", store.get_card("Mira").revision)
+    file = store.CARDS.revision_file("Mira", store.get_card("Mira").revision)
     written = json.loads(dump_card(load_card(file.content), "json", modified_at=1))
     book = written["data"]["character_book"]
     assert written["spec"] == "chara_card_v3"
@@ -196,7 +196,7 @@ def test_a_card_of_others_keeps_its_grants(stage, mira):
 def test_a_card_that_waits_has_no_book_to_change(stage):
     store.import_card(
         "waiting",
-        log.json_file(json.dumps({"name": "Ida", "description": "Ida rows."})),
+        json_file(json.dumps({"name": "Ida", "description": "Ida rows."})),
         by=trusted("Ida"),
     )
     told = one_line(stage.builds("lore/create card:waiting/tide = tide: It turns."))
@@ -205,7 +205,7 @@ def test_a_card_that_waits_has_no_book_to_change(stage):
 
 
 def test_nothing_of_the_file_is_made_in_the_reactor(stage, mira):
-    with patch.object(background_work, "edited_file") as edited:
+    with patch.object(background_work, "edited_card_file") as edited:
         with patch.object(background_work, "in_thread") as in_thread:
             stage.builds("lore/keys card:Mira/herbs = leaf")
         edited.assert_not_called()

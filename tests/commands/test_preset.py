@@ -7,7 +7,7 @@ from django.test import override_settings
 
 from evennia_ai.engine.actors import trusted
 from evennia_ai.engine.prompt.components import GAME, PromptComponent, Scope
-from evennia_ai.store.authored import components, preset_revisions, presets
+from evennia_ai.store.authored import components, presets
 from tests.commands.stage import one_line
 from tests.presets_in_play import LOOM, a_prompt, loom, without_secrets
 
@@ -80,9 +80,17 @@ def changed_elsewhere(folder, build):
 
 @pytest.mark.parametrize("line", BAD_INPUT)
 def test_bad_input_is_told_and_changes_nothing(stage, preset, line):
-    before = presets.get_preset("Loom"), presets.assignments(), len(presets.log.changes("Loom"))
+    before = (
+        presets.get_preset("Loom"),
+        presets.assignments(),
+        len(presets.PRESETS.revisions("Loom")),
+    )
     assert BAD_INPUT[line] in " ".join(stage.builds(line).split())
-    after = presets.get_preset("Loom"), presets.assignments(), len(presets.log.changes("Loom"))
+    after = (
+        presets.get_preset("Loom"),
+        presets.assignments(),
+        len(presets.PRESETS.revisions("Loom")),
+    )
     assert after == before
 
 
@@ -97,7 +105,7 @@ def test_an_import_reports_waits_and_changes_nothing(stage, folder):
     told = stage.builds("preset/import Loom")
     assert "Import 1 of preset Loom, by Mara" in told
     assert "To put it in force: preset/approve Loom/1 [= <grants>]" in told
-    assert (presets.preset_names(), preset_revisions.waiting_names()) == ((), ("Loom",))
+    assert (presets.PRESETS.list_keys(), presets.PRESETS.waiting_names()) == ((), ("Loom",))
     assert "not in force" in stage.builds("preset")
     assert "its import only waits: preset/approve Loom/1" in stage.builds("preset Loom")
 
@@ -106,7 +114,7 @@ def test_no_secret_of_a_file_is_kept_and_the_report_says_so(stage, folder):
     told = stage.builds("preset/import Loom")
     assert "proxy_password" in told
     assert "hush-hush" not in told
-    _, source = preset_revisions.revision("Loom", 1)
+    source = presets.PRESETS.revision_file("Loom", 1).source
     assert "hush" not in source
     assert "proxy.example" not in source
     assert json.loads(source) == json.loads(without_secrets(LOOM))
@@ -125,7 +133,7 @@ def test_nobody_approves_what_somebody_else_imported_meanwhile(stage, folder):
     told = one_line(stage.builds("preset/approve Loom"))
     assert "read it with preset/report Loom, then preset/approve Loom/1" in told
     stage.builds("preset/report Loom", "preset/approve Loom")
-    assert presets.preset_names() == ("Loom",)
+    assert presets.PRESETS.list_keys() == ("Loom",)
 
 
 def test_another_file_waits_beside_and_what_is_not_carried_over_is_told(stage, preset):
@@ -271,7 +279,7 @@ def test_revisions_tell_what_each_did_and_what_one_changed(stage, preset):
     assert told[-3:] == ["Brief is on:", "- false", "+ true"]
     told = stage.builds("preset/revisions Loom = 5")
     assert "+ OTHER-MAIN" in told
-    assert "never in force" in stage.builds("preset/revisions Loom = 1")
+    assert "There was none before:" in stage.builds("preset/revisions Loom = 1")
 
 
 def test_revert_asks_and_brings_back_file_grants_and_switches(stage, preset):
@@ -289,7 +297,7 @@ def test_a_removed_preset_can_come_back(stage, preset):
     assert "preset/revert Loom = 2 brings it back" in told
     assert "not in force any more" in stage.builds("preset Loom")
     stage.builds("preset/revert Loom = 2", "yes")
-    assert presets.preset_names() == ("Loom",)
+    assert presets.PRESETS.list_keys() == ("Loom",)
 
 
 def test_a_player_has_no_such_command(stage, preset):

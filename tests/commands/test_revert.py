@@ -98,8 +98,8 @@ def _book():
 
 
 def _card():
-    cards.grant("Mira", frozenset(), by=trusted("Tam"))
-    cards.revoke("Mira", frozenset({"fields"}), by=trusted("Tam"))
+    cards.CARDS.grant("Mira", frozenset(), by=trusted("Tam"))
+    cards.CARDS.revoke("Mira", frozenset({"fields"}), by=trusted("Tam"))
 
 
 def _page():

@@ -204,9 +204,9 @@ def test_text_stays_in_the_editor_after_a_refused_save(stage: Any, account: Any)
     [
         ("component/remove", lambda: components.update("mood", content="Hers.", by=ADMIN)),
         ("component/revert", lambda: components.update("mood", content="Hers.", by=ADMIN)),
-        ("component/revert", lambda: components.remove("mood", by=ADMIN)),
+        ("component/revert", lambda: components.COMPONENTS.remove("mood", by=ADMIN)),
         ("lore/remove", lambda: lorebooks.save_book("harbour", "{}", by=ADMIN)),
-        ("lore/revert", lambda: lorebooks.remove_book("harbour", by=ADMIN)),
+        ("lore/revert", lambda: lorebooks.LOREBOOKS.remove("harbour", by=ADMIN)),
         ("kb/remove", lambda: knowledge_bases.set_restricted("port", True, by=ADMIN)),
         ("kb/set", lambda: knowledge_bases.set_restricted("port", True, by=ADMIN)),
     ],

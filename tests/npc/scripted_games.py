@@ -5,10 +5,10 @@ from typing import Any
 from unittest.mock import patch
 
 from evennia_ai.engine.actors import trusted
-from evennia_ai.engine.prompt.components import GAME, PromptComponent, Scope
+from evennia_ai.engine.prompt.components import GAME, PromptComponent, Scope, of_npc
 from evennia_ai.store.authored import cards, components, notes
 from evennia_ai.store.authored.cards import save_card
-from evennia_ai.store.authored.lorebooks import attach, save_book
+from evennia_ai.store.authored.lorebooks import LOREBOOKS, save_book
 
 CARD = {
     "name": "Oren Vale",
@@ -67,7 +67,7 @@ def furnish(stage: Any, *, card: dict[str, Any] = CARD) -> None:
     """A card with a greeting, two books, notes, components in three scopes, dice everywhere."""
     data = {"spec": "chara_card_v3", "spec_version": "3.0", "data": card}
     save_card("oren", json.dumps(data), by=trusted("builder"))
-    cards.assign(stage.npc.ai.ref, "oren", by=trusted("builder"))
+    cards.CARDS.assign("oren", of_npc(stage.npc.ai.ref), by=trusted("builder"))
     cards.set_greeting(stage.npc.ai.ref, 1, by=trusted("builder"))
     a_book("harbour", HARBOUR, GAME)
     a_book("secrets", SECRETS, Scope(kind="player", ref=str(stage.anna.id)))
@@ -85,7 +85,7 @@ def furnish(stage: Any, *, card: dict[str, Any] = CARD) -> None:
 
 def a_book(name: str, entries: Any, scope: Scope) -> None:
     save_book(name, json.dumps({"entries": list(entries)}), by=trusted("builder"))
-    attach(name, scope, by=trusted("builder"))
+    LOREBOOKS.assign(name, scope, by=trusted("builder"))
 
 
 def rule(key: str, content: str, **fields: Any) -> None:
@@ -102,7 +102,7 @@ def edit_everything(stage: Any) -> None:
             name, json.dumps({"entries": [an_entry("oren", "New words.")]}), by=trusted("editor")
         )
     components.update("mood", content="Merry.", by=trusted("editor"))
-    components.remove("spare", by=trusted("editor"))
+    components.COMPONENTS.remove("spare", by=trusted("editor"))
     components.update("asleep", enabled=True, by=trusted("editor"))
     notes.clear_notes(stage.npc.ai.ref, by=trusted("editor"))
     notes.set_note(stage.npc.ai.ref, by=trusted("editor"), content="Ramble on.")

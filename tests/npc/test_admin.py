@@ -122,14 +122,15 @@ def test_a_list_shows_names_and_dates(played, browser):
 
 
 def test_scopes_show_the_object_and_zones_their_own_name(played, browser):
-    models.LorebookAttachment.objects.create(
-        lorebook=models.Lorebook.objects.first(),
+    models.Assignment.objects.create(
+        kind="lorebook",
+        key="harbour",
         scope_kind="zone",
         scope_ref=str(played.room.id),
-        attached_by="builder",
-        attached_at=1.0,
+        assigned_by="builder",
+        assigned_at=1.0,
     )
-    listed = {(row[1], row[2]) for row in rows(page(browser, "evennia_ai/lorebookattachment/"))}
+    listed = {(row[2], row[3]) for row in rows(page(browser, "evennia_ai/assignment/"))}
     assert ("player", f"Anna (#{played.anna.id})") in listed
     assert ("room", f"Ferry Landing (#{played.room.id})") in listed
     assert ("zone", str(played.room.id)) in listed
@@ -216,8 +217,7 @@ def test_nothing_can_be_changed(played, browser):
 
 # Tables whose rows no lock and no whisper is about; every other one is for superusers.
 FOR_STAFF = {
-    *("card", "cardassignment", "cardfile", "cardrevision", "component", "componentrevision"),
-    *("conversation", "note", "noterevision"),
+    *("card", "component", "conversation", "note", "preset"),
 }
 
 

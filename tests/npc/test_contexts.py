@@ -8,7 +8,7 @@ from evennia_ai.engine.actors import trusted
 from evennia_ai.engine.prompt.components import PromptComponent
 from evennia_ai.npc.floor.ticks import QUIET, tick_of
 from evennia_ai.npc.views.recomposing import PastReader, compared, composed_again, whole
-from evennia_ai.store.authored import components
+from evennia_ai.store.authored import components, contexts
 from evennia_ai.store.core.snapshots import forget_everything
 from evennia_ai.store.history import turns
 from evennia_ai.store.history.past_turns import turns_in_order
@@ -47,23 +47,23 @@ def all_three(stage: Any) -> None:
     ],
 )
 def test_a_component_that_is_off_in_a_context_is_in_the_others(tired, context, shown) -> None:
-    components.switch_off(context, {"mood"}, by=trusted("Mara"))
+    contexts.switch_off(context, {"mood"}, by=trusted("Mara"))
     all_three(tired)
     assert has_mood(tired) == shown
 
 
 @pytest.mark.req("S3-20")
 def test_what_is_switched_on_again_is_in_the_next_prompt(tired) -> None:
-    components.switch_off("conversation", {"mood"}, by=trusted("Mara"))
+    contexts.switch_off("conversation", {"mood"}, by=trusted("Mara"))
     tired.says(tired.anna, "Oren, one.")
-    components.switch_off("conversation", (), by=trusted("Mara"))
+    contexts.switch_off("conversation", (), by=trusted("Mara"))
     tired.says(tired.anna, "Oren, two.")
     assert has_mood(tired) == [False, True]
 
 
 @pytest.mark.req("S3-20")
 def test_why_says_that_a_component_is_off_in_the_context_of_the_turn(tired) -> None:
-    components.switch_off("whisper", {"mood"}, by=trusted("Mara"))
+    contexts.switch_off("whisper", {"mood"}, by=trusted("Mara"))
     tired.whispers(tired.anna, "Good evening.")
     assert "left out: off in the context whisper" in "\n".join(tired.npc.ai.why("mood"))
     tired.says(tired.anna, "Oren, good evening.")
@@ -71,7 +71,7 @@ def test_why_says_that_a_component_is_off_in_the_context_of_the_turn(tired) -> N
 
 
 def test_a_preview_of_something_said_is_that_of_the_context_conversation(tired) -> None:
-    components.switch_off("conversation", {"mood"}, by=trusted("Mara"))
+    contexts.switch_off("conversation", {"mood"}, by=trusted("Mara"))
     shown = tired.npc.ai.preview("Oren, good evening.", tired.anna)
     assert MOOD not in [message.content for message in shown.messages]
     tired.says(tired.anna, "Oren, good evening.")
@@ -79,7 +79,7 @@ def test_a_preview_of_something_said_is_that_of_the_context_conversation(tired) 
 
 
 def test_the_facts_of_a_request_can_be_off_in_a_context(tired) -> None:
-    components.switch_off("autonomous", {"dynamic_context", "entity_context"}, by=trusted("Mara"))
+    contexts.switch_off("autonomous", {"dynamic_context", "entity_context"}, by=trusted("Mara"))
     all_three(tired)
     sent = ["Place: Ferry Landing." in str(one.messages) for one in tired.model.requests]
     assert sent == [True, True, False]
@@ -87,10 +87,10 @@ def test_the_facts_of_a_request_can_be_off_in_a_context(tired) -> None:
 
 @pytest.mark.req("S3-20", "S2-30")
 def test_past_turns_have_what_was_off_in_their_context_then(tired) -> None:
-    components.switch_off("whisper", {"mood"}, by=trusted("Mara"))
+    contexts.switch_off("whisper", {"mood"}, by=trusted("Mara"))
     all_three(tired)
-    components.switch_off("whisper", (), by=trusted("Mara"))
-    components.switch_off("conversation", {"mood"}, by=trusted("Mara"))
+    contexts.switch_off("whisper", (), by=trusted("Mara"))
+    contexts.switch_off("conversation", {"mood"}, by=trusted("Mara"))
     all_three(tired)
     forget_everything()
     reader = PastReader()
@@ -104,7 +104,7 @@ def test_past_turns_have_what_was_off_in_their_context_then(tired) -> None:
 
 
 def test_a_warm_turn_in_a_context_asks_the_database_nothing(tired, no_queries) -> None:
-    components.switch_off("conversation", {"mood"}, by=trusted("Mara"))
+    contexts.switch_off("conversation", {"mood"}, by=trusted("Mara"))
     tired.says(tired.anna, "Oren, one.")
     view = tired.npc.ai.view()
     from evennia_ai.npc.inputs.gather import context_of

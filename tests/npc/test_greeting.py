@@ -8,7 +8,7 @@ import pytest
 
 from evennia_ai.engine.actors import trusted
 from evennia_ai.engine.errors import HistoryConflictError, ModelUnavailable, StoreError
-from evennia_ai.engine.prompt.components import GAME
+from evennia_ai.engine.prompt.components import GAME, of_npc
 from evennia_ai.npc.mind import emergency
 from evennia_ai.npc.mind.greeting import GREETING_SECONDS
 from evennia_ai.npc.mind.handler import AIHandler
@@ -19,7 +19,7 @@ from evennia_ai.npc.senses.witness import came
 from evennia_ai.npc.turn.turn import Turn
 from evennia_ai.store.authored import cards
 from evennia_ai.store.authored.cards import save_card
-from evennia_ai.store.authored.lorebooks import attach, save_book
+from evennia_ai.store.authored.lorebooks import LOREBOOKS, save_book
 from evennia_ai.store.core.snapshots import forget_everything
 from evennia_ai.store.history import control, conversations, turns
 from evennia_ai.store.history.windows import windows
@@ -45,7 +45,7 @@ def a_card(**fields):
 def greets(stage, index=0, **fields):
     """Let the NPC play a card of these fields and open with this greeting of it."""
     save_card("oren", json.dumps(a_card(**fields)), by=trusted("builder"))
-    cards.assign(stage.npc.ai.ref, "oren", by=trusted("builder"))
+    cards.CARDS.assign("oren", of_npc(stage.npc.ai.ref), by=trusted("builder"))
     cards.set_greeting(stage.npc.ai.ref, index, by=trusted("builder"))
 
 
@@ -54,7 +54,7 @@ def gated_lore(greeting):
     text = f"@@is_greeting {greeting}\nThe planks were laid in spring."
     entries = [{**entry, "content": text, "extensions": {}, "use_regex": False}]
     save_book("planks", json.dumps({"entries": entries}), by=trusted("builder"))
-    attach("planks", GAME, by=trusted("builder"))
+    LOREBOOKS.assign("planks", GAME, by=trusted("builder"))
 
 
 def conversation_of(stage, kind="room"):
@@ -232,7 +232,7 @@ class TestWhoComes:
     def test_two_npcs_greet_each_for_itself(self, stage):
         greets(stage)
         berta = stage.make("Berta", NPC, stage.room)
-        cards.assign(berta.ai.ref, "oren", by=trusted("builder"))
+        cards.CARDS.assign("oren", of_npc(berta.ai.ref), by=trusted("builder"))
         cards.set_greeting(berta.ai.ref, 0, by=trusted("builder"))
         comes(stage, stage.anna)
         comes(stage, stage.make("Carl", PERSON, stage.room))

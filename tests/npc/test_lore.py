@@ -7,14 +7,14 @@ from evennia_ai.engine.actors import trusted
 from evennia_ai.engine.compose import compose_with_lore
 from evennia_ai.engine.errors import StoreError
 from evennia_ai.engine.lorebook.activation.timers import NO_STATE, Clock, LoreState, Spell
-from evennia_ai.engine.prompt.components import GAME, Scope
+from evennia_ai.engine.prompt.components import GAME, Scope, of_npc
 from evennia_ai.engine.prompt.history import History
 from evennia_ai.npc.inputs import gather
 from evennia_ai.npc.mind.handler import AIHandler
 from evennia_ai.npc.recording import heard
 from evennia_ai.npc.runtime import current
-from evennia_ai.store.authored.cards import assign, save_card
-from evennia_ai.store.authored.lorebooks import attach, detach, save_book
+from evennia_ai.store.authored.cards import CARDS, save_card
+from evennia_ai.store.authored.lorebooks import LOREBOOKS, save_book
 from evennia_ai.store.core.snapshots import forget_everything, one_transaction
 from evennia_ai.store.history import conversations, turns
 from evennia_ai.store.history.windows import empty, lore_states, remember_lore, reset_lore
@@ -31,7 +31,7 @@ def an_entry(key, content, **fields):
 
 def a_book(name, *entries, scope=GAME):
     save_book(name, json.dumps({"entries": list(entries)}), by=trusted("builder"))
-    attach(name, scope, by=trusted("builder"))
+    LOREBOOKS.assign(name, scope, by=trusted("builder"))
 
 
 def sticky_ferry(scope=GAME):
@@ -93,7 +93,9 @@ class TestWhoseBooksCount:
 
     def test_a_book_of_the_game_and_of_the_player_counts_once(self, stage):
         a_book("harbour", an_entry("bell", BELL))
-        attach("harbour", Scope(kind="player", ref=str(stage.anna.id)), by=trusted("builder"))
+        LOREBOOKS.assign(
+            "harbour", Scope(kind="player", ref=str(stage.anna.id)), by=trusted("builder")
+        )
         (book,) = inputs_now(stage).books
         assert book.attach == "player"
 
@@ -104,7 +106,7 @@ class TestWhoseBooksCount:
             "data": {"name": "Oren", "character_book": {"entries": [], "extensions": {}}},
         }
         save_card("oren", json.dumps(card), by=trusted("builder"))
-        assign(stage.npc.ai.ref, "oren", by=trusted("builder"))
+        CARDS.assign("oren", of_npc(stage.npc.ai.ref), by=trusted("builder"))
         a_book("Oren", scope=Scope(kind="player", ref=str(stage.anna.id)))
         books = inputs_now(stage).books
         assert [book.attach for book in books] == ["player", "character"]
@@ -112,7 +114,9 @@ class TestWhoseBooksCount:
 
     def test_a_player_s_book_that_cannot_be_read_is_left_out_and_told_once(self, stage, caplog):
         save_book("anna", '{"entries": 7}', by=trusted("builder"))
-        attach("anna", Scope(kind="player", ref=str(stage.anna.id)), by=trusted("builder"))
+        LOREBOOKS.assign(
+            "anna", Scope(kind="player", ref=str(stage.anna.id)), by=trusted("builder")
+        )
         model = stage.talks_with("Aye.", "Aye.")
         stage.says(stage.anna, "Oren?")
         stage.says(stage.anna, "Oren?")
@@ -144,7 +148,7 @@ class TestWhoseBooksCount:
     def test_a_book_of_several_rooms_is_parsed_once(self, stage):
         cellar = stage.make("Cellar", "evennia.objects.objects.DefaultRoom", place=None)
         a_book("nets", an_entry("nets", "Torn."), scope=Scope(kind="room", ref=str(stage.room.id)))
-        attach("nets", Scope(kind="room", ref=str(cellar.id)), by=trusted("builder"))
+        LOREBOOKS.assign("nets", Scope(kind="room", ref=str(cellar.id)), by=trusted("builder"))
         (here,) = stage.npc.ai.view().books
         stage.npc.location = cellar
         (there,) = stage.npc.ai.view().books
@@ -357,7 +361,7 @@ class TestWhatAConversationRemembers:
         a_book("bells", an_entry("bell", BELL))
         model = stage.talks_with("Aye.", "Aye.", lore=shallow(stage))
         stage.says(stage.anna, "Oren, the ferry?")
-        detach("harbour", GAME, by=trusted("builder"))
+        LOREBOOKS.unassign(GAME, "harbour", by=trusted("builder"))
         stage.says(stage.anna, "Oren, and then?")
         assert not tells(model, FERRY)
         assert list(lore_states(room_of(stage).id).sticky) == ["harbour#0"]

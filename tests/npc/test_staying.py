@@ -11,7 +11,7 @@ from evennia_ai.engine.history.records import NewRecord, RecordKind
 from evennia_ai.engine.history.turn.replay import replay
 from evennia_ai.engine.prompt.components import GAME
 from evennia_ai.npc.views.recomposing import PastReader, composed_again
-from evennia_ai.store.authored.lorebooks import attach, save_book
+from evennia_ai.store.authored.lorebooks import LOREBOOKS, save_book
 from evennia_ai.store.authored.notes import set_note
 from evennia_ai.store.core.snapshots import forget_everything
 from evennia_ai.store.erasing import erase_private
@@ -166,7 +166,7 @@ class TestLore:
 
     def talks(self, stage, book, **conf):
         save_book("harbour", json.dumps(book), by=trusted("builder"))
-        attach("harbour", GAME, by=trusted("builder"))
+        LOREBOOKS.assign("harbour", GAME, by=trusted("builder"))
         return stage.talks_with(lambda request: "Aye.", **{"dynamic_block": "on_change", **conf})
 
     def book(self, text=SAILS, **more):

@@ -15,7 +15,7 @@ from evennia_ai.engine.prompt.components import GAME
 from evennia_ai.engine.prompt.notes import NOTE_MODES
 from evennia_ai.engine.prompt.persistent_texts import BLOCKS_MODES
 from evennia_ai.npc.views.recomposing import PastReader, composed_again
-from evennia_ai.store.authored.lorebooks import attach, save_book
+from evennia_ai.store.authored.lorebooks import LOREBOOKS, save_book
 from evennia_ai.store.authored.notes import set_note
 from evennia_ai.store.core.snapshots import forget_everything
 from evennia_ai.store.history import conversations, record_rows
@@ -48,7 +48,7 @@ class Player:
         self.facts(True, "on_change")
         self.note(True, "tail")
         self.lore(True, "frozen")
-        attach("harbour", GAME, by=trusted("builder"))
+        LOREBOOKS.assign("harbour", GAME, by=trusted("builder"))
 
     def say(self, first: bool, line: str) -> None:
         speaker = self.stage.anna if first else self.stage.ben

@@ -7,11 +7,11 @@ import pytest
 
 from evennia_ai.engine.actors import trusted
 from evennia_ai.engine.compose import compose
-from evennia_ai.engine.prompt.components import PromptComponent, Scope
+from evennia_ai.engine.prompt.components import PromptComponent, Scope, of_npc
 from evennia_ai.engine.prompt.tokens import TokenCounter, estimate
-from evennia_ai.store.authored.cards import assign, save_card
+from evennia_ai.store.authored.cards import CARDS, save_card
 from evennia_ai.store.authored.components import create, update
-from evennia_ai.store.authored.lorebooks import attach, save_book
+from evennia_ai.store.authored.lorebooks import LOREBOOKS, save_book
 from evennia_ai.store.authored.notes import set_note
 from tests.npc.gathering import inputs_for
 
@@ -72,9 +72,9 @@ BOOK = {
 def furnished(stage):
     """The NPC with a card, a book in its room and a note."""
     save_card("oren", json.dumps(CARD), by=trusted("builder"))
-    assign(stage.npc.ai.ref, "oren", by=trusted("builder"))
+    CARDS.assign("oren", of_npc(stage.npc.ai.ref), by=trusted("builder"))
     save_book("landing", json.dumps(BOOK), by=trusted("builder"))
-    attach("landing", Scope(kind="room", ref=str(stage.room.id)), by=trusted("builder"))
+    LOREBOOKS.assign("landing", Scope(kind="room", ref=str(stage.room.id)), by=trusted("builder"))
     set_note(stage.npc.ai.ref, by=trusted("builder"), content="Be brief.", depth=2)
     return stage
 
@@ -180,7 +180,7 @@ def test_a_card_that_cannot_be_read_is_left_out_and_told(stage, logged):
     save_card(
         "bad", json.dumps({"spec": "chara_card_v3", "data": {"name": 7}}), by=trusted("builder")
     )
-    assign(stage.npc.ai.ref, "bad", by=trusted("builder"))
+    CARDS.assign("bad", of_npc(stage.npc.ai.ref), by=trusted("builder"))
     stage.talks_with("Aye.")
     stage.says(stage.anna, "Oren?")
     assert stage.screen_of(stage.anna)[-1] == 'Oren says, "Aye."'

@@ -19,6 +19,7 @@ from evennia_ai import models
 from evennia_ai.engine.actors import THE_GAME, trusted
 from evennia_ai.engine.errors import BudgetError, EvenniaAIError, HistoryConflictError
 from evennia_ai.engine.history.records import NewRecord, RecordKind
+from evennia_ai.engine.prompt.components import of_npc
 from evennia_ai.npc import service
 from evennia_ai.npc.mind import emergency
 from evennia_ai.npc.npc_settings import changed
@@ -89,7 +90,7 @@ class Game:
         changed(brida, mode=self.mode, tools=("note", "say"), profile="spare", by=THE_GAME)
         changed(ismay, mode=self.mode, by=THE_GAME)
         save_card("ismay", json.dumps(CARD), by=trusted("builder"))
-        cards.assign(str(ismay.id), "ismay", by=trusted("builder"))
+        cards.CARDS.assign("ismay", of_npc(str(ismay.id)), by=trusted("builder"))
         cards.set_greeting(str(ismay.id), 0, by=trusted("builder"))
         self.model = Model(self, self.habits)
         self.starts(_clock_at(time.time()))

@@ -24,7 +24,7 @@ def test_the_static_components_are_made_once():
     assert [(row.registry_id, row.key) for row in rows] == [
         (component.id, component.key) for component in STATIC_COMPONENTS
     ]
-    assert models.ComponentRevision.objects.count() == len(STATIC_COMPONENTS)
+    assert models.Revision.objects.count() == len(STATIC_COMPONENTS)
 
 
 def test_the_triggers_can_be_taken_away_and_made_again():

@@ -96,7 +96,9 @@ def test_of_two_processes_that_edit_one_lorebook_one_is_told(database):
     (winner,) = [answer["saved"] for answer in answers if "saved" in answer]
     assert [a["conflict"] for a in answers if "conflict" in a] == [winner]
     assert rows(
-        database, "SELECT number, changed_by FROM evennia_ai_lorebookrevision ORDER BY number"
+        database,
+        "SELECT number, changed_by FROM evennia_ai_revision"
+        " WHERE kind = 'lorebook' ORDER BY number",
     ) == [(1, "Mira"), (2, winner)]
 
 
@@ -111,8 +113,9 @@ def test_of_two_processes_that_switch_in_one_preset_one_is_told(database):
     (winner,) = [answer["saved"] for answer in answers if "saved" in answer]
     assert [a["conflict"] for a in answers if "conflict" in a] == [winner]
     assert rows(
-        database, "SELECT number, switches FROM evennia_ai_presetrevision WHERE number > 2"
-    ) == [(3, f'{{"{winner}":true}}')]
+        database,
+        "SELECT number, value FROM evennia_ai_revision WHERE kind = 'preset' AND number > 2",
+    ) == [(3, f'{{"grants":"","switches":{{"{winner}":true}}}}')]
 
 
 def test_of_two_processes_that_edit_one_page_one_is_told(database):
@@ -183,6 +186,5 @@ def test_after_real_commits_everything_is_new_and_then_warm(database):
 
     assert answer["told"] == ["goal 2", "oren", "harbour", "note 2", "line 1", "line 2"]
     assert answer["warm"] == 0
-    # The registry, the assignment, the books, the notes; not the card, which assigning read
-    # already, and never the history.
-    assert answer["cold"] == 4
+    # The registry, the assignment, the card, the attached books twice, the notes; not the history.
+    assert answer["cold"] == 6

@@ -71,7 +71,7 @@ def make_preset(name: str) -> None:
     from evennia_ai.store.authored import presets
 
     number = presets.import_preset("Loom", "{}", by=trusted(name))
-    presets.approve("Loom", number or 0, grants=frozenset(), by=trusted(name))
+    presets.PRESETS.approve("Loom", number or 0, grants=frozenset(), by=trusted(name))
     say(ready=True)
 
 
@@ -99,9 +99,7 @@ def edit_book(name: str) -> None:
     say(ready=True)
     sys.stdin.readline()
     try:
-        lorebooks.save_book(
-            "harbour", json.dumps({"n": name}), by=trusted(name), expected_revision=1
-        )
+        lorebooks.save_book("harbour", json.dumps({"n": name}), by=trusted(name), seen_revision=1)
     except EditConflictError as error:
         say(conflict=error.changed_by)
     else:
@@ -259,15 +257,15 @@ def read_everything() -> list[str]:
 def write_everything(number: int) -> None:
     """A little of everything, with this number in it."""
     from evennia_ai.engine.history.records import NewRecord, RecordKind
-    from evennia_ai.engine.prompt.components import GAME
+    from evennia_ai.engine.prompt.components import GAME, of_npc
     from evennia_ai.store.authored import cards, components, lorebooks, notes
     from evennia_ai.store.history import conversations
 
     components.update("goals", by=trusted("Mira"), content=f"goal {number}")
     cards.save_card("oren", json.dumps({"n": number}), by=trusted("Mira"))
-    cards.assign("12", "oren", by=trusted("Mira"))
+    cards.CARDS.assign("oren", of_npc("12"), by=trusted("Mira"))
     lorebooks.save_book("harbour", json.dumps({"n": number}), by=trusted("Mira"))
-    lorebooks.attach("harbour", GAME, by=trusted("Mira"))
+    lorebooks.LOREBOOKS.assign("harbour", GAME, by=trusted("Mira"))
     notes.set_note("12", by=trusted("Mira"), content=f"note {number}")
     new = NewRecord(kind=RecordKind.EVENT, role="user", body=f"line {number}")
     conversations.append(the_quay(), [new])

@@ -125,7 +125,7 @@ def test_entries_that_are_ticked_are_changed_as_one_revision(played, browser):
         {"entry": two, "seen": seen(), "do": "set", "field": "chance", "value": "50"},
     )
     assert last.status_code == 302
-    assert lorebooks.book_revisions("harbour")[-1].changed_by == "a-Builder"
+    assert lorebooks.LOREBOOKS.revisions("harbour")[-1].changed_by == "a-Builder"
 
 
 @pytest.mark.parametrize(

@@ -5,6 +5,7 @@ import re
 import pytest
 
 from evennia_ai.engine.actors import trusted
+from evennia_ai.engine.prompt.components import of_npc
 from evennia_ai.npc.turn.rehearsal import rehearsed
 from evennia_ai.store.authored import lorebooks, notes
 from evennia_ai.store.core.snapshots import forget_everything
@@ -64,7 +65,9 @@ def test_branch_page_shows_its_own_turns_and_the_settings_of_its_npc(branched, b
 
 
 def test_book_page_shows_the_npc_itself_when_its_newest_turn_is_in_a_branch(branched, browser):
-    lorebooks.detach("harbour", lorebooks.attachments("harbour")[0], by=trusted("builder"))
+    lorebooks.LOREBOOKS.unassign(
+        lorebooks.LOREBOOKS.assigned_to("harbour")[0], "harbour", by=trusted("builder")
+    )
     told = browser("Builder").get("/ai/lore/harbour/?format=json").json()
     assert (told["newest"]["npc"], told["newest"]["ref"]) == ("Oren", branched.npc.ai.ref)
 
@@ -74,8 +77,8 @@ def test_trial_on_a_turn_of_a_branch_is_saved_for_its_npc(branched, browser):
     page = client.get(f"{address}?with=note:gulls.order=20").content.decode()
     form = {name: re.findall(rf'name="{name}" value="([^"]*)"', page) for name in ("with", "seen")}
     assert client.post(address, form).status_code == 302
-    assert notes.note_or_none(branched.npc.ai.ref, "gulls").order == 20
-    assert notes.note_or_none(branched.branch, "gulls") is None
+    assert notes.NOTES.current("gulls", of_npc(branched.npc.ai.ref)).order == 20
+    assert notes.NOTES.current("gulls", of_npc(branched.branch)) is None
 
 
 @pytest.mark.parametrize("ref", ["39~", "~7", "999999~7", "{npc}~999999", "{npc}~{ben}~1", "a~b"])

@@ -7,7 +7,7 @@ import pytest
 from evennia_ai.engine.actors import trusted
 from evennia_ai.formats.cards.loading import load_card
 from evennia_ai.store.authored import cards
-from evennia_ai.store.authored.card_revisions import file_of
+from evennia_ai.store.authored.card_files import card_file
 from tests.formats.cards.carriers import a_picture, an_archive
 from tests.npc.scripted_games import CARD
 from tests.web.test_pages import TILDA, as_json, uploaded
@@ -17,7 +17,7 @@ WORDS = "Tilda counts every plank."
 
 def taken_in(name, content):
     """The number of an import of these bytes."""
-    return cards.import_card(name, file_of(content, load_card(content)), by=trusted("builder"))
+    return cards.import_card(name, card_file(content, load_card(content)), by=trusted("builder"))
 
 
 def content_of(answer):

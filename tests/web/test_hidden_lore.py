@@ -22,7 +22,7 @@ def entry(number, key, content):
 
 def save(name, *entries):
     lorebooks.save_book(name, json.dumps({"entries": list(entries)}), by=trusted("builder"))
-    lorebooks.attach(name, GAME, by=trusted("builder"))
+    lorebooks.LOREBOOKS.assign(name, GAME, by=trusted("builder"))
 
 
 @pytest.fixture

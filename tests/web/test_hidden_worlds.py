@@ -125,7 +125,7 @@ def played(stage, whispered, locked, learnt):
     book = json.dumps({"entries": {"0": entry}})
     lorebooks.save_book("vault", book, by=trusted("Ada"))
     lorebooks.set_book_locks("vault", "view:perm(Admin)", by=trusted("Ada"))
-    lorebooks.attach("vault", GAME, by=trusted("Ada"))
+    lorebooks.LOREBOOKS.assign("vault", GAME, by=trusted("Ada"))
     new = Memory(
         id=memories.NEW, text=learnt, created_at=1.0, learnt="private", about=str(stage.anna.id)
     )

@@ -22,7 +22,7 @@ def test_books_and_bases_name_the_npc_and_the_room_that_they_count_for(played, b
         Scope(kind="faction", ref="ring"),
         Scope(kind="room", ref="99999"),
     ):
-        lorebooks.attach("inn", scope, by=trusted("builder"))
+        lorebooks.LOREBOOKS.assign("inn", scope, by=trusted("builder"))
     client = browser("Builder")
     books = client.get("/ai/lore/?format=json").json()["books"]
     [attached] = [one["attached"] for one in books if one["name"] == "inn"]

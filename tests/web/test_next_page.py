@@ -67,7 +67,7 @@ def test_line_can_be_tried_on_an_npc_that_nobody_has_spoken_with(newcomer, brows
 def test_line_sees_a_faction_that_was_given_since_the_newest_turn(played, newcomer, browser, who):
     npc = played.npc if who == "npc" else newcomer
     lorebooks.save_book("ring", json.dumps(RING), by=trusted("builder"))
-    lorebooks.attach("ring", Scope(kind="faction", ref="ring"), by=trusted("builder"))
+    lorebooks.LOREBOOKS.assign("ring", Scope(kind="faction", ref="ring"), by=trusted("builder"))
     client, page = browser("Builder"), f"/ai/npc/{npc.ai.ref}/next/"
     ask = {"say": "Where is the brandy?"}
     assert [one for one in column(client, page, **ask)["lore"] if "ring" in one["item"]] == []

@@ -17,6 +17,7 @@ from django.test.utils import CaptureQueriesContext
 import evennia_ai
 from evennia_ai.engine.actors import trusted
 from evennia_ai.engine.history.turn.replay import turn_report
+from evennia_ai.engine.prompt.components import of_npc
 from evennia_ai.npc.views.parse_cache import parsed_card
 from evennia_ai.store import model_calls
 from evennia_ai.store.authored import cards, components, lorebooks, notes
@@ -378,15 +379,15 @@ def test_saving_a_trial_makes_a_revision_of_all_it_edits(played, browser):
     answer = client.post(turn_page(played, 3), saved_form(client, address))
     assert answer.status_code == 302
     forget_everything()
-    weather = components.revisions("weather")[-1].new
-    note = notes.note_or_none(ref, "gulls")
+    weather = components.COMPONENTS.revisions("weather")[-1].value
+    note = notes.NOTES.current("gulls", of_npc(ref))
     [entry] = [
         one
         for one in as_json(client, "/ai/lore/harbour/?find=tide")["entries"]
         if one["uid"] == "2"
     ]
     assert (weather.injection_depth, note.order, entry["depth"]) == (4, 20, 1)
-    assert components.revisions("weather")[-1].changed_by == "a-Builder"
+    assert components.COMPONENTS.revisions("weather")[-1].changed_by == "a-Builder"
 
 
 def test_who_saves_what_somebody_else_changed_meanwhile_is_told_and_nothing_is_overwritten(
@@ -399,8 +400,8 @@ def test_who_saves_what_somebody_else_changed_meanwhile_is_told_and_nothing_is_o
     answer = client.post(turn_page(played), form)
     forget_everything()
     assert (answer.status_code, "tilda" in answer.content.decode()) == (409, True)
-    assert notes.note_or_none(played.npc.ai.ref, "gulls").order != 20
-    assert components.revisions("weather")[-1].new.injection_depth == 1
+    assert notes.NOTES.current("gulls", of_npc(played.npc.ai.ref)).order != 20
+    assert components.COMPONENTS.revisions("weather")[-1].value.injection_depth == 1
 
 
 def test_an_entry_whose_lock_forbids_it_is_not_changed(played, browser):

@@ -14,9 +14,9 @@ from evennia_ai.engine.text.columns import visible
 from evennia_ai.formats.cards.exporting import Form, dump_card, export_losses
 from evennia_ai.formats.cards.loading import CardImport, load_card
 from evennia_ai.services.settings.game import Conf
-from evennia_ai.store.authored import card_revisions as log
 from evennia_ai.store.authored import cards as store
-from evennia_ai.store.authored.cards import StoredCard, known_name, typeable_name
+from evennia_ai.store.authored.card_files import card_file
+from evennia_ai.store.authored.cards import CARDS, StoredCard
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -75,9 +75,9 @@ def export_card(
     number: int | None,
 ) -> int:
     """Write a card, by default as it is in force; a file that is there stays unless `force`."""
-    name = known_name(name)
+    name = CARDS.known_name(name)
     wanted = store.get_card(name).revision if number is None else number
-    _, file = log.revision(name, wanted)
+    file = CARDS.revision_file(name, wanted)
     found = load_card(file.content, limits=conf.card_limits)
     now, limits = int(time.time()), conf.card_limits
     made = dump_card(found, form, with_v2=with_v2, modified_at=now, limits=limits)
@@ -90,7 +90,7 @@ def export_card(
 
 def _taken_in(name: str, content: bytes, found: CardImport, grants: Grants | None) -> Taken:
     """Store a card's file: waiting, or in force with `grants` where they are not None."""
-    name, file = _name_for(name), log.file_of(content, found)
+    name, file = _name_for(name), card_file(content, found)
     if grants is not None:
         return _approved(store.save_card(name, file, grants=grants, by=machine_owner()))
     number = store.import_card(name, file, by=machine_owner())
@@ -100,7 +100,7 @@ def _taken_in(name: str, content: bytes, found: CardImport, grants: Grants | Non
 def _name_for(wanted: str) -> str:
     """The name the card gets; FormatError where the game's command could not be told it."""
     try:
-        return known_name(typeable_name(wanted))
+        return CARDS.known_name(CARDS.typeable_name(wanted))
     except ComponentValueError as error:
         raise FormatError("card", f"{error}; give it another with --name") from error
 

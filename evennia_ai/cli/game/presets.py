@@ -18,7 +18,7 @@ from evennia_ai.npc.views.presets import parsed_preset
 from evennia_ai.services.settings.game import Conf
 from evennia_ai.store.authored import presets as store
 from evennia_ai.store.authored.components import registry
-from evennia_ai.store.authored.presets import StoredPreset, known_name, typeable_name
+from evennia_ai.store.authored.presets import PRESETS, StoredPreset
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -69,8 +69,8 @@ def export_preset(name: str, path: Path, shown: Path, *, force: bool, number: in
 
     The game's components that stand for its prompts are in the one in force.
     """
-    name = known_name(name)
-    stored = store.get_preset(name) if number is None else store.preset_then(name, number)
+    name = PRESETS.known_name(name)
+    stored = store.get_preset(name) if number is None else PRESETS.then(name, number)
     preset = parsed_preset(stored)
     keys = {one.key for one in preset_components(preset, grants=stored.grants)}
     own = [one for one in registry() if one.scope == GAME and not one.is_static]
@@ -94,7 +94,7 @@ def _taken_in(name: str, source: str, grants: Grants | None) -> _Taken:
         return _regranted(known, grants)
     if grants is None:
         return _waiting(name, number)
-    approved = store.approve(name, number, grants=grants, by=machine_owner())
+    approved = PRESETS.approve(name, number, grants=grants, by=machine_owner())
     return _in_force(
         approved,
         f"Preset {name}, revision {approved.revision}, is in force. To let it count somewhere, in"
@@ -106,16 +106,16 @@ def _regranted(known: StoredPreset, grants: Grants) -> _Taken:
     """The preset that is in force already, with exactly these grants."""
     after = known
     if grants - known.grants:
-        after = store.grant(known.name, grants, by=machine_owner())
+        after = PRESETS.grant(known.name, grants, by=machine_owner())
     if known.grants - grants:
-        after = store.revoke(known.name, known.grants - grants, by=machine_owner())
+        after = PRESETS.revoke(known.name, known.grants - grants, by=machine_owner())
     return _in_force(after, f"This very file is preset {known.name}; its grants were changed.")
 
 
 def _name_for(wanted: str) -> str:
     """The name the preset gets; FormatError where the game's command could not be told it."""
     try:
-        return known_name(typeable_name(wanted))
+        return PRESETS.known_name(PRESETS.typeable_name(wanted))
     except ComponentValueError as error:
         raise FormatError(KIND, f"{error}; give it another with --name") from error
 

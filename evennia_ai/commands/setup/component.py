@@ -26,7 +26,7 @@ from evennia_ai.commands.setup.component_shown import (
     labelled,
     place_in_words,
 )
-from evennia_ai.commands.setup.editor import KINDS, Edited, Kind, open_editor
+from evennia_ai.commands.setup.editor import EDITOR_KINDS, Edited, EditorKind, open_editor
 from evennia_ai.engine.actors import Actor
 from evennia_ai.engine.errors import StaticComponentError, UnknownComponentError
 from evennia_ai.engine.prompt.components import PromptComponent, Scope
@@ -145,7 +145,7 @@ class CmdComponent(ComponentFields):
             except UnknownComponentError as unknown:
                 self._look_at_column(unknown)
                 return
-            changes = store.revisions(found.key, scope=found.scope)
+            changes = store.COMPONENTS.revisions(found.key, scope=found.scope)
             off_in = component_shown.off_in(found.key)
             self.show(component_shown.shown(found, changes, off_in=off_in))
             return
@@ -207,10 +207,11 @@ class CmdComponent(ComponentFields):
         key, scope = self._key_and_scope("revisions")
         if self.rhs is not None:
             number = whole_number(self.rhs, what="revision")
-            then = store.revision(key, number, scope=scope)
-            self.show(diffed(component_shown.revision_shown(then)))
+            then = store.COMPONENTS.revision(key, number, scope=scope)
+            before = store.COMPONENTS.revision_before(key, number, scope=scope)
+            self.show(diffed(component_shown.revision_shown(before, then)))
             return
-        changes = store.revisions(key, scope=scope)
+        changes = store.COMPONENTS.revisions(key, scope=scope)
         if not changes:
             self.say(f"{key} was never changed.")
             return
@@ -221,7 +222,7 @@ class CmdComponent(ComponentFields):
         self.both("component/revert <key>[@<scope>] = <revision>")
         key, scope = self._key_and_scope("revert")
         number = whole_number(self.rhs, what="revision")
-        return self._revert_after_yes(key, scope, store.component_then(key, number, scope=scope))
+        return self._revert_after_yes(key, scope, store.COMPONENTS.then(key, number, scope=scope))
 
     def preview(self) -> None:
         """The prompt an NPC would send now, on one screen."""
@@ -271,7 +272,7 @@ class CmdComponent(ComponentFields):
         if not (yield from self.agreed(question)):
             self.say(f"{named} stays.")
             return
-        store.remove(
+        store.COMPONENTS.remove(
             component.key,
             by=self.actor,
             scope=component.scope,
@@ -283,11 +284,11 @@ class CmdComponent(ComponentFields):
         self, key: str, scope: Scope, then: PromptComponent
     ) -> Generator[str, Any, None]:
         now = next((c for c in store.registry() if (c.key, c.scope) == (key, scope)), None)
-        seen = store.revisions(key, scope=scope)[-1].number
+        seen = store.COMPONENTS.revisions(key, scope=scope)[-1].number
         number, changes = then.revision, component_shown.differences_of(now, then)
         if not (yield from self.goes_back(labelled(then), number, changes=changes)):
             return
-        back = store.revert(key, number, by=self.actor, scope=scope, seen_revision=seen)
+        back = store.COMPONENTS.revert(key, number, by=self.actor, scope=scope, seen_revision=seen)
         self.say(
             f"{labelled(back)} is what it was at revision {number}; this is revision"
             f" {back.revision}. It {place_in_words(back)}."
@@ -304,7 +305,7 @@ class CmdComponent(ComponentFields):
         wanted, scope = component_named(self.caller, text, registry=registry)
         if any(str(c.id) == wanted and c.scope == scope for c in registry):
             wanted = registry.get(wanted, scope=scope).key
-        elif not store.revisions(wanted, scope=scope):
+        elif not store.COMPONENTS.revisions(wanted, scope=scope):
             registry.get(wanted, scope=scope)
         return wanted, scope
 
@@ -355,4 +356,4 @@ def _save(_caller: Any, edited: Edited, text: str, by: Actor) -> tuple[Edited, s
     return _edited(saved), told
 
 
-KINDS["component"] = Kind(_load, _save, CmdComponent.locks)
+EDITOR_KINDS["component"] = EditorKind(_load, _save, CmdComponent.locks)

@@ -48,7 +48,7 @@ def column(npc: NPC, report: Report, *, pieces: Iterable[Fragment]) -> Iterator[
     yield head(f"What {npc.key}'s next prompt is made of, top to bottom:")
     yield from hidden_lines(report)
     yield f"{'place':>6} {'role':9} {'tokens':>6} {'what':{_ITEM}} to change it"
-    books = frozenset(lorebooks.book_names())
+    books = frozenset(lorebooks.LOREBOOKS.list_keys())
     claims = {piece.claim.origin: piece.claim for piece in pieces}
     known = {one.key: one for one in components.registry().resolved(scopes_of(npc))}
     for run in runs(report):

@@ -29,8 +29,9 @@ from evennia_ai.engine.text.differences import diff_members
 from evennia_ai.formats.cards.components import FIELDS
 from evennia_ai.npc.inputs.gather import NAMES
 from evennia_ai.npc.views.view import KNOWLEDGE_POLICY
-from evennia_ai.store.authored import components as store
-from evennia_ai.store.authored.components import VALUE_FIELDS, ComponentRevision
+from evennia_ai.store.authored import contexts as store_contexts
+from evennia_ai.store.authored.components import VALUE_FIELDS
+from evennia_ai.store.authored.life_cycle import Revision, with_values_before
 
 _KEY_COLUMNS: Final = 30
 # What the texts of components may name that stand for a place.
@@ -71,7 +72,7 @@ def listed(components: Iterable[PromptComponent]) -> list[str]:
 
 def shown(
     component: PromptComponent,
-    revisions: Sequence[ComponentRevision],
+    revisions: Sequence[Revision[PromptComponent]],
     *,
     off_in: Sequence[str] = (),
 ) -> list[str]:
@@ -152,19 +153,23 @@ def changes_in_words(before: PromptComponent, after: PromptComponent) -> str:
     )
 
 
-def history_of(component_key: str, revisions: Sequence[ComponentRevision]) -> list[str]:
+def history_of(component_key: str, revisions: Sequence[Revision[PromptComponent]]) -> list[str]:
     """The changes of one component, oldest first."""
     lines = [f"Revisions of {component_key}; /revert goes back to one of them:"]
-    for revision in revisions:
+    for before, revision in with_values_before(revisions):
         lines.append(revision_in_words(revision))
-        lines += [clipped(f"         {line}", WIDTH) for line in _differences(revision)]
+        told = _differences(before.value if before else None, revision.after)
+        lines += [clipped(f"         {line}", WIDTH) for line in told]
     return lines
 
 
-def revision_shown(revision: ComponentRevision) -> list[str]:
-    """What one change of a component made another, texts in full."""
+def revision_shown(
+    before: Revision[PromptComponent] | None, revision: Revision[PromptComponent]
+) -> list[str]:
+    """Return what a revision changed in a component, with texts in full."""
     head = revision_in_words(revision).strip()
-    return [f"{revision.key}, revision {head}:", *differences_of(revision.old, revision.new)]
+    was = before.value if before else None
+    return [f"{revision.key}, revision {head}:", *differences_of(was, revision.after)]
 
 
 def differences_of(before: PromptComponent | None, after: PromptComponent | None) -> list[str]:
@@ -207,17 +212,17 @@ def _row(component: PromptComponent, *, edge: str = "") -> str:
     return clipped(row, WIDTH)
 
 
-def _last_change(revisions: Sequence[ComponentRevision]) -> str:
+def _last_change(revisions: Sequence[Revision[PromptComponent]]) -> str:
     if not revisions:
         return "never changed by anybody"
     last = revisions[-1]
     return f"{last.action} by {last.changed_by}, {day_and_time(last.changed_at)}"
 
 
-def _differences(revision: ComponentRevision) -> Iterator[str]:
-    """What a revision changed, field by field, the first of a text only."""
-    was, now = _said(revision.old), _said(revision.new)
-    if revision.old is None:
+def _differences(before: PromptComponent | None, after: PromptComponent | None) -> Iterator[str]:
+    """Return what a revision changed, field by field, with the beginnings of texts only."""
+    was, now = _said(before), _said(after)
+    if before is None:
         yield from (f"{field}: {_short(now[field])}" for field in ("ID", "content") if now)
         return
     for field, said in now.items():
@@ -263,16 +268,16 @@ _MOST_CHANGES: Final = 10
 def contexts_listed() -> list[str]:
     """The contexts, and what is off in each."""
     lines = ["Contexts, and the components that are off in them:"]
-    for context in store.contexts():
+    for context in store_contexts.contexts():
         lines += hanging(f"{context.name:13} {off_in_words(context)}")
     return [*lines, f"To change one: {CONTEXT_USAGE}"]
 
 
 def context_shown(name: str) -> list[str]:
     """One context, and who changed it."""
-    context = store.context(name.lower())
+    context = store_contexts.context(name.lower())
     lines = [f"{context.name}: {context.description}", f"  {off_in_words(context)}"]
-    changes = store.context_revisions(context.name)[-_MOST_CHANGES:]
+    changes = store_contexts.context_revisions(context.name)[-_MOST_CHANGES:]
     if not changes:
         return [*lines, "  never changed by anybody"]
     for change in changes:
@@ -284,15 +289,15 @@ def context_shown(name: str) -> list[str]:
 
 def context_changed(name: str, wish: str, *, registry: ComponentRegistry, by: Actor) -> str:
     """Do what is wished of a context, and say how it is now."""
-    before = store.context(name.lower())
-    now = store.switch_off(before.name, _off(before, wish, registry=registry), by=by)
+    before = store_contexts.context(name.lower())
+    now = store_contexts.switch_off(before.name, _off(before, wish, registry=registry), by=by)
     same = "is so already; nothing was changed" if now.off == before.off else off_in_words(now)
     return f"Context {now.name}: {same}."
 
 
 def off_in(key: str) -> tuple[str, ...]:
     """The names of the contexts in which a component is off."""
-    return tuple(context.name for context in store.contexts() if key in context.off)
+    return tuple(context.name for context in store_contexts.contexts() if key in context.off)
 
 
 def off_in_words(context: PromptContext) -> str:

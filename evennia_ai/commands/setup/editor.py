@@ -33,7 +33,7 @@ Edited = Mapping[str, Any]
 Saved = tuple[Edited, str]
 
 
-class Kind(NamedTuple):
+class EditorKind(NamedTuple):
     """A kind of text."""
 
     load: Callable[[Any, Edited], str]
@@ -46,7 +46,7 @@ class Kind(NamedTuple):
     """The lock of the command that edits this kind; its access type `cmd` is asked at each save."""
 
 
-KINDS: Final[dict[str, Kind]] = {}
+EDITOR_KINDS: Final[dict[str, EditorKind]] = {}
 """By name; whoever edits a kind of text puts it in."""
 
 
@@ -66,13 +66,13 @@ def open_editor(caller: Any, kind: str, edited: Edited, *, label: str) -> None:
 def load_text(caller: Any) -> str:
     """The text as it was when the editor was opened, for EvEditor."""
     edited = _kept(caller)
-    return KINDS[edited["kind"]].load(caller, edited)
+    return EDITOR_KINDS[edited["kind"]].load(caller, edited)
 
 
 def save_text(caller: Any, text: str) -> bool:
     """Store the editor's text; true where it was stored, for EvEditor."""
     edited = _loaded(caller)
-    kind = KINDS[edited["kind"]]
+    kind = EDITOR_KINDS[edited["kind"]]
     saving = maybeDeferred(kind.save, caller, edited, text, actor_of(caller, kind.locks))
     is_stored: list[bool] = []
     saving.addCallbacks(

@@ -1,187 +1,555 @@
-"""What is imported under a name and granted rights: how builders name it, and words about it.
+"""What the commands `card` and `preset` have in common: imports, approvals, grants, revisions.
 
-Cards and presets are named alike, `<name>` or `<name>/<number>`, wait alike, are approved by the
-report that was read, and have grants. Each kind brings its own store.
+Both name a thing `<name>` or `<name>/<number>`. An import changes nothing until a builder approves
+it, and what is approved is the very file that the report was about: where it could be another one,
+the command asks for its number. Nobody approves or grants unread: the file that a builder was shown
+last is remembered until a reload, because another builder may put another file there meanwhile.
 """
 
 import re
-from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
-from typing import Any, Final, Generic, NamedTuple, Protocol, TypeVar
+from abc import abstractmethod
+from collections.abc import Generator, Iterator, Mapping, Sequence
+from dataclasses import replace
+from typing import Any, ClassVar, Final, Generic, NamedTuple, Protocol, TypeVar
 
-from evennia_ai.commands.base import CommandError, StrictCommand, day_and_time
-from evennia_ai.engine.prompt.components import ALLOWS, Grants, in_order
+from twisted.internet.defer import Deferred
+
+from evennia_ai.commands.background_work import BackgroundWork, Steps, waits
+from evennia_ai.commands.base import CommandError, Run, StrictCommand, and_more, day_and_time
+from evennia_ai.commands.naming import whole_number
+from evennia_ai.commands.screens import diffed
+from evennia_ai.engine.errors import ComponentValueError, NotStoredError
+from evennia_ai.engine.prompt.components import (
+    ALL_GRANTS,
+    ALLOWS,
+    NO_GRANTS,
+    Grants,
+    in_order,
+)
 from evennia_ai.engine.text.columns import WIDTH, clipped, padded, visible, wrapped
+from evennia_ai.store.authored.life_cycle import (
+    Grantable,
+    ImportedKind,
+    Revision,
+    grant_givers,
+    with_values_before,
+)
+from evennia_ai.store.core.authoring import Change
+
+G = TypeVar("G", bound=Grantable)
 
 _NUMBERED: Final = re.compile(r"(.+)/([0-9]{1,9})")
 _BETWEEN: Final = re.compile(r"[,\s]+")
 _TITLE_COLUMNS: Final = 17
-MOST_WAITING: Final = 10
+_NAME_COLUMNS: Final = 28
+_MOST_LISTED: Final = 100
+_MOST_REVISIONS: Final = 50
+_MOST_LINES: Final = 200
+_MOST_WAITING: Final = 10
 _UNITS: Final = ("bytes", "KB", "MB", "GB")
 
 
-class Changed(Protocol):
-    """A change of something that is imported."""
-
-    @property
-    def number(self) -> int: ...
-    @property
-    def action(self) -> str: ...
-    @property
-    def changed_by(self) -> str: ...
-    @property
-    def changed_at(self) -> float: ...
-    @property
-    def name(self) -> str: ...
-    @property
-    def sha256(self) -> str: ...
-
-
-C = TypeVar("C", bound=Changed)
-
-
 class Named(NamedTuple):
-    """A thing as it was named; `number` is that of a revision, None where none was written."""
+    """A thing as it was named. `number` is that of a revision, or None."""
 
     name: str
     number: int | None = None
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Imported(Generic[C]):
-    """One kind of imported things, and what its store knows of their names and revisions."""
+class ReadFile(Protocol):
+    """A file that was read in another thread."""
 
-    what: str
-    """What one is called, which is its command's name too."""
-    known_name: Callable[[str], str]
-    names: Callable[[], Sequence[str]]
-    """All names that were ever in use."""
-    waiting: Callable[[str], Sequence[C]]
-    newest_number: Callable[[str], int]
-    """The number of the newest revision of a name, 0 for none."""
-    change: Callable[[str, int], C]
-    """One change by name and number; NotStoredError: there is none."""
+    @property
+    def lines(self) -> Sequence[str]:
+        """The report on it."""
 
-    def refuse_absent(self, name: str) -> None:
-        """CommandError where nothing of this name is in force, but was or waits to be."""
-        called = f"{self.what.capitalize()} {name}"
-        if imports := self.waiting(name):
+    @property
+    def uses(self) -> Mapping[str, str] | None:
+        """What the file uses each grant for; None if only the report tells."""
+
+
+class ImportedCommand(BackgroundWork, Generic[G]):
+    """The switches of a command whose things come from files and have grants."""
+
+    kind: ClassVar[ImportedKind[Any]]
+    first: ClassVar[str]
+    """The head of the last column of the list: where a thing counts."""
+
+    # What each command declares.
+
+    @abstractmethod
+    def parse_later(self, thing: G) -> Any:
+        """Have a thing that changed parsed in another thread, before an NPC needs it."""
+
+    @abstractmethod
+    def read(self, thing: G) -> "Deferred[ReadFile]":
+        """Read the file of a thing in another thread, with the grants that the thing has."""
+
+    @abstractmethod
+    def differences(self, before: G | None, after: G) -> list[str]:
+        """Return what is different in two files. Any thread may do this."""
+
+    @abstractmethod
+    def change_in_words(self, before: Revision[G] | None, change: Revision[G]) -> str:
+        """Return what a revision did to the file in force before it, in a few words."""
+
+    @abstractmethod
+    def counts_in(self, name: str) -> str:
+        """Return where a thing counts, such as the NPCs that play a card."""
+
+    @abstractmethod
+    def after_approval(self, thing: G, old: G | None) -> Iterator[str]:
+        """Say what an approval means for where the thing counts."""
+
+    def compared_with_in_force(self, old: G, read: Any) -> Sequence[str]:
+        """Return lines about how a file differs from the thing in force. Any thread may do this."""
+        return ()
+
+    def before_change(self, name: str) -> Any:
+        """Return what `after_change` needs to know of the time before a change of the file."""
+        return None
+
+    def after_change(self, name: str, before: Any) -> list[str]:
+        """Return lines about what a change of the file did to where the thing counts."""
+        return []
+
+    def not_carried_over(self, thing: G) -> list[str]:
+        """Return lines about what the thing in force has and an import would not have."""
+        if not thing.grants:
+            return []
+        had = f"Revision {thing.revision} has grants that are not carried over by themselves:"
+        return wrapped(f"{had} {grants_in_words(thing.grants)}.", WIDTH)
+
+    # Naming things.
+
+    def thing_named(self, wanted: str) -> Any:
+        """Return the thing in force with this name. CommandError says whether it only waits."""
+        name = self.kind.known_name(wanted)
+        thing = self.kind.current(name)
+        if thing is not None:
+            return thing
+        what, called = self.kind.name, f"{self.kind.name.capitalize()} {name}"
+        if imports := self.kind.waiting(name):
             raise CommandError(
                 f"{called} is not in force, its import only waits:"
-                f" {self.what}/approve {name}/{imports[-1].number} puts it in force."
+                f" {what}/approve {name}/{imports[-1].number} puts it in force."
                 " Nothing was changed."
             )
-        if self.newest_number(name):
+        if self.kind.newest_number(name):
             raise CommandError(
-                f"{called} is not in force any more; {self.what}/revisions {name} tells what it"
-                f" was, and {self.what}/revert brings it back. Nothing was changed."
+                f"{called} is not in force any more; {what}/revisions {name} tells what it"
+                f" was, and {what}/revert brings it back. Nothing was changed."
             )
+        return self.kind.existing(name)
 
-    def waiting_lines(self, name: str) -> Iterator[str]:
-        """The newest imports of a name that wait, a line each, and how many older ones do."""
-        imports = self.waiting(name)
-        for one in imports[-MOST_WAITING:]:
-            yield clipped(f"waits: {import_in_words(one)}", WIDTH - 10)
-        if len(imports) > MOST_WAITING:
-            yield f"and {len(imports) - MOST_WAITING} older imports wait"
+    def typed_thing(self, usage: str) -> Any:
+        """Return the thing in force that is named left of "="."""
+        return self.thing_named(self.plain_name(self.wanted(usage), usage))
 
     def plain_name(self, text: str, usage: str) -> str:
-        """The name in `text`, which stands without a number."""
+        """Return the name in a text, which must have no number."""
         named = self.numbered(text)
         if named.number is not None:
             raise CommandError(f"Usage: {usage}, without a number. Nothing was changed.")
         return named.name
 
     def numbered(self, text: str) -> Named:
-        """The thing, and the revision, that `text` names.
+        """Return the thing, and the revision, that a text names.
 
-        What stands behind the last "/" is a number where it is one, and nothing has the whole name.
+        A number after the last "/" is that of a revision, unless a thing has the whole name.
         """
-        name = self.known_name(text)
+        name = self.kind.known_name(text)
         found = _NUMBERED.fullmatch(text)
-        if found is None or name in self.names():
+        if found is None or name in self.kind.names_ever():
             return Named(name)
-        return Named(self.known_name(found[1].strip()), int(found[2]))
+        return Named(self.kind.known_name(found[1].strip()), int(found[2]))
 
-    def import_named(self, text: str, *, read: Mapping[str, int]) -> C:
-        """The import that waits and that `<name>[/<number>]` means, to be approved.
+    def name_for(self, wanted: str) -> str:
+        """Return the name that an import gets."""
+        try:
+            return self.kind.known_name(self.kind.typeable_name(wanted))
+        except ComponentValueError as error:
+            raise CommandError(
+                f"{error}; give it another: {self.key}/import <file> = <name>."
+                " Nothing was imported."
+            ) from error
 
-        Without a number it is the only one, and the one whose report the builder was shown last, as
-        `read` has it: what was imported meanwhile, under whatever builder's name, nobody has read.
+    # The switches.
+
+    def listed(self) -> list[str]:
+        """Return the list of all things: their grants, where they count, and what waits."""
+        what, waiting = self.kind.name, self.kind.waiting_names()
+        names = sorted({*self.kind.list_keys(), *waiting})
+        if not names:
+            return [f"There are no {what}s yet; {what}/import reads one from a file."]
+        titles = f"{padded(what, _NAME_COLUMNS)}  {padded('grants', 20)}  {self.first}"
+        lines = [f"{'revision':>8}  {titles}"]
+        for name in names[:_MOST_LISTED]:
+            lines.append(clipped(self._row(name), WIDTH))
+            if name in waiting:
+                lines += [f"{'':10}{line}" for line in self._waiting_lines(name)]
+        more = and_more(names, most=_MOST_LISTED, more=f"{'':10}and {{}} more")
+        return [*lines, *more[_MOST_LISTED:]]
+
+    def state(self, thing: Any, *, facts: Sequence[str], source: str = "") -> list[str]:
+        """Return one thing in force: who put it there, who gave each grant, and what waits.
+
+        `source` says what the file was, such as ", from a png file".
+        """
+        changes = self.kind.revisions(thing.name)
+        given = grant_givers(changes)
+        what = self.kind.name.capitalize()
+        lines = [
+            f"{what} {visible(thing.name)}, revision {thing.revision}{source}",
+            *(f"  {changed_in_words(one)}" for one in changes if _made_so(one, thing)),
+            *facts,
+            *(f"  may: {grant}, {given_in_words(change)}" for grant, change in given.items()),
+        ]
+        if not given:
+            lines.append("  may nothing more than stand inside the history, as a user's")
+        waiting = (f"  {line}" for line in self._waiting_lines(thing.name))
+        return [clipped(line, WIDTH) for line in (*lines, *waiting)]
+
+    @waits
+    def report(self) -> Steps:
+        """Show the report of an import or of a revision again."""
+        text = self.wanted(f"{self.key}/report <name>[/<number>]")
+        named = self.numbered(text)
+        if named.number is None:
+            change = self._import_named(text, switch="report")
+        else:
+            change = self.kind.revision(named.name, named.number)
+        grants = NO_GRANTS if change.action == "imported" else change.value.grants
+        thing = replace(self.kind.whole(change.value), grants=grants)
+        read = yield self.read(thing)
+        lines = [*read.lines]
+        if change.action == "imported":
+            lines += yield from self.compared_lines(change.key, read)
+        self.show_report(change, lines)
+
+    def approve(self) -> None:
+        """Put an import in force, with the grants that are typed and no others."""
+        usage = f"{self.key}/approve <name>[/<number>] [= <grant>, <grant>...]"
+        text = self.wanted(usage)
+        if self.rhs is not None and not self.rhs:
+            raise CommandError(f"Usage: {usage}")
+        change = self._import_to_approve(text)
+        grants = NO_GRANTS if self.rhs is None else typed_grants(self, self.rhs)
+        name, old = change.key, self.kind.current(change.key)
+        others = [one for one in self.kind.waiting(name) if one.number != change.number]
+        before = self.before_change(name)
+        thing = self.kind.approve(name, change.number, grants=grants, by=self.actor)
+        self.parse_later(thing)
+        told = [*self._approved(thing, old, change, others), *self.after_approval(thing, old)]
+        lines = [line for one in told for line in wrapped(one, WIDTH)]
+        self.show([*lines, *self.after_change(name, before)])
+
+    def reject(self) -> None:
+        """Let no import of a name wait any longer."""
+        what, usage = self.kind.name, f"{self.key}/reject <name>"
+        name = self.plain_name(self.wanted(usage), usage)
+        if self.rhs is not None:
+            raise CommandError(f"Usage: {usage}")
+        imports = self.kind.waiting(name)
+        if not self.kind.reject(name, by=self.actor):
+            raise CommandError(f"No import of a {what} '{name}' waits.")
+        thing = self.kind.current(name)
+        left = f"revision {thing.revision} is in force as before" if thing else "none is in force"
+        gone = "; ".join(import_in_words(one) for one in imports[-6:])
+        self.say(f"Rejected what waited of {what} {name}: {gone}. Of this {what} {left}.")
+
+    @waits
+    def grant(self) -> Steps:
+        """Give a thing grants. Without a value, tell of all grants."""
+        usage = f"{self.key}/grant <name> [= <grant>, <grant>...]"
+        thing = self.typed_thing(usage)
+        if self.rhs is None:
+            yield from self.show_grants(thing)
+            return
+        wanted = grants_typed(self, usage)
+        new = wanted - thing.grants
+        if not new:
+            what = self.kind.name.capitalize()
+            self.say(f"{what} {thing.name} has that already; nothing was changed.")
+            return
+        self._refuse_unseen(thing)
+        after = self.kind.grant(thing.name, wanted, by=self.actor)
+        self.parse_later(after)
+        self.show(self._regranted(after, "may now", new))
+
+    def revoke(self) -> None:
+        """Take grants from a thing."""
+        usage = f"{self.key}/revoke <name> = <grant>, <grant>..."
+        thing = self.typed_thing(usage)
+        gone = grants_typed(self, usage) & thing.grants
+        if not gone:
+            has = f"none of that, only {grants_in_words(thing.grants)}"
+            told = has if thing.grants else "no grant at all"
+            what = self.kind.name.capitalize()
+            self.say(f"{what} {thing.name} has {told}; nothing was changed.")
+            return
+        after = self.kind.revoke(thing.name, gone, by=self.actor)
+        self.parse_later(after)
+        self.show(self._regranted(after, "may no longer", gone))
+
+    @waits
+    def revisions(self) -> Steps:
+        """Tell who changed a thing. With a number, tell what that revision changed."""
+        what, usage = self.kind.name, f"{self.key}/revisions <name> [= <number>]"
+        name = self.plain_name(self.wanted(usage), usage)
+        changes = self.kind.revisions(name)
+        if not changes:
+            raise NotStoredError(what, name, self.kind.list_keys())
+        if self.rhs is None:
+            self.show(self._history(name, changes))
+            return
+        number = whole_number(self.rhs, what="revision")
+        change = self.kind.revision(name, number)
+        head = f"Revision {number} of {what} {name}, {changed_in_words(change)}."
+        before = self.kind.revision_before(name, number)
+        was = None if before is None else self.kind.whole(before.value)
+        now = self.kind.whole(change.value)
+        told = yield self.worked(
+            f"Comparing revisions of {what} {name}", lambda _progress: self._compared(was, now)
+        )
+        self.show(diffed([head, *told]))
+
+    def revert(self) -> Run:
+        """Put an earlier revision in force again, after a question."""
+        text, value = self.both(f"{self.key}/revert <name> = <number>")
+        name, number = self.kind.known_name(text), whole_number(value, what="revision")
+        return self._revert_after_yes(self.kind.then(name, number))
+
+    def remove(self) -> None:
+        """Let a thing be in force no longer."""
+        what, usage = self.kind.name, f"{self.key}/remove <name>"
+        thing = self.typed_thing(usage)
+        if self.rhs is not None:
+            raise CommandError(f"Usage: {usage}. Nothing was changed.")
+        self.check_removable(thing.name)
+        imports = self.kind.waiting(thing.name)
+        self.kind.remove(thing.name, by=self.actor)
+        gone = "; ".join(import_in_words(one) for one in imports[-6:])
+        waited = f" What waited of it waits no longer: {gone}." if imports else ""
+        self.say(
+            f"{what.capitalize()} {thing.name} is in force no longer;"
+            f" {self.key}/revert {thing.name} = {thing.revision} brings it back.{waited}"
+        )
+
+    def check_removable(self, name: str) -> None:
+        """CommandError if a thing counts somewhere."""
+
+    def revert_told(self, thing: Any) -> str:
+        """Return the sentence that says where a thing counts after a revert."""
+        return f"It {self.counts_in(thing.name)}."
+
+    # What the switches share.
+
+    def compared_lines(self, name: str, read: ReadFile) -> Generator[Any, Any, Sequence[str]]:
+        """Return lines about how a file differs from the thing in force with this name, if any."""
+        old = self.kind.current(name)
+        if old is None:
+            return ()
+        told: Sequence[str] = yield self.worked(
+            f"Comparing with {self.kind.name} {name}",
+            lambda _progress: self.compared_with_in_force(old, read),
+        )
+        return told
+
+    def show_report(self, change: Revision[G], lines: Sequence[str]) -> None:
+        """Show a report, and remember until a reload that this builder was shown it."""
+        what, name, number = self.kind.name, change.key, change.number
+        if change.action == "imported":
+            head = (
+                f"Import {number} of {what} {name}, by {visible(change.changed_by)},"
+                f" {day_and_time(change.changed_at)}. It changes nothing yet."
+            )
+        else:
+            head = f"Revision {number} of {what} {name}, {changed_in_words(change)}."
+        end: list[str] = []
+        if any(one.number == number for one in self.kind.waiting(name)):
+            end = ["", f"To put it in force: {self.key}/approve {name}/{number} [= <grants>]"]
+            if thing := self.kind.current(name):
+                end += self.not_carried_over(thing)
+        self.show([*wrapped(head, WIDTH), *lines, *end])
+        setattr(self.caller.ndb, f"{what}_reports", {**self._reports_seen(), name: change.number})
+        self.saw_file(name, change.value.sha256)
+
+    def saw_file(self, name: str, sha256: str) -> None:
+        """Remember that this builder was shown the file in force."""
+        seen = {**self._files_seen(), name: sha256}
+        setattr(self.caller.ndb, f"{self.kind.name}_files_seen", seen)
+
+    def show_grants(self, thing: Any) -> Steps:
+        """Show every grant: what it allows, and whether and from whom the thing has it."""
+        read = yield self.read(thing)
+        what, name = self.kind.name, thing.name
+        given = grant_givers(self.kind.revisions(name))
+        lines = [f"Grants of {what} {name}, revision {thing.revision}:"]
+        for grant, allows in ALLOWS.items():
+            whose = f" ({given_in_words(given[grant])})" if grant in given else ""
+            lines += column(f"{'*' if grant in given else ' '} {grant}", f"{allows}{whose}")
+            if read.uses is not None:
+                use = read.uses.get(grant)
+                lines += column("", f"here: {use}" if use else f"the {what} has no use for it")
+        lines += [
+            "Those with a * it has.",
+            f"{self.key}/grant {name} = <grant> gives one, {self.key}/revoke takes it.",
+        ]
+        if read.uses is None:
+            self.saw_file(name, thing.sha256)
+            lines += ["", *read.lines]
+        self.show(lines)
+
+    def _revert_after_yes(self, then: Any) -> Generator[str, Any, None]:
+        what, name, number = self.kind.name, then.name, then.revision
+        now = self.kind.current(name)
+        is_same = now is not None and self.kind.is_same(now, then)
+        changes = [] if is_same else self._compared(now, then)
+        if not (yield from self.goes_back(f"{what} {name}", number, changes=changes)):
+            return
+        before = self.before_change(name)
+        back = self.kind.revert(
+            name, number, by=self.actor, seen_revision=now.revision if now else 0
+        )
+        self.parse_later(back)
+        was = f"it was revision {now.revision}" if now else "it was not in force"
+        self.say(
+            f"{what.capitalize()} {name} is what it was at revision {number},"
+            f" {may_in_words(back.grants)}; before {was}, this is revision {back.revision}."
+            f" {self.revert_told(back)}"
+        )
+        if lines := self.after_change(name, before):
+            self.show(lines)
+
+    def _compared(self, before: Any, after: Any) -> list[str]:
+        """Return what is different in a thing from what it was before."""
+        grants = []
+        if before is not None and before.grants != after.grants:
+            was, now = grants_in_words(before.grants), grants_in_words(after.grants)
+            grants = ["grants:", f"- {was}", f"+ {now}"]
+        lines = self.differences(before, after) or ["No text is different."]
+        head = f"Compared with revision {before.revision}:" if before else "There was none before:"
+        more = f"and {{}} lines more; {self.key}/export writes all of it"
+        return and_more([*grants, head, *lines], most=_MOST_LINES, more=more)
+
+    def _history(self, name: str, changes: Sequence[Revision[G]]) -> Iterator[str]:
+        """Return the revisions of a thing, oldest first."""
+        yield f"Revisions of {self.kind.name} {name}; {self.key}/revert goes back to one that was"
+        yield f"in force, {self.key}/revisions {name} = <number> tells what one changed:"
+        if len(changes) > _MOST_REVISIONS:
+            yield f"       and {len(changes) - _MOST_REVISIONS} older ones"
+        for before, change in [*with_values_before(changes)][-_MOST_REVISIONS:]:
+            yield clipped(f"{change.number:5}  {changed_in_words(change)}", WIDTH)
+            yield clipped(f"       {self.change_in_words(before, change)}", WIDTH)
+
+    def _import_to_approve(self, text: str) -> Revision[G]:
+        """Return the import that a builder may approve by `<name>[/<number>]`.
+
+        Without a number it is the only one that waits, and the one whose report the builder was
+        shown last.
         """
         found = self._import_named(text, switch="approve")
-        if self.numbered(text).number is None and read.get(found.name) != found.number:
+        if self.numbered(text).number is None and self._reports_seen().get(found.key) != (
+            found.number
+        ):
+            what = self.kind.name
             raise CommandError(
-                f"The import of {self.what} {found.name} that waits is {import_in_words(found)}:"
-                f" read it with {self.what}/report {found.name}, then"
-                f" {self.what}/approve {found.name}/{found.number}. Nothing was changed."
+                f"The import of {what} {found.key} that waits is {import_in_words(found)}:"
+                f" read it with {what}/report {found.key}, then"
+                f" {what}/approve {found.key}/{found.number}. Nothing was changed."
             )
         return found
 
-    def reported(self, text: str) -> C:
-        """The revision that `<name>/<number>` means, or the one import of the name that waits."""
-        named = self.numbered(text)
-        if named.number is not None:
-            return self.change(named.name, named.number)
-        return self._import_named(text, switch="report")
-
-    def report_head(self, change: C) -> list[str]:
-        """What a report is about."""
-        if change.action == "imported":
-            said = (
-                f"Import {change.number} of {self.what} {change.name}, by"
-                f" {visible(change.changed_by)}, {day_and_time(change.changed_at)}."
-                " It changes nothing yet."
-            )
-        else:
-            said = (
-                f"Revision {change.number} of {self.what} {change.name},"
-                f" {changed_in_words(change)}."
-            )
-        return wrapped(said, WIDTH)
-
-    def saw_report(self, builder: Any, change: C) -> None:
-        """The builder was shown the report on this revision."""
-        reports = {**self.reports_seen(builder), change.name: change.number}
-        setattr(builder.ndb, f"{self.what}_reports", reports)
-        self.saw_file(builder, change.name, change.sha256)
-
-    def reports_seen(self, builder: Any) -> dict[str, int]:
-        """The revision whose report the builder was shown last, by the thing's name."""
-        return getattr(builder.ndb, f"{self.what}_reports") or {}
-
-    def saw_file(self, builder: Any, name: str, sha256: str) -> None:
-        """The builder was shown the file in force."""
-        seen = {**self._files_seen(builder), name: sha256}
-        setattr(builder.ndb, f"{self.what}_files_seen", seen)
-
-    def refuse_unseen(self, builder: Any, name: str, sha256: str) -> None:
-        """CommandError where the file in force is not the one the builder was shown last."""
-        if self._files_seen(builder).get(name, sha256) != sha256:
-            raise CommandError(
-                f"Another file is in force as {self.what} {name} than the one you were shown last:"
-                f" look at it with {self.what} {name}, then type this again. Nothing was changed."
-            )
-
-    def _files_seen(self, builder: Any) -> dict[str, str]:
-        return getattr(builder.ndb, f"{self.what}_files_seen") or {}
-
-    def _import_named(self, text: str, *, switch: str) -> C:
-        named = self.numbered(text)
-        imports = self.waiting(named.name)
+    def _import_named(self, text: str, *, switch: str) -> Revision[G]:
+        named, what = self.numbered(text), self.kind.name
+        imports = self.kind.waiting(named.name)
         if not imports:
-            known = named.name in self.names()
-            shown = f"; {self.what} {named.name} shows what is in force" if known else ""
-            raise CommandError(f"No import of a {self.what} '{named.name}' waits{shown}.")
+            known = named.name in self.kind.names_ever()
+            shown = f"; {what} {named.name} shows what is in force" if known else ""
+            raise CommandError(f"No import of a {what} '{named.name}' waits{shown}.")
         chosen = [one for one in imports if named.number in (None, one.number)]
         if len(chosen) == 1:
             return chosen[0]
         waiting = "; ".join(import_in_words(one) for one in imports[-6:])
         raise CommandError(
             f"Name the import by its number, as in"
-            f" {self.what}/{switch} {named.name}/{imports[-1].number}."
-            f" Of {self.what} {named.name} wait: {waiting}. Nothing was changed."
+            f" {what}/{switch} {named.name}/{imports[-1].number}."
+            f" Of {what} {named.name} wait: {waiting}. Nothing was changed."
         )
+
+    def _approved(
+        self, thing: Any, old: Any, change: Revision[G], others: Sequence[Revision[G]]
+    ) -> Iterator[str]:
+        """Say what an approval did."""
+        what = self.kind.name
+        whose = f"import {change.number} of {visible(change.changed_by)}"
+        yield (
+            f"{what.capitalize()} {thing.name} is in force, revision {thing.revision}: {whose},"
+            f" {may_in_words(thing.grants)}."
+        )
+        lost = old.grants - thing.grants if old is not None else NO_GRANTS
+        if lost:
+            yield (
+                f"Not carried over from revision {old.revision}: {grants_in_words(lost)};"
+                f" {self.key}/grant {thing.name} = {grants_in_words(lost)} gives that again."
+            )
+        if others:
+            named = "; ".join(import_in_words(one) for one in others[-_MOST_WAITING:])
+            yield f"What else waited was answered by this: {named}."
+
+    def _regranted(self, thing: Any, now: str, grants: Grants) -> list[str]:
+        """Say what a change of grants did, and to which file."""
+        what = self.kind.name.capitalize()
+        changes = self.kind.revisions(thing.name)
+        is_from = next(one for one in changes if one.value.sha256 == thing.sha256)
+        lines = [f"{what} {thing.name} {now}:"]
+        for grant in in_order(grants):
+            lines += column(f"  {grant}", ALLOWS[grant])
+        rest = (
+            f"Revision {thing.revision}, of the file that was {changed_in_words(is_from)};"
+            f" it has the grants: {grants_in_words(thing.grants)}."
+        )
+        return lines + wrapped(rest, WIDTH)
+
+    def _row(self, name: str) -> str:
+        thing = self.kind.current(name)
+        if thing is None:
+            return f"{'-':>8}  {padded(visible(name), _NAME_COLUMNS)}  not in force"
+        grants = "all" if thing.grants == ALL_GRANTS else grants_in_words(thing.grants)
+        named = f"{padded(visible(name), _NAME_COLUMNS)}  {padded(grants, 20)}"
+        return f"{thing.revision:8}  {named}  {self.counts_in(name)}"
+
+    def _waiting_lines(self, name: str) -> Iterator[str]:
+        """Return the newest imports of a name that wait, and how many older ones do."""
+        imports = self.kind.waiting(name)
+        for one in imports[-_MOST_WAITING:]:
+            yield clipped(f"waits: {import_in_words(one)}", WIDTH - 10)
+        if len(imports) > _MOST_WAITING:
+            yield f"and {len(imports) - _MOST_WAITING} older imports wait"
+
+    def _refuse_unseen(self, thing: Any) -> None:
+        """CommandError if another file is in force than the one this builder was shown last."""
+        what, name = self.kind.name, thing.name
+        if self._files_seen().get(name, thing.sha256) != thing.sha256:
+            raise CommandError(
+                f"Another file is in force as {what} {name} than the one you were shown last:"
+                f" look at it with {what} {name}, then type this again. Nothing was changed."
+            )
+
+    def _reports_seen(self) -> dict[str, int]:
+        """Return the number of the revision whose report this builder saw last, by name."""
+        return getattr(self.caller.ndb, f"{self.kind.name}_reports") or {}
+
+    def _files_seen(self) -> dict[str, str]:
+        return getattr(self.caller.ndb, f"{self.kind.name}_files_seen") or {}
+
+
+def _made_so(change: Revision[G], thing: G) -> bool:
+    """True if a revision made a thing what it is, or put its file in force."""
+    return change.number == thing.revision or (
+        change.action in ("created", "updated", "approved") and change.value.sha256 == thing.sha256
+    )
 
 
 def typed_grants(command: StrictCommand, text: str) -> Grants:
@@ -202,19 +570,19 @@ def grants_typed(command: StrictCommand, usage: str) -> Grants:
     return typed_grants(command, command.rhs)
 
 
-def import_in_words(change: Changed) -> str:
+def import_in_words(change: Change) -> str:
     """An import, for a line: its number, whose it is, and when it was made."""
     return (
         f"number {change.number} of {visible(change.changed_by)}, {day_and_time(change.changed_at)}"
     )
 
 
-def changed_in_words(change: Changed) -> str:
+def changed_in_words(change: Change) -> str:
     """Who made a change, and when."""
     return f"{change.action} by {visible(change.changed_by)}, {day_and_time(change.changed_at)}"
 
 
-def given_in_words(change: Changed) -> str:
+def given_in_words(change: Change) -> str:
     """Who gave a grant, and when."""
     return f"given by {visible(change.changed_by)}, {day_and_time(change.changed_at)}"
 

@@ -13,13 +13,14 @@ from evennia_ai.commands.base import (
 )
 from evennia_ai.commands.naming import any_whole_number, depth_typed, npc_and_key, whole_number
 from evennia_ai.commands.screens import diffed
-from evennia_ai.commands.setup.editor import KINDS, Edited, Kind, open_editor
+from evennia_ai.commands.setup.editor import EDITOR_KINDS, Edited, EditorKind, open_editor
 from evennia_ai.commands.setup.note_shown import in_words, labelled, listed
 from evennia_ai.engine.actors import Actor
 from evennia_ai.engine.foreign.fields import suggest_name
 from evennia_ai.engine.prompt.components import (
     PLUGGABLE_IDS,
     depth_in_words,
+    of_npc,
 )
 from evennia_ai.engine.prompt.messages import TEXT_ROLES
 from evennia_ai.engine.prompt.notes import NOTE_MODES
@@ -29,7 +30,8 @@ from evennia_ai.engine.text.differences import diff_members
 from evennia_ai.npc.senses.presence import NPC
 from evennia_ai.store.authored import notes as store
 from evennia_ai.store.authored.components import registry
-from evennia_ai.store.authored.notes import NOTE, NoteChange, StoredNote
+from evennia_ai.store.authored.life_cycle import Revision, with_values_before
+from evennia_ai.store.authored.notes import NOTE, NOTES, StoredNote
 
 _NAMED: Final = "<npc>[/<key>]"
 _KIND: Final = "note"
@@ -170,7 +172,7 @@ class CmdNote(StrictCommand):
             self.say(f"{npc.key} had no note.")
             return
         left = ", ".join(name for name in known if key and name != key)
-        last = store.note_changes(npc.ai.ref, key or known[0])[-2].number
+        last = NOTES.revisions(key or known[0], scope=of_npc(npc.ai.ref))[-2].number
         back = f"note/revert {labelled(npc, key or known[0])} = {last} brings it back."
         if not key and len(known) > 1:
             back = (
@@ -189,8 +191,8 @@ class CmdNote(StrictCommand):
             self.show(_history(labelled(npc, key), changes))
             return
         number = whole_number(self.rhs, what="revision")
-        then = store.note_change(npc.ai.ref, key, number)
-        before = next((one for one in reversed(changes) if one.number < number), None)
+        then = NOTES.revision(key, number, scope=of_npc(npc.ai.ref))
+        before = NOTES.revision_before(key, number, scope=of_npc(npc.ai.ref))
         told = _between(_value(before), _value(then)) or ["Nothing is different."]
         head = f"Note {labelled(npc, key)}, revision {revision_in_words(then).strip()}:"
         self.show([clipped(visible(head), WIDTH), *diffed(told)])
@@ -201,16 +203,16 @@ class CmdNote(StrictCommand):
         self.both(usage)
         npc, key, _ = self._changes(usage)
         number = whole_number(self.rhs, what="revision")
-        return self._revert_after_yes(npc, store.note_then(npc.ai.ref, key, number))
+        return self._revert_after_yes(npc, NOTES.then(key, number, scope=of_npc(npc.ai.ref)))
 
     def _revert_after_yes(self, npc: NPC, then: StoredNote) -> Generator[str, Any, None]:
         label, number = labelled(npc, then.key), then.revision
         changes = _between(_said(_note(npc, then.key)), _said(then))
-        seen = store.note_changes(npc.ai.ref, then.key)[-1].number
+        seen = NOTES.revisions(then.key, scope=of_npc(npc.ai.ref))[-1].number
         if not (yield from self.goes_back(f"note {label}", number, changes=changes)):
             return
-        after = store.revert_note(
-            npc.ai.ref, then.key, number, by=self.actor, expected_revision=seen
+        after = NOTES.revert(
+            then.key, number, scope=of_npc(npc.ai.ref), by=self.actor, seen_revision=seen
         )
         self.say(f"It is what it was at revision {number}. {label}: {in_words(after)}")
 
@@ -268,10 +270,10 @@ class CmdNote(StrictCommand):
             lines += _between(_said(before), _said(after))
         self.show(diffed(lines))
 
-    def _changes(self, usage: str) -> tuple[NPC, str, tuple[NoteChange, ...]]:
+    def _changes(self, usage: str) -> tuple[NPC, str, tuple[Revision[StoredNote], ...]]:
         """The NPC, the key and the changes of a note, which may be removed by now."""
         npc, key = npc_and_key(self.caller, self.wanted(usage))
-        changes = store.note_changes(npc.ai.ref, key or NOTE)
+        changes = NOTES.revisions(key or NOTE, scope=of_npc(npc.ai.ref))
         if not changes:
             raise CommandError(_no_such(npc, key or NOTE))
         return npc, key or NOTE, changes
@@ -316,14 +318,14 @@ def _no_such(npc: NPC, key: str) -> str:
     )
 
 
-def _history(label: str, changes: Sequence[NoteChange]) -> Iterator[str]:
+def _history(label: str, changes: Sequence[Revision[StoredNote]]) -> Iterator[str]:
     """The changes of a note, oldest first, with the fields that each changed."""
     yield f"Revisions of note {label}; /revert goes back to one of them:"
     if len(changes) > _MOST_SHOWN:
         yield f"       and {len(changes) - _MOST_SHOWN} older ones"
-    for at, change in list(enumerate(changes))[-_MOST_SHOWN:]:
+    for before, change in [*with_values_before(changes)][-_MOST_SHOWN:]:
         yield clipped(visible(revision_in_words(change)), WIDTH)
-        was, now = _typed(_value(changes[at - 1] if at else None)), _typed(_value(change))
+        was, now = _typed(_value(before)), _typed(_value(change))
         told = ", ".join(name for name in now if now[name] != was.get(name))
         yield from [clipped(f"         {told}", WIDTH)] if was and told else ()
 
@@ -343,12 +345,12 @@ def _typed(said: Mapping[str, Any]) -> Mapping[str, Any]:
     return {**fields, "state": "on" if said.get("enabled", True) else "off"}
 
 
-def _value(change: NoteChange | None) -> Mapping[str, Any]:
-    return {} if change is None or change.value is None else change.value
+def _value(change: Revision[StoredNote] | None) -> Mapping[str, Any]:
+    return _said(change.after if change else None)
 
 
 def _said(note: StoredNote | None) -> Mapping[str, Any]:
-    return {} if note is None else store.said(note)
+    return {} if note is None else NOTES.to_json(note)
 
 
 def _edited(npc_ref: str, note: StoredNote) -> Edited:
@@ -356,15 +358,15 @@ def _edited(npc_ref: str, note: StoredNote) -> Edited:
 
 
 def _load(_caller: Any, edited: Edited) -> str:
-    note = store.note_or_none(edited["npc"], edited["key"])
+    note = NOTES.current(edited["key"], of_npc(edited["npc"]))
     return "" if note is None else note.content
 
 
 def _save(_caller: Any, edited: Edited, text: str, by: Actor) -> tuple[Edited, str]:
     npc_ref, key, seen = (edited[name] for name in ("npc", "key", "revision"))
-    after = store.set_note(npc_ref, key, by=by, expected_revision=seen, content=text)
+    after = store.set_note(npc_ref, key, by=by, seen_revision=seen, content=text)
     told = f"Saved note '{key}', revision {after.revision}: {in_words(after)}{_remark(after)}"
     return _edited(npc_ref, after), told
 
 
-KINDS[_KIND] = Kind(_load, _save, CmdNote.locks)
+EDITOR_KINDS[_KIND] = EditorKind(_load, _save, CmdNote.locks)

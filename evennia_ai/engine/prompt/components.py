@@ -61,6 +61,13 @@ class Scope:
 
 
 GAME: Final = Scope()
+
+
+def of_npc(ref: str) -> Scope:
+    """Return the scope of the NPC with this database id."""
+    return Scope(kind="npc", ref=ref)
+
+
 # The scopes of components, from wide to narrow. If several scopes have a component of one key, the
 # narrowest scope wins.
 SCOPE_RANK: Final[Mapping[str, int]] = MappingProxyType({"game": 0, "zone": 1, "room": 2, "npc": 3})

@@ -12,9 +12,9 @@ refused, and an entry of a file is never active. A broken condition may be the o
 the entry inactive.
 """
 
+import dataclasses
 import re
 from collections.abc import Callable, Iterator, Mapping
-from dataclasses import dataclass
 from difflib import get_close_matches
 from typing import Annotated, Any, Final, NamedTuple, TypeVar
 
@@ -273,7 +273,7 @@ def read_app_entry(extensions: Mapping[str, Any]) -> tuple[AppEntry, tuple[str, 
     return read, tuple(f"extensions.{problem}" for problem in problems.values())
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@dataclasses.dataclass(frozen=True, slots=True, kw_only=True)
 class OwnFields:
     """The `evennia_ai` data of an entry; None and empty values mean that a setting is missing."""
 
@@ -288,6 +288,8 @@ class OwnFields:
     sources: frozenset[SourceName] = frozenset()
     movement: bool | None = None
     first_to_go: bool = False
+    plain: Mapping[str, Any] = dataclasses.field(default_factory=dict)
+    """Further attributes, which `LoreEntry` takes unchanged."""
 
 
 NO_OWN: Final = OwnFields()
@@ -301,6 +303,7 @@ _LISTED_FIRST: Final = (
     *("clock", "when", "anchor", "group_cooldown", "outlet", "patterns", "priority", "sources"),
     *("place", "mention"),
 )
+_OWN_ATTRIBUTES: Final = frozenset(one.name for one in dataclasses.fields(OwnFields))
 _OWN: Final = {field.name: field.own for field in FIELDS.values() if field.own}
 _MEMBERS: Final = tuple(dict.fromkeys((*_LISTED_FIRST, *_OWN, *FILTERS)))
 _TEXT: Final = a_name(MAX_NAME)
@@ -324,7 +327,8 @@ def read_own(value: Any, *, where: str) -> tuple[OwnFields, tuple[FormatError, .
                 fields[field] = read(given, at)
             except FormatError as error:
                 wrong.append(error)
-    return OwnFields(**fields), tuple(wrong)
+    plain = {name: fields.pop(name) for name in fields.keys() - _OWN_ATTRIBUTES}
+    return OwnFields(**fields, plain=plain), tuple(wrong)
 
 
 def _plain_reader(name: str, check: Check) -> "_OwnReader":

@@ -93,7 +93,7 @@ def build_entry(
         conditions=fields.conditions + fields.own.conditions,
         decorators=head.decorators,
         refused="; ".join(map(_problem_in_words, fields.problems)) or None,
-        **{**fields.plain, **decorated},
+        **{**fields.plain, **fields.own.plain, **decorated},
     )
     refused = [f"is never active: {entry.refused}"] if entry.refused else []
     return entry, (*refused, *fields.notices, *key_notices, *second_notices, *head.notices)

@@ -25,7 +25,7 @@ from evennia_ai.npc.views.presets import parsed_preset
 from evennia_ai.services.llm.chat import ChatMessage
 from evennia_ai.services.llm.roles import chat_messages
 from evennia_ai.store import memories
-from evennia_ai.store.authored import components
+from evennia_ai.store.authored import components, contexts
 from evennia_ai.store.authored.cards import card_of
 from evennia_ai.store.authored.lorebooks import take_in_books
 from evennia_ai.store.authored.notes import notes_for
@@ -100,7 +100,7 @@ class _Reading:
         notes_for.take_in(together)
         take_in_books({*self.scopes, *(Scope(kind="npc", ref=ref) for ref in together)})
         components.registry()
-        components.contexts()
+        contexts.contexts()
         persona_of(self.speaker)
         self._read_card()
         self._read_preset()

@@ -48,7 +48,7 @@ from evennia_ai.npc.senses.text import one_line, person_name, plain_name, unmark
 from evennia_ai.npc.views.greeting import greeting_record
 from evennia_ai.npc.views.view import CardTexts, NPCView, books_with, scanned_texts
 from evennia_ai.services.settings.npc import NPCSettings
-from evennia_ai.store.authored import components
+from evennia_ai.store.authored import contexts
 from evennia_ai.store.history import conversations, turns
 from evennia_ai.store.history.record_rows import ConversationRef
 from evennia_ai.store.history.windows import GREETING, Window, empty, lore_states, windows
@@ -91,8 +91,8 @@ class Gathered:
 def context_of(event: Event | None) -> PromptContext:
     """The context of a turn that answers `event`, with what builders switched off in it."""
     if event is None:
-        return context_for("", components.contexts())
-    return context_for(event.kind, components.contexts(), private=event.private)
+        return context_for("", contexts.contexts())
+    return context_for(event.kind, contexts.contexts(), private=event.private)
 
 
 def opening(

@@ -29,7 +29,13 @@ from evennia_ai.engine.lorebook.same_book import with_label
 from evennia_ai.engine.memory.recalling import Moment, RecallRules
 from evennia_ai.engine.prompt.assembly.rules import assembly_rules
 from evennia_ai.engine.prompt.blocks import DynamicBlock
-from evennia_ai.engine.prompt.components import GAME, STATIC_COMPONENTS, PromptComponent, Scope
+from evennia_ai.engine.prompt.components import (
+    GAME,
+    STATIC_COMPONENTS,
+    PromptComponent,
+    Scope,
+    of_npc,
+)
 from evennia_ai.engine.prompt.contexts import CONVERSATION, PromptContext
 from evennia_ai.engine.prompt.dice import Dice
 from evennia_ai.engine.prompt.messages import Message, messages_sha256
@@ -41,11 +47,11 @@ from evennia_ai.npc.views.parse_cache import attached_book, own_book
 from evennia_ai.npc.views.view import NPCView, Sources, policy_sha256, scanned_texts, view_of
 from evennia_ai.services.settings.conf import conf
 from evennia_ai.services.settings.game import Conf
-from evennia_ai.store.authored.cards import StoredCard, card_then
-from evennia_ai.store.authored.components import revision as component_revision
-from evennia_ai.store.authored.lorebooks import StoredBook, book_revision
-from evennia_ai.store.authored.notes import note_then
-from evennia_ai.store.authored.presets import preset_then
+from evennia_ai.store.authored.cards import CARDS, StoredCard
+from evennia_ai.store.authored.components import COMPONENTS
+from evennia_ai.store.authored.lorebooks import LOREBOOKS, StoredBook
+from evennia_ai.store.authored.notes import NOTES
+from evennia_ai.store.authored.presets import PRESETS
 from evennia_ai.store.history.branches import npc_of
 from evennia_ai.store.history.past_turns import PastHistories
 from evennia_ai.store.history.turns import StoredTurn
@@ -249,10 +255,10 @@ def _components(told: Mapping[str, Mapping[str, int]]) -> list[PromptComponent]:
 def _component(scope: Scope, key: str, number: int) -> PromptComponent:
     if number == 0 and scope == GAME and key in _STATIC:
         return _STATIC[key]
-    component = component_revision(key, number, scope=scope).new
-    if component is None:
+    revision = COMPONENTS.revision(key, number, scope=scope)
+    if not revision.is_in_force:
         raise NotReadBackError(f"revision {number} of component '{key}' removed it")
-    return component
+    return revision.value
 
 
 def _made_view(
@@ -270,10 +276,10 @@ def _made_view(
         scopes=tuple(Scope(kind=kind, ref=ref) for kind, ref in scopes),
         facts={},
         registry=ComponentRegistry(tuple(_components(components))),
-        card=card_then(*card) if card else None,
-        preset=preset_then(*preset) if preset else None,
+        card=CARDS.then(*card) if card else None,
+        preset=PRESETS.then(*preset) if preset else None,
         books=(),
-        notes=tuple(note_then(npc_ref, key, number) for key, number in notes),
+        notes=tuple(NOTES.then(key, number, scope=of_npc(npc_ref)) for key, number in notes),
         conf=then,
         tools=_tools(policy),
     )
@@ -289,16 +295,11 @@ def _tools(policy: str) -> tuple[str, ...]:
 
 def _book(name: str, attach: str, number: int) -> StoredBook:
     """The book as this revision left it, attached to a scope of this kind."""
-    source = book_revision(name, number).source
-    if source is None:
+    revision = LOREBOOKS.revision(name, number)
+    if not revision.is_in_force:
         raise NotReadBackError(f"revision {number} of lorebook '{name}' removed it")
-    return StoredBook(
-        name=name,
-        source=source,
-        sha256=sha256(source.encode()).hexdigest(),
-        revision=number,
-        scope=Scope(kind=attach) if attach != "global" else None,  # type: ignore[arg-type]
-    )
+    scope = Scope(kind=attach) if attach != "global" else None  # type: ignore[arg-type]
+    return replace(LOREBOOKS.whole(revision.value), scope=scope)
 
 
 def _kept(kept: "OrderedDict[K, V]", key: K, make: Callable[[], V]) -> V:

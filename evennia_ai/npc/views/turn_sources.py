@@ -24,15 +24,14 @@ from evennia_ai.engine.lorebook.conditions import Fact
 from evennia_ai.engine.lorebook.entry import SourceName
 from evennia_ai.engine.lorebook.rules import ActivationRules
 from evennia_ai.engine.prompt.assembly.rules import PLAIN
-from evennia_ai.engine.prompt.components import NO_GRANTS, Scope
+from evennia_ai.engine.prompt.components import NO_GRANTS, Scope, of_npc
 from evennia_ai.engine.prompt.history import History
 from evennia_ai.formats.cards.card import card_from_text
 from evennia_ai.formats.cards.components import CARD_KEYS
 from evennia_ai.npc.views.presets import is_of_preset
 from evennia_ai.npc.views.view import NPCView, policy_sha256
-from evennia_ai.store.authored import card_revisions, components, lorebooks, preset_revisions
-from evennia_ai.store.authored.cards import card_then
-from evennia_ai.store.authored.notes import note_change
+from evennia_ai.store.authored import cards, components, lorebooks, presets
+from evennia_ai.store.authored.notes import NOTES
 from evennia_ai.store.core.authoring import Change
 from evennia_ai.store.core.snapshots import value_of
 
@@ -271,7 +270,7 @@ def _component(key: str, made_of: Mapping[str, Any], _: str) -> Source | None:
         if key in keys:
             kind, _, ref = place.partition(":")
             scope = Scope(kind=kind, ref=ref)
-            change = components.revision(key, keys[key], scope=scope)
+            change = components.COMPONENTS.revision(key, keys[key], scope=scope)
             return _source(f"component {key} of {scope}", change)
     if _is_of_preset(key, made_of):
         return _preset(made_of)
@@ -282,7 +281,7 @@ def _is_of_preset(key: str, made_of: Mapping[str, Any]) -> bool:
     """True if a component that no builder made was the preset's, and not the card's."""
     if made_of["preset"] is None:
         return False
-    card = card_then(*made_of["card"]) if made_of["card"] else None
+    card = cards.CARDS.then(*made_of["card"]) if made_of["card"] else None
     read = card_from_text(card.source) if card else None
     return is_of_preset(key, read, grants=card.grants if card else NO_GRANTS)
 
@@ -291,12 +290,12 @@ def _card(made_of: Mapping[str, Any]) -> Source | None:
     if made_of["card"] is None:
         return None
     name, number = made_of["card"]
-    return _source(f"card {name}", card_revisions.revision(name, number)[0])
+    return _source(f"card {name}", cards.CARDS.revision(name, number))
 
 
 def _preset(made_of: Mapping[str, Any]) -> Source:
     name, number = made_of["preset"]
-    return _source(f"preset {name}", preset_revisions.revision(name, number)[0])
+    return _source(f"preset {name}", presets.PRESETS.revision(name, number))
 
 
 def _entry(key: str, made_of: Mapping[str, Any], _: str) -> Source | None:
@@ -304,14 +303,14 @@ def _entry(key: str, made_of: Mapping[str, Any], _: str) -> Source | None:
         if key.startswith(f"{label}#"):
             if attach == "character":
                 return _card(made_of)
-            return _source(f"lorebook {label}", lorebooks.book_revision(label, number))
+            return _source(f"lorebook {label}", lorebooks.LOREBOOKS.revision(label, number))
     return None
 
 
 def _note(key: str, made_of: Mapping[str, Any], npc_ref: str) -> Source | None:
     for name, number in made_of["notes"]:
         if name == key:
-            return _source(f"note {key}", note_change(npc_ref, key, number))
+            return _source(f"note {key}", NOTES.revision(key, number, scope=of_npc(npc_ref)))
     return None
 
 

@@ -1,286 +1,264 @@
-"""Lorebooks: their texts and revisions, who may touch them, and where they are attached.
+"""Lorebooks: what is in force, who may see and change it, and where it is attached.
 
-Two builders who edit one book: the second is told, nothing is overwritten in silence. A lock is
-kept as it is given; whether it is a lock, and what it allows whom, is for the commands.
+A lock string is stored as it is. The commands decide whether it is valid, and an `Actor` decides
+what it allows.
 """
 
 import json
-import time
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, field
-from typing import Final, NamedTuple
+from dataclasses import dataclass, field, replace
+from typing import Any, Final, NamedTuple
 
 from django.db.models import Q
 
 from evennia_ai import models
 from evennia_ai.engine.actors import ACCESS, Actor
-from evennia_ai.engine.errors import EditConflictError, FormatError, NotStoredError
+from evennia_ai.engine.errors import FormatError, NotStoredError
 from evennia_ai.engine.history.records import canonical_json
 from evennia_ai.engine.lorebook.book import ATTACH_RANK
-from evennia_ai.engine.prompt.components import Scope
+from evennia_ai.engine.prompt.components import GAME, Scope
 from evennia_ai.formats.lorebooks.editing.edits import changed_entry_ids
 from evennia_ai.services.settings.conf import conf
-from evennia_ai.store.authored import book_texts
-from evennia_ai.store.core.authoring import (
-    Change,
-    Revisions,
-    check_locks,
-    check_scope,
-    checked_name,
-    checked_source,
-)
-from evennia_ai.store.core.snapshots import LOREBOOKS, Snapshots, changing, value_of
-
-_WITHOUT_ENTRIES: Final = '{"entries": []}'
-# Scopes that name something: all but the game.
-_NAMED_KINDS: Final = ("zone", "room", "npc", "faction", "player")
-
-_revisions: Final = Revisions(models.LorebookRevision)
+from evennia_ai.store.authored.files import check_file, json_file, read_text, store_file
+from evennia_ai.store.authored.life_cycle import FileKind, Revision
+from evennia_ai.store.core.authoring import check_locks, checked_name
+from evennia_ai.store.core.snapshots import Snapshots, changing
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class StoredBook:
-    """A lorebook as it was given; `scope` is where it was found attached, None by its name.
-
-    Two that differ in `locks` alone are the same book: what was parsed of it stays good.
-    """
+    """A lorebook. Books that differ only in their locks are equal: they are parsed alike."""
 
     name: str
     source: str = field(compare=False)
-    """Its text, which `sha256` tells from others: comparing megabytes takes long."""
+    """The JSON text. It is not compared: `sha256` tells texts apart."""
     sha256: str
     revision: int
     scope: Scope | None = None
+    """Where the lorebook was found attached; None if it was read by its name."""
     locks: str = field(default="", compare=False)
+    """The Evennia lock string of the lorebook, "" for none."""
+    entry_locks: Mapping[str, str] = field(default_factory=dict, compare=False)
+    """The lock strings of entries by their uid. Entries that were removed keep theirs."""
+
+
+class LorebookKind(FileKind[StoredBook]):
+    """Lorebooks. A scope may have several."""
+
+    name = "lorebook"
+    state = "lorebooks"
+    table = models.Lorebook
+    scopes = ("zone", "faction", "room", "npc", "player")
+    is_alone = False
+
+    def to_row(self, value: StoredBook) -> dict[str, Any]:
+        locks = canonical_json(dict(value.entry_locks))
+        return {"file": self.file_of(value), "locks": value.locks, "entry_locks": locks}
+
+    def from_row(self, row: Any) -> StoredBook:
+        return StoredBook(
+            name=row.name,
+            source=read_text(row.file.sha256),
+            sha256=row.file.sha256,
+            revision=row.revision,
+            locks=row.locks,
+            entry_locks=json.loads(row.entry_locks),
+        )
+
+    def to_json(self, value: StoredBook) -> dict[str, Any]:
+        return {"locks": value.locks, "entry_locks": dict(value.entry_locks)}
+
+    def from_json(self, fields: Mapping[str, Any], row: models.Revision) -> StoredBook:
+        assert row.file is not None
+        return StoredBook(
+            name=row.key,
+            source="",
+            sha256=row.file.sha256,
+            revision=row.number,
+            locks=fields["locks"],
+            entry_locks=fields["entry_locks"],
+        )
+
+    def refresh(self, key: str, scope: Scope) -> None:
+        _attached.all_written()
+
+    def refresh_assigned(self, scope: Scope | None) -> None:
+        if scope is None:
+            _attached.all_written()
+        else:
+            _attached.written(scope)
+
+    def check(
+        self, old: StoredBook | None, new: StoredBook | None, *, doing: str, by: Actor
+    ) -> None:
+        """Raise NotPermittedError if a lock of the book, or of a changed entry, forbids a change.
+
+        A book that `by` may not see does not exist for them: NotStoredError. A book that comes back
+        after its removal has the locks that it had.
+        """
+        locked = old or new
+        assert locked is not None
+        if not by.sees(locked.locks):
+            raise NotStoredError("lorebook", locked.name)
+        by.check_locks(doing, f"lorebook '{locked.name}'", [locked.locks])
+        forbidden = {
+            uid: lock
+            for uid, lock in locked.entry_locks.items()
+            if not all(by.passes(lock, access) for access in ACCESS)
+        }
+        if not forbidden or (old is not None and new is not None and old.sha256 == new.sha256):
+            return
+        try:
+            changed = changed_entry_ids(_content(old), _content(new))
+        except FormatError:  # one of the texts is not a lorebook: any entry may be changed
+            changed = frozenset(forbidden)
+        locks = [lock for uid, lock in forbidden.items() if uid in changed]
+        by.check_locks(doing, f"an entry of lorebook '{locked.name}' that this would change", locks)
+
+    def restored(self, then: StoredBook, now: StoredBook | None, *, key: str) -> StoredBook:
+        """Return the text of a revision with the locks that the book has now, or had at its end."""
+        return replace(then, **self._locks(key, then.revision, now))
+
+    def then(self, key: str, number: int, *, scope: Scope = GAME) -> StoredBook:
+        """As `Kind.then`. The revision must not be of another book that had this name earlier.
+
+        The locks of that book would not protect its text any longer.
+        """
+        then = super().then(key, number, scope=scope)
+        if self.current(key) is not None and self._removal_after(key, number) is not None:
+            raise NotStoredError(
+                "lorebook in revision",
+                f"{key} {number}: it is of a book that was removed; remove the one that has its"
+                " name now",
+            )
+        return then
+
+    def locks_of(self, name: str, number: int) -> tuple[str, Mapping[str, str]]:
+        """Return the locks of the book that a revision is of, and of its entries by uid.
+
+        They are those of now, or those with which the book was removed.
+
+        Raises:
+            NotStoredError: there is no such book.
+        """
+        locks = self._locks(name, number - 1, self.current(name))
+        return locks["locks"], locks["entry_locks"]
+
+    def _locks(self, name: str, number: int, now: StoredBook | None) -> dict[str, Any]:
+        removal = self._removal_after(name, number)
+        book = now if removal is None else removal.value
+        if book is None:
+            raise NotStoredError("lorebook", name, self.list_keys())
+        return {"locks": book.locks, "entry_locks": book.entry_locks}
+
+    def _removal_after(self, name: str, number: int) -> Revision[StoredBook] | None:
+        """Return the revision that removed the book to which a revision belongs."""
+        later = (one for one in self.revisions(name) if one.number > number)
+        return next((one for one in later if one.action == "removed"), None)
+
+
+LOREBOOKS: Final = LorebookKind()
 
 
 class CheckedText(NamedTuple):
-    """The text of a book that was looked at, and its hash."""
+    """The JSON text of a lorebook that was checked, and its hash."""
 
     source: str
     sha256: str
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class BookChange(Change):
-    """One change of a lorebook, without its text: created, updated, removed or reverted."""
+def checked_text(name: str, source: str, *, most: int) -> CheckedText:
+    """Check the text of a lorebook, of at most so many characters. Any thread may do this.
 
-    name: str
-    locks: str = ""
-    """Those of the book at that time."""
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class BookRevision(BookChange):
-    """One change of a lorebook with the text it left, None where it removed the book."""
-
-    source: str | None
+    Raises:
+        FormatError: the text is not a strict JSON object, or it is too long.
+    """
+    what, setting = f"lorebook '{name}'", "EVENNIA_AI_MAX_SOURCE_CHARACTERS"
+    digest = check_file(json_file(source), what=what, most=most, setting=setting)
+    return CheckedText(source, digest)
 
 
 def save_book(
-    name: str,
-    source: str,
-    *,
-    by: Actor,
-    expected_revision: int | None = None,
+    name: str, text: str | CheckedText, *, by: Actor, seen_revision: int | None = None
 ) -> StoredBook:
-    """Store a lorebook under `name`, in place of the one that has it.
+    """Store a lorebook under a name, in place of the one that has it.
 
-    The same text again changes nothing. `expected_revision` is the revision the editor looked at,
-    0 where there was no book; EditConflictError says who changed it since. FormatError: the text
-    is no strict JSON object.
+    Args:
+        text: The JSON text. The same text again changes nothing.
+        seen_revision: See `Kind.refuse_stale`.
+
+    Raises:
+        FormatError: the text is not a strict JSON object, or it is too long.
+        EditConflictError: somebody changed the book after `seen_revision`.
+        NotPermittedError: a lock forbids the change.
     """
-    text = checked_text(name, source, most=conf().max_source_characters)
-    return save_checked(name, text, by=by, expected_revision=expected_revision)
-
-
-def checked_text(name: str, source: str, *, most: int) -> CheckedText:
-    """Return a text of at most so many characters with its hash; any thread may do it.
-
-    Errors as `save_book`.
-    """
-    what, setting = f"lorebook '{name}'", "EVENNIA_AI_MAX_SOURCE_CHARACTERS"
-    return CheckedText(source, checked_source(source, what=what, most=most, setting=setting))
-
-
-def save_checked(
-    name: str, text: CheckedText, *, by: Actor, expected_revision: int | None = None
-) -> StoredBook:
-    """Store a text that was looked at; else as `save_book`."""
     checked_name(name, what="lorebook")
+    if isinstance(text, str):
+        text = checked_text(name, text, most=conf().max_source_characters)
     doing = f"saving lorebook '{name}'"
-    with changing(LOREBOOKS, doing, by=by):
-        row = _row_or_none(name)
-        if row is not None:
-            _refuse_locked(row, doing, by=by)
-            _refuse_locked_entries(row, text.source, doing, by=by)
-        _refuse_stale(name, row, expected_revision)
-        action = "updated" if row else "created"
-        return _saved(name, row, text, action=action, by=by)
+    with changing(LOREBOOKS.state, doing, by=by):
+        old = LOREBOOKS.current(name)
+        new = StoredBook(name=name, source=text.source, sha256=text.sha256, revision=0)
+        if old is not None:
+            new = replace(old, source=text.source, sha256=text.sha256)
+            LOREBOOKS.check(old, new, doing=doing, by=by)
+        LOREBOOKS.refuse_stale(name, seen_revision, old)
+        if old is not None and LOREBOOKS.is_same(old, new):
+            return old
+        store_file(json_file(text.source), text.sha256)
+        return LOREBOOKS.save(name, new, action="updated" if old else "created", by=by)
 
 
 def get_book(name: str) -> StoredBook:
-    """The lorebook of this name; NotStoredError names those there are."""
-    return _value(_row(name))
+    """Return the lorebook with this name.
 
-
-def book_names() -> tuple[str, ...]:
-    """The names of all lorebooks, in alphabetical order."""
-    return tuple(models.Lorebook.objects.order_by("name").values_list("name", flat=True))
-
-
-def remove_book(name: str, *, by: Actor, expected_revision: int | None = None) -> None:
-    """Remove a lorebook and its attachments; its revisions stay, and it can be reverted to one."""
-    doing = f"removing lorebook '{name}'"
-    with changing(LOREBOOKS, doing, by=by):
-        row = _row(name)
-        _refuse_locked(row, doing, by=by)
-        _refuse_locked_entries(row, _WITHOUT_ENTRIES, doing, by=by)
-        _refuse_stale(name, row, expected_revision)
-        row.revision = _next_number(row)
-        _record(row, action="removed", by=by)
-        row.delete()
-        _attached.all_written()
-
-
-def book_revisions(name: str) -> tuple[BookChange, ...]:
-    """All changes of a lorebook, oldest first; also of one that was removed."""
-    rows = _revisions.of(name=name).defer("source", "entry_locks")
-    return tuple(value_of(BookChange, row) for row in rows)
-
-
-def book_revision(name: str, number: int) -> BookRevision:
-    """One change of a lorebook with the text it left; NotStoredError: there is no such number."""
-    rows = _revisions.of(name=name).defer("source")
-    row = _revisions.numbered(rows, number, what=f"lorebook '{name}'")
-    source = None if row.action == "removed" else book_texts.text_at(name, number)
-    return value_of(BookRevision, row, source=source)
-
-
-def locks_then(name: str, number: int) -> tuple[str, dict[str, str]]:
-    """The lock of the book that a revision is of, and those of its entries by uid.
-
-    As they are now, or as the book was removed with them. NotStoredError: there is no such book.
+    Raises:
+        NotStoredError: there is none. It names those that there are.
     """
-    row = _removal_after(name, number - 1) or _row(name)
-    return row.locks, dict(json.loads(row.entry_locks))
-
-
-def book_then(name: str, number: int) -> BookRevision:
-    """A lorebook as its revision of this number left it, which it can be reverted to.
-
-    NotStoredError: there is no such revision, it is the one that removed the book, or another book
-    has the name.
-    """
-    then = book_revision(name, number)
-    if then.source is None:
-        raise NotStoredError("lorebook in revision", f"{name} {number}: it removed it")
-    if _row_or_none(name) is not None and _removal_after(name, number) is not None:
-        why = "it is of a book that was removed; remove the one that has its name now"
-        raise NotStoredError("lorebook in revision", f"{name} {number}: {why}")
-    return then
-
-
-def revert_book(
-    name: str, number: int, *, by: Actor, expected_revision: int | None = None
-) -> StoredBook:
-    """Give a lorebook the text of an earlier revision, as a change of its own.
-
-    A book that was removed comes back with the locks it had, attached nowhere. Errors as
-    `book_then`. EditConflictError: it was changed or removed since `expected_revision`, its newest
-    then. NotPermittedError: a lock of the book, or of any entry it has or had, forbids it.
-    """
-    doing = f"reverting lorebook '{name}'"
-    with changing(LOREBOOKS, doing, by=by):
-        _revisions.refuse_stale(f"lorebook '{name}'", expected_revision, name=name)
-        then = book_then(name, number)
-        row = _row_or_none(name) or _row_like(_removal_after(name, number))
-        if row is not None:
-            _refuse_locked(row, doing, by=by)
-            by.check_locks(doing, f"an entry of lorebook '{name}'", _entry_locks(row).values())
-        text = checked_text(name, str(then.source), most=conf().max_source_characters)
-        return _saved(name, row, text, action="reverted", by=by)
+    return LOREBOOKS.existing(name)
 
 
 def set_book_locks(name: str, locks: str, *, by: Actor) -> StoredBook:
-    """Say who may see and change a lorebook, as an Evennia lock string; "" takes it away."""
+    """Set the Evennia lock string that decides who may see and change a lorebook; "" removes it."""
     check_locks(locks)
     doing = f"locking lorebook '{name}'"
-    with changing(LOREBOOKS, doing, by=by):
-        row = _row(name)
-        _refuse_locked(row, doing, by=by)
-        if row.locks != locks:
-            row.locks = locks
-            row.save(update_fields=["locks"])
-            _attached.all_written()
-        return _value(row)
+    with changing(LOREBOOKS.state, doing, by=by):
+        book = LOREBOOKS.existing(name)
+        LOREBOOKS.check(book, book, doing=doing, by=by)
+        models.Lorebook.objects.filter(name=name).update(locks=locks)
+        LOREBOOKS.refresh_assigned(None)
+    return replace(book, locks=locks)
 
 
-def entry_locks(name: str) -> dict[str, str]:
-    """The lock strings of a lorebook's entries by their uid; entries without one are left out."""
-    return _entry_locks(_row(name))
+def set_entry_locks(name: str, uid: str, locks: str, *, by: Actor) -> None:
+    """Set the lock string that decides who may see and change one entry; "" removes it."""
+    check_locks(locks)
+    doing = f"locking entry {uid} of lorebook '{name}'"
+    with changing(LOREBOOKS.state, doing, by=by):
+        book = LOREBOOKS.existing(name)
+        LOREBOOKS.check(book, book, doing=doing, by=by)
+        kept = dict(book.entry_locks)
+        by.check_locks(doing, f"entry {uid}", [kept.pop(uid, "")])
+        entry_locks = canonical_json({**kept, uid: locks} if locks else kept)
+        models.Lorebook.objects.filter(name=name).update(entry_locks=entry_locks)
+        LOREBOOKS.refresh_assigned(None)
+
+
+def entry_locks(name: str) -> Mapping[str, str]:
+    """Return the lock strings of a lorebook's entries by their uid."""
+    return LOREBOOKS.existing(name).entry_locks
 
 
 def all_locks() -> dict[str, tuple[str, dict[str, str]]]:
-    """By name the lock string of each lorebook, and those of its entries by their uid."""
+    """Return, by name, the lock string of each lorebook, and those of its entries by uid."""
     rows = models.Lorebook.objects.values_list("name", "locks", "entry_locks")
     return {name: (locks, json.loads(entries)) for name, locks, entries in rows}
 
 
-def set_entry_locks(name: str, uid: str, locks: str, *, by: Actor) -> None:
-    """Say who may see and change one entry; "" takes it away."""
-    check_locks(locks)
-    doing = f"locking entry {uid} of lorebook '{name}'"
-    with changing(LOREBOOKS, doing, by=by):
-        row = _row(name)
-        kept = _entry_locks(row)
-        _refuse_locked(row, doing, by=by)
-        by.check_locks(doing, f"entry {uid}", [kept.get(uid, "")])
-        kept.pop(uid, None)
-        row.entry_locks = canonical_json({**kept, uid: locks} if locks else kept)
-        row.save(update_fields=["entry_locks"])
-
-
-def attach(name: str, scope: Scope, *, by: Actor) -> None:
-    """Let a lorebook count in `scope`; again changes nothing."""
-    check_scope(scope, kinds=_NAMED_KINDS)
-    doing = f"attaching lorebook '{name}'"
-    with changing(LOREBOOKS, doing, by=by):
-        row = _row(name)
-        _refuse_locked(row, doing, by=by)
-        models.LorebookAttachment.objects.get_or_create(
-            lorebook=row,
-            scope_kind=scope.kind,
-            scope_ref=scope.ref,
-            defaults={"attached_by": by.name, "attached_at": time.time()},
-        )
-        _attached.written(scope)
-
-
-def detach(name: str, scope: Scope, *, by: Actor) -> bool:
-    """Let a lorebook no longer count in `scope`; whether it did."""
-    doing = f"detaching lorebook '{name}'"
-    with changing(LOREBOOKS, doing, by=by):
-        row = _row(name)
-        _refuse_locked(row, doing, by=by)
-        removed, _ = models.LorebookAttachment.objects.filter(
-            lorebook=row, scope_kind=scope.kind, scope_ref=scope.ref
-        ).delete()
-        _attached.written(scope)
-    return removed > 0
-
-
-def attachments(name: str) -> tuple[Scope, ...]:
-    """Where a lorebook is attached, from wide to narrow."""
-    rows = models.LorebookAttachment.objects.filter(lorebook__name=name)
-    scopes = [Scope(kind=k, ref=r) for k, r in rows.values_list("scope_kind", "scope_ref")]
-    return tuple(sorted(scopes, key=lambda scope: (-ATTACH_RANK[scope.kind], scope.ref)))
-
-
 def books_for(scopes: Iterable[Scope]) -> tuple[StoredBook, ...]:
-    """The lorebooks attached to `scopes`, each once, those of the narrowest scope first.
+    """Return the lorebooks attached to these scopes, each once, narrowest scope first.
 
-    Inside a scope they stand in the order of their attachment.
+    Books of one scope have the order in which they were attached.
     """
     found: dict[str, StoredBook] = {}
     narrow_first = sorted(set(scopes), key=lambda scope: (ATTACH_RANK[scope.kind], scope.ref))
@@ -290,107 +268,8 @@ def books_for(scopes: Iterable[Scope]) -> tuple[StoredBook, ...]:
     return tuple(found.values())
 
 
-def _saved(
-    name: str, row: models.Lorebook | None, text: CheckedText, *, action: str, by: Actor
-) -> StoredBook:
-    """The book with this text as a whole; a row that has no key yet is of one that comes back."""
-    if row is not None and row.pk is not None and _value(row).source == text.source:
-        return _value(row)
-    row = row or models.Lorebook(name=name)
-    row.sha256 = text.sha256
-    row.revision = _next_number(row)
-    row.added_by, row.added_at = by.name, time.time()
-    row.save()
-    _record(row, action=action, by=by, source=text.source)
-    book_texts.remember(row.name, row.sha256, text.source)
-    _attached.all_written()
-    return _value(row)
-
-
-def _record(row: models.Lorebook, *, action: str, by: Actor, source: str = "") -> None:
-    """Write down what `row` is now, in the transaction that changes it."""
-    _revisions.write(
-        row.revision,
-        action=action,
-        by=by,
-        name=row.name,
-        source=source,
-        locks=row.locks,
-        entry_locks=row.entry_locks,
-    )
-
-
-def _removal_after(name: str, number: int) -> models.LorebookRevision | None:
-    """The change that removed the book this revision is of."""
-    return _revisions.of(name=name).filter(action="removed", number__gt=number).first()
-
-
-def _row_like(removal: models.LorebookRevision | None) -> models.Lorebook | None:
-    """A row for a book that comes back, with the locks it went with; its text is still to come."""
-    if removal is None:
-        return None
-    return models.Lorebook(name=removal.name, locks=removal.locks, entry_locks=removal.entry_locks)
-
-
-def _next_number(row: models.Lorebook) -> int:
-    return _revisions.next_number(least=row.revision if row.pk else 0, name=row.name)
-
-
-def _entry_locks(row: models.Lorebook) -> dict[str, str]:
-    """Return the locks of a book's entries by uid, those of removed entries included."""
-    return dict(json.loads(row.entry_locks))
-
-
-def _refuse_locked(row: models.Lorebook, doing: str, *, by: Actor) -> None:
-    """Raise NotPermittedError if the lock of a book forbids a change.
-
-    A book that somebody may not see does not exist for them: NotStoredError.
-    """
-    if not by.sees(row.locks):
-        raise NotStoredError("lorebook", row.name)
-    by.check_locks(doing, f"lorebook '{row.name}'", [row.locks])
-
-
-def _refuse_locked_entries(row: models.Lorebook, source: str, doing: str, *, by: Actor) -> None:
-    """Raise NotPermittedError if a text changes an entry that its lock forbids to see or change."""
-    kept = {
-        uid: lock
-        for uid, lock in _entry_locks(row).items()
-        if not all(by.passes(lock, access) for access in ACCESS)
-    }
-    if not kept:
-        return
-    try:
-        changed = changed_entry_ids(json.loads(_value(row).source), json.loads(source))
-    except FormatError:  # nobody can tell which entries a text changes that is no book
-        changed = frozenset(kept)
-    locks = (lock for uid, lock in kept.items() if uid in changed)
-    by.check_locks(doing, f"an entry of lorebook '{row.name}' that this would change", locks)
-
-
-def _refuse_stale(name: str, row: models.Lorebook | None, expected_revision: int | None) -> None:
-    """Refuse a change by somebody who looked at another revision; 0 is no book at all."""
-    current = row.revision if row else 0
-    if expected_revision not in (None, current):
-        newest = max(current, _revisions.newest_number(name=name))
-        by_whom = _revisions.last_changed_by(name=name)
-        raise EditConflictError(f"lorebook '{name}'", expected_revision, newest, by_whom)
-
-
-def _row(name: str) -> models.Lorebook:
-    row = _row_or_none(name)
-    if row is None:
-        raise NotStoredError("lorebook", name, book_names())
-    return row
-
-
-def _row_or_none(name: str) -> models.Lorebook | None:
-    return models.Lorebook.objects.filter(name=name).first()
-
-
-def _value(row: models.Lorebook, scope: Scope | None = None) -> StoredBook:
-    source = book_texts.text_now(row.name, row.revision, row.sha256)
-    return value_of(StoredBook, row, scope=scope, source=source)
+def _content(book: StoredBook | None) -> Any:
+    return {"entries": []} if book is None else json.loads(book.source)
 
 
 def _load(scope: Scope) -> tuple[StoredBook, ...]:
@@ -402,14 +281,18 @@ def _load_each(scopes: Sequence[Scope]) -> Mapping[Scope, tuple[StoredBook, ...]
     for kind in {scope.kind for scope in scopes}:
         refs = [scope.ref for scope in scopes if scope.kind == kind]
         wanted |= Q(scope_kind=kind, scope_ref__in=refs)
+    rows = models.Assignment.objects.filter(wanted, kind=LOREBOOKS.name).order_by("pk")
+    attached = [
+        (Scope(kind=kind, ref=ref), name)
+        for kind, ref, name in rows.values_list("scope_kind", "scope_ref", "key")
+    ]
+    books = LOREBOOKS.current_each({name for _, name in attached})
     of_each: dict[Scope, list[StoredBook]] = {scope: [] for scope in scopes}
-    rows = models.LorebookAttachment.objects.filter(wanted).order_by("pk")
-    for row in rows.select_related("lorebook"):
-        scope = Scope(kind=row.scope_kind, ref=row.scope_ref)
-        of_each[scope].append(_value(row.lorebook, scope))
-    return {scope: tuple(books) for scope, books in of_each.items()}
+    for scope, name in attached:
+        of_each[scope].append(replace(books[name], scope=scope))
+    return {scope: tuple(found) for scope, found in of_each.items()}
 
 
-_attached: Final = Snapshots(LOREBOOKS, _load, load_each=_load_each)
+_attached: Final = Snapshots(LOREBOOKS.state, _load, load_each=_load_each)
 take_in_books: Final = _attached.take_in
-"""Reads what is attached to these scopes and not known yet, all of it in one query."""
+"""Read what is attached to these scopes and not known yet, with two queries."""

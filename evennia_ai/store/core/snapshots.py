@@ -304,11 +304,6 @@ def forget_everything() -> None:
         snapshots.drop_all()
 
 
-COMPONENTS: Final = "components"
-CARDS: Final = "cards"
-PRESETS: Final = "presets"
-LOREBOOKS: Final = "lorebooks"
-NOTES: Final = "notes"
 PERSONAS: Final = "personas"
 MEMORIES: Final = "memories"
 KNOWLEDGE: Final = "knowledge"

@@ -78,10 +78,10 @@ def refuse_locked(row: models.KnowledgeBase, doing: str, *, by: Actor) -> None:
     by.check_locks(doing, f"knowledge base '{row.key}'", [row.locks])
 
 
-def _refuse_stale(row: models.KnowledgeBase, expected_revision: int | None) -> None:
-    if expected_revision not in (None, row.revision):
+def _refuse_stale(row: models.KnowledgeBase, seen_revision: int | None) -> None:
+    if seen_revision not in (None, row.revision):
         what = f"knowledge base '{row.key}'"
-        raise EditConflictError(what, expected_revision, row.revision, row.changed_by)
+        raise EditConflictError(what, seen_revision, row.revision, row.changed_by)
 
 
 def base_removed(key: str, locks: str) -> None:
@@ -131,11 +131,11 @@ def get_base(key: str) -> BaseInfo:
     return found
 
 
-def save_base(info: BaseInfo, *, by: Actor, expected_revision: int | None = None) -> BaseInfo:
+def save_base(info: BaseInfo, *, by: Actor, seen_revision: int | None = None) -> BaseInfo:
     """Store what is told of a base, in place of what was told; the same again changes nothing.
 
     Its counts and its revision are the store's own. ComponentValueError: a value is not allowed;
-    nothing was written. EditConflictError: it was changed since `expected_revision`.
+    nothing was written. EditConflictError: it was changed since `seen_revision`.
     NotPermittedError: its lock forbids it.
     """
     check_base(info)
@@ -144,7 +144,7 @@ def save_base(info: BaseInfo, *, by: Actor, expected_revision: int | None = None
         row = models.KnowledgeBase.objects.filter(key=info.key).first()
         if row is not None:
             refuse_locked(row, doing, by=by)
-            _refuse_stale(row, expected_revision)
+            _refuse_stale(row, seen_revision)
         if row is not None and _columns(_value(row)) == _columns(info):
             return _value(row)
         new = row or models.KnowledgeBase(
@@ -166,18 +166,18 @@ def set_restricted(key: str, restricted: bool, *, by: Actor) -> BaseInfo:
         return save_base(replace(_value(base_row(key)), restricted=restricted), by=by)
 
 
-def remove_base(key: str, *, by: Actor, expected_revision: int | None = None) -> None:
+def remove_base(key: str, *, by: Actor, seen_revision: int | None = None) -> None:
     """Remove a base, its pages and its bindings; the revisions of its pages stay.
 
     Drafts that wait for it are refused, and its vault is emptied. NotStoredError: there is no base
-    of this key. EditConflictError: it was changed since `expected_revision`. NotPermittedError: its
+    of this key. EditConflictError: it was changed since `seen_revision`. NotPermittedError: its
     lock, or that of one of its pages, forbids it.
     """
     doing = f"removing knowledge base '{key}'"
     with changing(KNOWLEDGE, doing, by=by):
         row = base_row(key)
         refuse_locked(row, doing, by=by)
-        _refuse_stale(row, expected_revision)
+        _refuse_stale(row, seen_revision)
         page_rows.refuse_locked_pages(row, doing, by=by)
         page_rows.record_removal_of_all(row, by=by)
         models.KnowledgeDraft.objects.filter(base_key=key, state="waiting").update(

@@ -25,6 +25,7 @@ from evennia_ai.npc.views.parse_cache import attached_book
 from evennia_ai.services.settings.conf import conf
 from evennia_ai.store.authored import lorebooks
 from evennia_ai.store.authored.components import shown_outlets
+from evennia_ai.store.authored.life_cycle import Revision
 from evennia_ai.store.authored.lorebooks import StoredBook
 from evennia_ai.web.site.differing import as_values
 from evennia_ai.web.site.page import Page, revision_seen
@@ -60,7 +61,7 @@ def edit_ticked(page: Page, name: str) -> HttpResponseBase:
         with in_words_of(f"entry {uid}"):
             data = change_entry(data, uid, fields)
     text = json.dumps(data, ensure_ascii=False)
-    lorebooks.save_book(name, text, by=page.actor, expected_revision=seen)
+    lorebooks.save_book(name, text, by=page.actor, seen_revision=seen)
     return HttpResponseRedirect(reverse("evennia_ai:book", kwargs={"name": name}))
 
 
@@ -108,9 +109,8 @@ class BookRevisionPage(Page):
 
     def told(self, name: str, number: int) -> dict[str, Any]:
         change = self._seen(name, number)
-        older = [one for one in lorebooks.book_revisions(name) if one.number < number]
-        before = lorebooks.book_revision(name, older[-1].number).source if older else None
-        now = lorebooks.get_book(name) if name in lorebooks.book_names() else None
+        before = lorebooks.LOREBOOKS.revision_before(name, number)
+        now = lorebooks.get_book(name) if name in lorebooks.LOREBOOKS.list_keys() else None
         return {
             "book": name,
             "number": number,
@@ -118,21 +118,21 @@ class BookRevisionPage(Page):
             "by": change.changed_by,
             "at": change.changed_at,
             "in_force": now.revision if now else None,
-            "newest": lorebooks.book_revisions(name)[-1].number,
-            **self._compared(name, number, "difference", before, change.source),
-            **self._compared(name, number, "back", now.source if now else None, change.source),
+            "newest": lorebooks.LOREBOOKS.newest_number(name),
+            **self._compared(name, number, "difference", _text(before), _text(change)),
+            **self._compared(name, number, "back", now.source if now else None, _text(change)),
         }
 
     def post(self, request: HttpRequest, name: str, number: int) -> HttpResponseBase:
         """Give the book the text of this revision; EditConflictError if it changed meanwhile."""
         self._seen(name, number)
         seen = revision_seen(request.POST.get("seen", ""))
-        lorebooks.revert_book(name, number, by=self.actor, expected_revision=seen)
+        lorebooks.LOREBOOKS.revert(name, number, by=self.actor, seen_revision=seen)
         return HttpResponseRedirect(reverse("evennia_ai:book", kwargs={"name": name}))
 
-    def _seen(self, name: str, number: int) -> lorebooks.BookRevision:
-        change = lorebooks.book_revision(name, number)
-        lock, _ = lorebooks.locks_then(name, number)
+    def _seen(self, name: str, number: int) -> Revision[lorebooks.StoredBook]:
+        change = lorebooks.LOREBOOKS.revision(name, number)
+        lock, _ = lorebooks.LOREBOOKS.locks_of(name, number)
         if not viewer_of(self.request.user).may_view(lock):
             raise NotStoredError(f"revision of lorebook '{name}' with the number", str(number))
         return change
@@ -141,7 +141,14 @@ class BookRevisionPage(Page):
         self, name: str, number: int, what: str, before: str | None, after: str | None
     ) -> dict[str, Any]:
         """What is different in what may be seen of two texts; None where they are too long."""
-        locks = {**lorebooks.locks_then(name, number)[1]}
+        locks = {**lorebooks.LOREBOOKS.locks_of(name, number)[1]}
         may_view = viewer_of(self.request.user).may_view
         lines = book_differences(before, after, sees=lambda uid: may_view(locks.get(uid, "")))
         return {what: None if lines is None else as_values(lines)}
+
+
+def _text(revision: Revision[lorebooks.StoredBook] | None) -> str | None:
+    """Return the text that a revision put in force, or None."""
+    if revision is None or not revision.is_in_force:
+        return None
+    return lorebooks.LOREBOOKS.whole(revision.value).source

@@ -39,7 +39,9 @@ class BooksPage(Page):
 
     def told(self) -> dict[str, Any]:
         may_view = viewer_of(self.request.user).may_view
-        attached = {name: lorebooks.attachments(name) for name in lorebooks.book_names()}
+        attached = {
+            name: lorebooks.LOREBOOKS.assigned_to(name) for name in lorebooks.LOREBOOKS.list_keys()
+        }
         names = npc_list.object_names([one.ref for scopes in attached.values() for one in scopes])
         return {
             "books": [
@@ -95,7 +97,7 @@ class BookPage(Page):
                     "by": change.changed_by,
                     "at": change.changed_at,
                 }
-                for change in list(reversed(lorebooks.book_revisions(name)))[:20]
+                for change in list(reversed(lorebooks.LOREBOOKS.revisions(name)))[:20]
             ],
         }
 

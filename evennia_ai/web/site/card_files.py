@@ -10,7 +10,7 @@ from evennia_ai.engine.errors import NotStoredError
 from evennia_ai.formats.cards.exporting import dump_card
 from evennia_ai.formats.cards.loading import load_card
 from evennia_ai.services.settings.conf import conf
-from evennia_ai.store.authored import card_revisions
+from evennia_ai.store.authored import cards
 from evennia_ai.web.site.page import Page
 
 
@@ -22,7 +22,7 @@ class CardFileView(Page):
     def get(self, request: HttpRequest, **named: Any) -> HttpResponseBase:
         """The file; FormatError where the card cannot be one of this form."""
         name, form = named["name"], named["form"]
-        _, file = card_revisions.revision(name, named["number"])
+        file = cards.CARDS.revision_file(name, named["number"])
         limits = conf().card_limits
         content = dump_card(
             load_card(file.content, limits=limits),
@@ -40,7 +40,7 @@ class PictureView(Page):
 
     def get(self, request: HttpRequest, **named: Any) -> HttpResponseBase:
         """The picture; NotStoredError where it has none."""
-        _, file = card_revisions.revision(named["name"], named["number"])
+        file = cards.CARDS.revision_file(named["name"], named["number"])
         picture = load_card(file.content, limits=conf().card_limits).picture
         if picture is None:
             raise NotStoredError("picture of card", named["name"])

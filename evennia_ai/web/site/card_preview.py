@@ -9,7 +9,7 @@ from evennia_ai.formats.cards.loading import load_card
 from evennia_ai.npc.views.edits import ProposedEdit
 from evennia_ai.npc.views.looking import past_of, tried
 from evennia_ai.services.settings.conf import conf
-from evennia_ai.store.authored import card_revisions, cards
+from evennia_ai.store.authored import cards
 from evennia_ai.store.history import turns
 from evennia_ai.web.site.column import column_of, rows
 from evennia_ai.web.site.looking import seer_for
@@ -35,7 +35,7 @@ class PreviewPage(Page):
                 "npc", f"{who} has had no turn to show it in; name an NPC that has spoken"
             )
         granted = frozenset(g for g in ALLOWS if g in self.request.GET.getlist("grant"))
-        _, file = card_revisions.revision(name, number)
+        file = cards.CARDS.revision_file(name, number)
         found = load_card(file.content, limits=conf().card_limits)
         edit = ProposedEdit(card=found.card, grants=granted)
         report = tried(past_of(seer_for(self.request.user, ref), newest), edit)

@@ -13,7 +13,7 @@ from django.http import HttpRequest, HttpResponseBase, HttpResponseRedirect
 from django.urls import reverse
 
 from evennia_ai.engine.errors import FormatError
-from evennia_ai.engine.prompt.components import ALLOWS, NO_GRANTS, Grants, in_order
+from evennia_ai.engine.prompt.components import ALLOWS, NO_GRANTS, Grants, in_order, of_npc
 from evennia_ai.formats.cards.card import Card, greetings
 from evennia_ai.formats.cards.comparing import card_differences
 from evennia_ai.formats.cards.loading import load_card
@@ -22,8 +22,11 @@ from evennia_ai.formats.cards.report.making import import_report
 from evennia_ai.npc.mind import npc_list
 from evennia_ai.npc.views.parse_cache import parsed_card, read_ahead
 from evennia_ai.services.settings.conf import conf
-from evennia_ai.store.authored import card_revisions, cards
-from evennia_ai.store.authored.card_revisions import IN_FORCE, CardChange, CardFile, file_of
+from evennia_ai.store.authored import cards
+from evennia_ai.store.authored.card_files import card_file
+from evennia_ai.store.authored.cards import StoredCard
+from evennia_ai.store.authored.files import AuthoredFile
+from evennia_ai.store.authored.life_cycle import Revision
 from evennia_ai.web.site.differing import as_values
 from evennia_ai.web.site.page import Page, named_npc, revision_seen
 
@@ -37,13 +40,13 @@ class CardsPage(Page):
     template = "evennia_ai/cards.html"
 
     def told(self) -> dict[str, Any]:
-        names = cards.card_names()
+        names = cards.CARDS.list_keys()
         return {
             "cards": [_row(name) for name in names],
             "waiting": [
                 _change(change)
-                for name in card_revisions.waiting_names()
-                for change in card_revisions.waiting(name)
+                for name in cards.CARDS.waiting_names()
+                for change in cards.CARDS.waiting(name)
             ],
         }
 
@@ -60,10 +63,10 @@ class CardsPage(Page):
             )
         content = sent.read()
         found = load_card(content, limits=given.card_limits)
-        name = cards.known_name(
-            cards.typeable_name(request.POST.get("name", "").strip() or found.card.name)
+        name = cards.CARDS.known_name(
+            cards.CARDS.typeable_name(request.POST.get("name", "").strip() or found.card.name)
         )
-        number = cards.import_card(name, file_of(content, found), by=self.actor)
+        number = cards.import_card(name, card_file(content, found), by=self.actor)
         if number is None:
             raise FormatError("card", f"this very file is card '{name}' in force already")
         return _to(name, number)
@@ -75,13 +78,14 @@ class CardPage(Page):
     template = "evennia_ai/card.html"
 
     def told(self, name: str, number: int) -> dict[str, Any]:
-        change, file = card_revisions.revision(name, number)
+        change = cards.CARDS.revision(name, number)
+        file = cards.CARDS.revision_file(name, number)
         card = cards.card_or_none(name)
-        report = _report(file, NO_GRANTS if change.action == "imported" else change.grants)
+        report = _report(file, NO_GRANTS if change.action == "imported" else change.value.grants)
         return {
             **_change(change),
-            "waits": any(one.number == number for one in card_revisions.waiting(name)),
-            "newest": card_revisions.newest_number(name),
+            "waits": any(one.number == number for one in cards.CARDS.waiting(name)),
+            "newest": cards.CARDS.newest_number(name),
             "in_force": card.revision if card else None,
             "grants": list(in_order(card.grants)) if card else [],
             "players": _players(name),
@@ -91,8 +95,7 @@ class CardPage(Page):
             "report": report_object(report),
             "report_lines": report_lines(report),
             "revisions": [
-                _change(one)
-                for one in list(reversed(card_revisions.changes(name)))[:MOST_REVISIONS]
+                _change(one) for one in list(reversed(cards.CARDS.revisions(name)))[:MOST_REVISIONS]
             ],
         }
 
@@ -118,13 +121,15 @@ class CardPage(Page):
         if unknown := ticked - ALLOWS.keys():
             raise FormatError("form", f"there is no grant {', '.join(sorted(unknown))}")
         grants: Grants = frozenset(grant for grant in ALLOWS if grant in ticked)
-        card = cards.approve(name, number, grants=grants, by=self.actor, newest_seen=self._seen())
+        card = cards.CARDS.approve(
+            name, number, grants=grants, by=self.actor, newest_seen=self._seen()
+        )
         with suppress(FormatError):  # the NPC's turns report a text that cannot be read
             read_ahead(card)  # in this thread, which is not the game's
         return _to(name, card.revision)
 
     def _reject(self, name: str, number: int) -> HttpResponseBase:
-        if not cards.reject(name, by=self.actor, newest_seen=self._seen()):
+        if not cards.CARDS.reject(name, by=self.actor, newest_seen=self._seen()):
             raise FormatError("card", f"no import of a card '{name}' waits any more")
         return HttpResponseRedirect(reverse("evennia_ai:cards"))
 
@@ -134,7 +139,7 @@ class CardPage(Page):
 
     def _assign(self, name: str, number: int) -> HttpResponseBase:
         npc = named_npc(self.request.POST.get("npc", ""))
-        cards.assign(npc, name, by=self.actor)
+        cards.CARDS.assign(name, of_npc(npc), by=self.actor)
         return _to(name, number)
 
     def _greet(self, name: str, number: int) -> HttpResponseBase:
@@ -174,17 +179,12 @@ def _greetings(card: Card) -> list[dict[str, Any]]:
     ]
 
 
-def _differing(name: str, number: int, file: CardFile) -> Iterator[str]:
+def _differing(name: str, number: int, file: AuthoredFile) -> Iterator[str]:
     """What is different from the file that was in force before."""
-    before = [
-        one
-        for one in card_revisions.changes(name)
-        if one.number < number and one.action in IN_FORCE
-    ]
-    if not before:
+    before = cards.CARDS.revision_before(name, number)
+    if before is None:
         return iter(())
-    _, older = card_revisions.revision(name, before[-1].number)
-    return card_differences(older.source, file.source)
+    return card_differences(cards.CARDS.whole(before.value).source, file.source)
 
 
 def _to(name: str, number: int) -> HttpResponseBase:
@@ -192,7 +192,7 @@ def _to(name: str, number: int) -> HttpResponseBase:
     return HttpResponseRedirect(where)
 
 
-def _report(file: CardFile, grants: Grants) -> Any:
+def _report(file: AuthoredFile, grants: Grants) -> Any:
     given = conf()
     return import_report(
         load_card(file.content, limits=given.card_limits),
@@ -214,9 +214,9 @@ def _row(name: str) -> dict[str, Any]:
     }
 
 
-def _change(change: CardChange) -> dict[str, Any]:
+def _change(change: Revision[StoredCard]) -> dict[str, Any]:
     return {
-        "name": change.name,
+        "name": change.key,
         "number": change.number,
         "action": change.action,
         "by": change.changed_by,

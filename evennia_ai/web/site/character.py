@@ -24,7 +24,7 @@ from evennia_ai.formats.cards.writing import (
 )
 from evennia_ai.npc.views.parse_cache import parsed_card
 from evennia_ai.services.settings.conf import conf
-from evennia_ai.store.authored import card_files, card_revisions, cards
+from evennia_ai.store.authored import card_files, cards
 from evennia_ai.web.site.page import Page, revision_seen
 
 NEW_GREETING: Final = "greeting/new"
@@ -44,9 +44,9 @@ class NewCardPage(Page):
         """Make the card; it is in force at once."""
         typed = {name: _plain(request.POST.get(name, "")) for name in ("name", "description")}
         try:
-            name = cards.known_name(cards.typeable_name(typed["name"].strip()))
+            name = cards.CARDS.known_name(cards.CARDS.typeable_name(typed["name"].strip()))
             made = new_card(name, description=typed["description"], creator=self.actor.name)
-            file = card_files.new_file_of(
+            file = card_files.new_card_file(
                 made, modified_at=int(time.time()), limits=conf().card_limits
             )
             cards.create_card(name, file, by=self.actor)
@@ -88,13 +88,13 @@ class CharacterPage(Page):
 
     def _refuse(self, name: str, seen: int) -> None:
         """EditConflictError: the card in force is another one than the form was made from."""
-        newest = card_revisions.newest_number(name)
-        by = card_revisions.last_changed_by(name)
+        newest = cards.CARDS.newest_number(name)
+        by = cards.CARDS.last_changed_by(name)
         raise EditConflictError(f"card '{name}'", seen, newest, by)
 
     def _save(self, stored: cards.StoredCard, typed: Mapping[str, str]) -> None:
-        _, file = card_revisions.revision(stored.name, stored.revision)
-        before, after, made = card_files.edited_file(
+        file = cards.CARDS.revision_file(stored.name, stored.revision)
+        before, after, made = card_files.edited_card_file(
             file,
             lambda card: _written(card, typed),
             modified_at=int(time.time()),

@@ -134,7 +134,7 @@ class EntryPage(Page):
             else:
                 data, uid = add_entry(data, fields, taken=locks)
         text = json.dumps(data, ensure_ascii=False)
-        lorebooks.save_book(stored.name, text, by=self.actor, expected_revision=seen)
+        lorebooks.save_book(stored.name, text, by=self.actor, seen_revision=seen)
         return uid
 
 

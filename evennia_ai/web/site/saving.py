@@ -11,6 +11,7 @@ from typing import Any, Final
 
 from evennia_ai.engine.actors import Actor
 from evennia_ai.engine.errors import FormatError
+from evennia_ai.engine.prompt.components import of_npc
 from evennia_ai.formats.lorebooks.editing.edits import change_entry
 from evennia_ai.npc.views.trials import Place, Trial, component_fields, entry_fields
 from evennia_ai.store.authored import components, lorebooks, notes
@@ -72,7 +73,7 @@ class Saver:
             self.npc_ref,
             place.key,
             by=self.by,
-            expected_revision=self._seen(place),
+            seen_revision=self._seen(place),
             **fields,
             **switched,
         )
@@ -86,7 +87,7 @@ class Saver:
         for origin, given in wanted.items():
             source = change_entry(source, origin.removeprefix(f"lore:{name}#"), entry_fields(given))
         text = json.dumps(source, ensure_ascii=False)
-        lorebooks.save_book(name, text, by=self.by, expected_revision=self._seen(place))
+        lorebooks.save_book(name, text, by=self.by, seen_revision=self._seen(place))
 
     def _seen(self, place: Place) -> int:
         """Return the revision that the form showed; FormatError if it shows none."""
@@ -123,9 +124,9 @@ def _holder(place: Place) -> str:
 
 def _revision(place: Place, npc_ref: str) -> int:
     if place.holder == "component" and place.scope is not None:
-        changes = components.revisions(place.key, scope=place.scope)
+        changes = components.COMPONENTS.revisions(place.key, scope=place.scope)
         return changes[-1].number if changes else 0
     if place.holder == "note":
-        note = notes.note_or_none(npc_ref, place.key)
+        note = notes.NOTES.current(place.key, of_npc(npc_ref))
         return note.revision if note else 0
     return lorebooks.get_book(place.key).revision if place.holder == "book" else 0

@@ -13,9 +13,10 @@ from evennia_ai.cli.game.folder.exporting import write_out
 from evennia_ai.cli.game.folder.importing import take_in
 from evennia_ai.engine.actors import trusted
 from evennia_ai.engine.errors import FormatError
+from evennia_ai.engine.prompt.components import of_npc
 from evennia_ai.engine.prompt.personas import Persona
 from evennia_ai.services.settings.conf import conf
-from evennia_ai.store.authored import card_revisions, cards, lorebooks, preset_revisions, presets
+from evennia_ai.store.authored import cards, lorebooks, presets
 from evennia_ai.store.authored.personas import persona_of, set_persona
 from evennia_ai.store.history.conversations import conversations_of
 from evennia_ai.store.history.verifying import verify
@@ -63,7 +64,7 @@ def test_a_plan_tells_what_would_be_and_writes_nothing(stage, folder, told):
     assert report["counts"]["world"] == {"take": 2}
     assert report["counts"]["persona"] == {"take": 1}
     assert report["counts"]["preset"] == {"take": 2}
-    assert (card_revisions.names(), lorebooks.book_names()) == ((), ())
+    assert (cards.CARDS.names_ever(), lorebooks.LOREBOOKS.list_keys()) == ((), ())
     assert persona_of(str(stage.player.id)) is None
     assert conversations_of(stage.npc.ai.ref) == ()
 
@@ -74,9 +75,9 @@ def test_cards_wait_books_are_stored_chats_are_remembered_and_personas_are_their
     report = told(folder)
 
     assert report["counts"]["card"]["taken"] == 6
-    assert cards.card_names() == ()
-    assert len(card_revisions.waiting_names()) == 6
-    assert lorebooks.attachments("Lore of Oren") == ()
+    assert cards.CARDS.list_keys() == ()
+    assert len(cards.CARDS.waiting_names()) == 6
+    assert lorebooks.LOREBOOKS.assigned_to("Lore of Oren") == ()
     assert persona_of(str(stage.player.id)).text == "Pim is tall.\nAnd late."
     chat, group = conversations_of(stage.npc.ai.ref)
     assert [m.content for m in windows(chat.id).history] == [
@@ -100,9 +101,9 @@ def test_what_is_left_out_says_why(stage, folder, told):
 def test_a_chat_whose_character_gets_its_npc_later_is_taken_in_by_the_next_run(stage, folder, told):
     told(folder)
     tilda = create_object(AINPC, key="Tilda", location=stage.room, home=stage.room)
-    number = card_revisions.waiting("Mira")[-1].number
-    cards.approve("Mira", number, grants=frozenset(), by=trusted("Mara"))
-    cards.assign(str(tilda.id), "Mira", by=trusted("Mara"))
+    number = cards.CARDS.waiting("Mira")[-1].number
+    cards.CARDS.approve("Mira", number, grants=frozenset(), by=trusted("Mara"))
+    cards.CARDS.assign("Mira", of_npc(str(tilda.id)), by=trusted("Mara"))
     report = told(folder)
 
     assert report["counts"]["chat"] == {"there": 1, "taken": 1}
@@ -111,18 +112,18 @@ def test_a_chat_whose_character_gets_its_npc_later_is_taken_in_by_the_next_run(s
 
 def test_again_it_changes_nothing(stage, mira, folder, told):
     told(folder)
-    before = (card_revisions.waiting("Oren"), conversations_of(stage.npc.ai.ref))
+    before = (cards.CARDS.waiting("Oren"), conversations_of(stage.npc.ai.ref))
     report = told(folder)
 
     assert all("taken" not in fates for fates in report["counts"].values())
-    assert (card_revisions.waiting("Oren"), conversations_of(stage.npc.ai.ref)) == before
+    assert (cards.CARDS.waiting("Oren"), conversations_of(stage.npc.ai.ref)) == before
 
 
 def test_a_card_that_was_rejected_does_not_come_back_by_itself(stage, folder, told):
     told(folder)
-    cards.reject("Oren", by=trusted("Mara"))
+    cards.CARDS.reject("Oren", by=trusted("Mara"))
     told(folder)
-    assert "Oren" not in card_revisions.waiting_names()
+    assert "Oren" not in cards.CARDS.waiting_names()
 
 
 def test_one_that_stopped_in_the_middle_goes_on_and_doubles_nothing(
@@ -144,7 +145,7 @@ def test_one_that_stopped_in_the_middle_goes_on_and_doubles_nothing(
 
     fates = [item["fate"] for item in report["items"] if item["fate"] != "left out"]
     assert fates.count("there") == 5
-    assert len(card_revisions.waiting_names()) == 6
+    assert len(cards.CARDS.waiting_names()) == 6
 
 
 def test_in_and_out_every_file_has_the_values_it_had(stage, mira, folder, told, tmp_path):
@@ -171,7 +172,7 @@ def test_a_folder_is_not_written_over_another(stage, folder, tmp_path):
 def test_two_cards_of_one_name_wait_under_two_names(stage, folder, told):
     (folder / "characters" / "Oren1.png").write_bytes(a_picture("Oren", 77))
     told(folder)
-    assert {"Oren", "Oren (Oren1)"} <= set(card_revisions.waiting_names())
+    assert {"Oren", "Oren (Oren1)"} <= set(cards.CARDS.waiting_names())
     assert told(folder)["counts"]["card"] == {"there": 7}
 
 
@@ -180,19 +181,19 @@ def test_presets_wait_without_their_secrets(stage, folder, told):
     path.write_text(json.dumps(a_preset(reverse_proxy="https://x.example", proxy_password="hush")))
     report = told(folder)
 
-    assert presets.preset_names() == ()
-    assert preset_revisions.waiting_names() == ("Default", "Mine", "Quiet nights")
+    assert presets.PRESETS.list_keys() == ()
+    assert presets.PRESETS.waiting_names() == ("Default", "Mine", "Quiet nights")
     (mine,) = [one for one in report["items"] if one["name"] == "Mine"]
     assert any("secret" in notice for notice in mine["notices"])
-    number = preset_revisions.waiting("Mine")[-1].number
-    assert "hush" not in preset_revisions.revision("Mine", number)[1]
+    number = presets.PRESETS.waiting("Mine")[-1].number
+    assert "hush" not in presets.PRESETS.revision_file("Mine", number).source
     assert told(folder)["counts"]["preset"] == {"there": 3}
 
 
 def test_a_preset_goes_out_as_it_is_switched(stage, folder, told, tmp_path):
     told(folder)
-    number = preset_revisions.waiting("Default")[-1].number
-    stored = presets.approve("Default", number, grants=frozenset(), by=trusted("Mara"))
+    number = presets.PRESETS.waiting("Default")[-1].number
+    stored = presets.PRESETS.approve("Default", number, grants=frozenset(), by=trusted("Mara"))
     presets.switch(stored, {"6f1c": False}, by=trusted("Mara"))
     write_out(tmp_path / "out", Path("out"), conf(), as_json=True)
 
@@ -234,7 +235,7 @@ def test_loose_files_are_cards_and_books_of_any_program(stage, told, tmp_path):
     (loose / "odd.json").write_text("[]")
     report = told(loose)
 
-    assert lorebooks.book_names() == ("quay",)
+    assert lorebooks.LOREBOOKS.list_keys() == ("quay",)
     assert "no card (" in why(report, "odd.json")
     assert "neither a card nor a book" in why(report, "backup.bin")
 

@@ -45,5 +45,5 @@ def test_a_part_that_cannot_be_made_is_told_and_tried_again() -> None:
     (line,) = (line for line in first if "left out" in line)
     assert line.startswith("component:mood was left out: id 1200 is already taken")
     assert "'weather'" in line
-    components.remove("weather", by=trusted("Tamsin"))
+    components.COMPONENTS.remove("weather", by=trusted("Tamsin"))
     assert build_demo.build() == ["component mood"]

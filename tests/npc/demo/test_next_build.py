@@ -36,9 +36,11 @@ def counts() -> dict[str, int]:
         "objects": ObjectDB.objects.count(),
         "accounts": AccountDB.objects.count(),
         "components": len(components.registry().components),
-        "revisions": sum(len(components.revisions(c.key)) for c in read_content().components),
-        "cards": len(cards.card_names()),
-        "books": len(lorebooks.book_names()),
+        "revisions": sum(
+            len(components.COMPONENTS.revisions(c.key)) for c in read_content().components
+        ),
+        "cards": len(cards.CARDS.list_keys()),
+        "books": len(lorebooks.LOREBOOKS.list_keys()),
         "pages": sum(base.pages for base in knowledge_bases.bases()),
     }
 
@@ -179,7 +181,7 @@ def test_what_a_builder_edited_survives_the_next_start() -> None:
 
 def an_older_demo() -> None:
     """The game as an older edition of the demo left it: one book, with another text."""
-    lorebooks.remove_book("hearsay", by=build_demo.BY)
+    lorebooks.LOREBOOKS.remove("hearsay", by=build_demo.BY)
     lorebooks.save_book("harbour", '{"entries": []}', by=build_demo.BY)
     built = ServerConfig.objects.conf(build_demo.BUILT)
     older = [n for n in built if "hearsay" not in n and not n.startswith("lorebook:harbour:")]
@@ -205,20 +207,20 @@ def test_a_lorebook_that_a_builder_edited_does_not_follow_the_demo() -> None:
 
 def test_a_lorebook_that_a_builder_removed_does_not_come_back_in_a_new_edition() -> None:
     an_older_demo()
-    lorebooks.remove_book("harbour", by=trusted("Tamsin"))
+    lorebooks.LOREBOOKS.remove("harbour", by=trusted("Tamsin"))
     assert build_demo.build() == ["lorebook hearsay"]
-    assert "harbour" not in lorebooks.book_names()
+    assert "harbour" not in lorebooks.LOREBOOKS.list_keys()
 
 
 def test_a_lorebook_that_a_builder_detached_is_renewed_where_it_is() -> None:
     an_older_demo()
-    lorebooks.detach("harbour", GAME, by=trusted("Tamsin"))
+    lorebooks.LOREBOOKS.unassign(GAME, "harbour", by=trusted("Tamsin"))
     assert "lorebook harbour, in a new edition" in build_demo.build()
-    assert lorebooks.attachments("harbour") == ()
+    assert lorebooks.LOREBOOKS.assigned_to("harbour") == ()
 
 
 def test_what_a_builder_removed_stays_removed() -> None:
-    components.remove("mood", by=trusted("Tamsin"))
+    components.COMPONENTS.remove("mood", by=trusted("Tamsin"))
     tagged("npc:brida").delete()
     notes.clear_notes(str(tagged("npc:oren").id), by=trusted("Tamsin"))
     before = counts()
@@ -232,7 +234,7 @@ def test_what_a_builder_removed_stays_removed() -> None:
 
 
 def test_a_part_taken_off_the_list_is_made_again() -> None:
-    components.remove("mood", by=trusted("Tamsin"))
+    components.COMPONENTS.remove("mood", by=trusted("Tamsin"))
     built = ServerConfig.objects.conf(build_demo.BUILT)
     ServerConfig.objects.conf(build_demo.BUILT, [n for n in built if n != "component:mood"])
     assert build_demo.build() == ["component mood"]

@@ -9,14 +9,14 @@ from typing import Any
 
 from evennia_ai.engine.actors import trusted
 from evennia_ai.engine.errors import ModelUnavailable
-from evennia_ai.engine.prompt.components import NO_GRANTS, Scope
+from evennia_ai.engine.prompt.components import NO_GRANTS, Scope, of_npc
 from evennia_ai.npc.recording.heard import ConversationKey, opened
 from evennia_ai.npc.senses.happenings import happened
 from evennia_ai.npc.upkeep.remembering import remember
 from evennia_ai.services.settings.conf import conf
 from evennia_ai.store.authored import cards
 from evennia_ai.store.authored.cards import save_card
-from evennia_ai.store.authored.lorebooks import attach, detach, save_book
+from evennia_ai.store.authored.lorebooks import LOREBOOKS, save_book
 from tests.npc.hostile.corpus import MARK
 from tests.npc.hostile.scene import ROOM, Scene, calls_with
 
@@ -123,7 +123,7 @@ def card(scene: Scene, text: str) -> None:
     }
     whole = {"spec": "chara_card_v3", "spec_version": "3.0", "data": data}
     save_card("hostile", json.dumps(whole), grants=NO_GRANTS, by=trusted("builder"))
-    cards.assign(scene.npc.ai.ref, "hostile", by=trusted("builder"))
+    cards.CARDS.assign("hostile", of_npc(scene.npc.ai.ref), by=trusted("builder"))
     scene.says(scene.anna, QUESTION)
 
 
@@ -134,9 +134,9 @@ def lore(scene: Scene, text: str) -> None:
     book = {"entries": [_entry(text), pattern, keyed]}
     save_book("hostile", json.dumps(book), by=trusted("builder"))
     place = Scope(kind="player", ref=str(scene.anna.id))
-    attach("hostile", place, by=trusted("builder"))
+    LOREBOOKS.assign("hostile", place, by=trusted("builder"))
     scene.says(scene.anna, QUESTION)
-    scene.ends.append(lambda: detach("hostile", place, by=trusted("builder")))
+    scene.ends.append(lambda: LOREBOOKS.unassign(place, "hostile", by=trusted("builder")))
 
 
 def _entry(content: str, **fields: Any) -> dict[str, Any]:

@@ -11,11 +11,11 @@ from twisted.internet.defer import Deferred
 from twisted.python.failure import Failure
 
 from evennia_ai.engine.actors import trusted
-from evennia_ai.engine.prompt.components import GAME, Scope
+from evennia_ai.engine.prompt.components import GAME, Scope, of_npc
 from evennia_ai.npc.inputs.book_builds import LONG, BookBuilds
 from evennia_ai.npc.views import parse_cache
-from evennia_ai.store.authored.cards import assign, save_card
-from evennia_ai.store.authored.lorebooks import attach, get_book, save_book
+from evennia_ai.store.authored.cards import CARDS, save_card
+from evennia_ai.store.authored.lorebooks import LOREBOOKS, get_book, save_book
 from evennia_ai.store.history import turns
 
 FERRY = "The ferry sails with the tide."
@@ -82,7 +82,7 @@ def long_book(content: str, *, name: str, scope: Scope = GAME) -> None:
     entry = {"keys": ["ferry"], "content": content, "enabled": True, "insertion_order": 1}
     other = {**entry, "keys": ["nothing"], "content": "x" * LONG}
     save_book(name, json.dumps({"entries": [entry, other]}), by=trusted("builder"))
-    attach(name, scope, by=trusted("builder"))
+    LOREBOOKS.assign(name, scope, by=trusted("builder"))
 
 
 def tells(stage, text: str, index: int = -1) -> bool:
@@ -160,7 +160,7 @@ def test_a_turn_waits_for_all_of_them_whichever_is_read_first(stage, threads):
 
 def test_a_long_book_that_cannot_be_read_keeps_nobody_silent(stage, threads):
     save_book("broken", json.dumps({"entries": 7, "x": "x" * LONG}), by=trusted("builder"))
-    attach("broken", GAME, by=trusted("builder"))
+    LOREBOOKS.assign("broken", GAME, by=trusted("builder"))
     stage.says(stage.anna, "Oren, the ferry?")
     threads.finish()
     stage.passes()
@@ -170,7 +170,7 @@ def test_a_long_book_that_cannot_be_read_keeps_nobody_silent(stage, threads):
 
 def test_one_text_is_read_once_however_many_wait_for_it(stage, threads):
     long_book(FERRY, name="fourth")
-    attach("fourth", Scope(kind="npc", ref=stage.npc.ai.ref), by=trusted("builder"))
+    LOREBOOKS.assign("fourth", Scope(kind="npc", ref=stage.npc.ai.ref), by=trusted("builder"))
     stage.says(stage.anna, "Oren, the ferry?")
     stage.says(stage.ben, "Oren, the ferry?")
     assert len(threads.waiting) == 1
@@ -196,7 +196,7 @@ def a_card_with_a_long_book() -> None:
 
 def test_the_long_book_of_a_card_is_waited_for_and_the_trace_says_so(stage, threads, monkeypatch):
     a_card_with_a_long_book()
-    assign(stage.npc.ai.ref, "oren", by=trusted("builder"))
+    CARDS.assign("oren", of_npc(stage.npc.ai.ref), by=trusted("builder"))
     found: list[int] = []
     read = parse_cache.character_book
     monkeypatch.setattr(

@@ -64,7 +64,7 @@ def inn(stage, request):
         '{"entries": [{"id": 0, "keys": [], "constant": true, "enabled": true, "content": "%s"}]}'
     )
     lorebooks.save_book("hers", book % LORE, by=trusted("Ada"))
-    lorebooks.attach("hers", Scope(kind="player", ref=anna), by=trusted("Ada"))
+    lorebooks.LOREBOOKS.assign("hers", Scope(kind="player", ref=anna), by=trusted("Ada"))
     stage.talks_with(lambda request: "Aye.")
     types(stage, stage.anna, f"whisper innkeeper = The gold is {WHISPERED}.")
     return stage

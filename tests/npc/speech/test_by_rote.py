@@ -23,7 +23,7 @@ def both(stage):
     entry = {"keys": ["ferry"], "content": LORE, "enabled": True, "insertion_order": 1}
     book = {"name": "harbour", "extensions": {}, "entries": [entry]}
     lorebooks.save_book("harbour", json.dumps(book), by=trusted("tests"))
-    lorebooks.attach("harbour", GAME, by=trusted("tests"))
+    lorebooks.LOREBOOKS.assign("harbour", GAME, by=trusted("tests"))
     return stage
 
 

@@ -122,7 +122,7 @@ def test_what_is_quoted_without_a_model_is_the_npcs_own_answer(stage: Any) -> No
     entry = {"keys": ["ferry"], "content": "The ferry crosses at slack water.", "enabled": True}
     book = {"name": "harbour", "extensions": {}, "entries": [{**entry, "insertion_order": 1}]}
     lorebooks.save_book("harbour", json.dumps(book), by=trusted("tests"))
-    lorebooks.attach("harbour", GAME, by=trusted("tests"))
+    lorebooks.LOREBOOKS.assign("harbour", GAME, by=trusted("tests"))
     stage.opens(Access(model=OfflineResponder("Hm.")))
     stage.says(stage.anna, "Oren, when does the ferry cross?")
     assert ("assistant", "", "The ferry crosses at slack water.") in stage.records()

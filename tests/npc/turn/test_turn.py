@@ -399,7 +399,7 @@ def test_a_responder_may_quote_only_lore_that_reached_the_prompt(stage, monkeypa
     lore = {"keys": ["bell"], "content": "The bell is cracked.", "extensions": {}, "enabled": True}
     book = {"entries": [{**lore, "insertion_order": 1, "use_regex": False}]}
     lorebooks.save_book("bells", json.dumps(book), by=trusted("tests"))
-    lorebooks.attach("bells", GAME, by=trusted("tests"))
+    lorebooks.LOREBOOKS.assign("bells", GAME, by=trusted("tests"))
     model = stage.talks_with("Aye.", "Aye.", context_tokens=400, reply_tokens=300)
     stage.says(stage.anna, "Oren, the bell?")
     update("system_prompt", content="rope " * 60, by=trusted("tests"))

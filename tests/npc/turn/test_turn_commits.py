@@ -75,9 +75,7 @@ def test_a_prompt_that_cannot_be_committed_is_not_sent_and_is_tried_again(
 
 
 @pytest.mark.req("S2-27")
-@pytest.mark.parametrize(
-    "table", ["component", "cardassignment", "note", "turn", "lorebook", "lorestate"]
-)
+@pytest.mark.parametrize("table", ["component", "assignment", "note", "turn", "lorestate"])
 def test_what_cannot_be_read_for_a_turn_is_read_again_later(stage, logged, table):
     from django.db import connection
 

@@ -11,7 +11,7 @@ from evennia_ai.engine.history.records import RecordKind
 from evennia_ai.engine.prompt.components import GAME
 from evennia_ai.npc.upkeep import compacting
 from evennia_ai.store.authored.components import update
-from evennia_ai.store.authored.lorebooks import attach, save_book
+from evennia_ai.store.authored.lorebooks import LOREBOOKS, save_book
 from evennia_ai.store.history.model_requests import newest_attempt
 from tests.npc.scripted_games import an_entry
 from tests.npc.upkeep.compacting_games import (
@@ -158,7 +158,7 @@ def test_lore_that_stayed_in_what_was_summarised_is_said_again_when_it_wakes(sta
         "extensions": {"evennia_ai": {"mode": "frozen"}},
     }
     save_book("harbour", json.dumps(book), by=trusted("builder"))
-    attach("harbour", GAME, by=trusted("builder"))
+    LOREBOOKS.assign("harbour", GAME, by=trusted("builder"))
     model = stage.talks_with(Talker(GOOD), compaction=rules(keep_messages=0), **SMALL)
     stage.says(stage.anna, "Oren, the lantern?")
     goes_on(stage, FULL)

@@ -6,7 +6,14 @@ import pytest
 
 from evennia_ai.engine.actors import trusted
 from evennia_ai.engine.history.turn.replay import replay
-from evennia_ai.engine.prompt.components import ALL_GRANTS, GAME, NO_GRANTS, PromptComponent, Scope
+from evennia_ai.engine.prompt.components import (
+    ALL_GRANTS,
+    GAME,
+    NO_GRANTS,
+    PromptComponent,
+    Scope,
+    of_npc,
+)
 from evennia_ai.engine.prompt.contexts import AUTONOMOUS, CONVERSATION
 from evennia_ai.npc.views.edits import AsOfToday
 from evennia_ai.npc.views.recomposing import PastReader, composed_again
@@ -24,8 +31,8 @@ from tests.presets_in_play import LOOM, loom, without_secrets
 def in_force(preset=LOOM, *, name="Loom", grants=ALL_GRANTS, scope=GAME):
     """The preset, approved and assigned."""
     number = presets.import_preset(name, without_secrets(preset), by=trusted("Mira"))
-    made = presets.approve(name, number, grants=grants, by=trusted("Mira"))
-    presets.assign(name, scope, by=trusted("Mira"))
+    made = presets.PRESETS.approve(name, number, grants=grants, by=trusted("Mira"))
+    presets.PRESETS.assign(name, scope, by=trusted("Mira"))
     return made
 
 
@@ -37,7 +44,7 @@ def play_card(npc_ref, **fields):
     data = {"name": "Oren Vale", "description": "OREN-IS a ferryman.", **fields}
     text = json.dumps({"spec": "chara_card_v3", "spec_version": "3.0", "data": data})
     save_card("oren", text, by=trusted("builder"))
-    cards.assign(npc_ref, "oren", by=trusted("builder"))
+    cards.CARDS.assign("oren", of_npc(npc_ref), by=trusted("builder"))
 
 
 def view(npc_ref="12", *, scopes=(GAME,)):
@@ -100,7 +107,7 @@ def test_the_preset_s_rules_stand_over_the_game_s_as_far_as_it_may():
     assert (rules.ties, rules.squash, rules.stand_in) == ("role", True, "Go on.")
     assert (rules.lore_format, rules.history_cut) == ("<{0}>", "steps")
 
-    presets.revoke("Loom", frozenset({"roles", "after_history"}), by=trusted("Mira"))
+    presets.PRESETS.revoke("Loom", frozenset({"roles", "after_history"}), by=trusted("Mira"))
     rules = view().rules.assembly
     assert (rules.ties, rules.squash) == ("role", True)
     assert (rules.lore_format, rules.stand_in, rules.example_heading) == ("", "", "")
@@ -135,8 +142,8 @@ def test_the_preset_of_the_narrowest_scope_counts():
 
 def test_a_preset_that_cannot_be_read_is_left_out_and_told(monkeypatch):
     number = presets.import_preset("Odd", '{"nothing": 1}', by=trusted("Mira"))
-    presets.approve("Odd", number, grants=ALL_GRANTS, by=trusted("Mira"))
-    presets.assign("Odd", GAME, by=trusted("Mira"))
+    presets.PRESETS.approve("Odd", number, grants=ALL_GRANTS, by=trusted("Mira"))
+    presets.PRESETS.assign("Odd", GAME, by=trusted("Mira"))
 
     made = view()
     assert made.problems[0].startswith("preset 'Odd' is left out: ")
@@ -177,10 +184,10 @@ def played(stage):
     stage.says(stage.anna, "Oren, with it?")
     switch(brief=True, tone=False)
     stage.says(stage.anna, "Oren, switched?")
-    presets.revoke("Loom", frozenset({"roles"}), by=trusted("Mira"))
+    presets.PRESETS.revoke("Loom", frozenset({"roles"}), by=trusted("Mira"))
     stage.says(stage.anna, "Oren, revoked?")
-    presets.unassign(GAME, by=trusted("Mira"))
-    presets.remove("Loom", by=trusted("Mira"))
+    presets.PRESETS.unassign(GAME, by=trusted("Mira"))
+    presets.PRESETS.remove("Loom", by=trusted("Mira"))
     stage.says(stage.anna, "Oren, gone?")
     forget_everything()
     stage.said = ["\n".join(m.content for m in request.messages) for request in model.requests]

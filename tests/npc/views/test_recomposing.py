@@ -10,7 +10,7 @@ from twisted.internet.defer import Deferred
 from evennia_ai.engine.actors import trusted
 from evennia_ai.engine.history.records import NewRecord, RecordKind
 from evennia_ai.engine.history.turn.replay import replay
-from evennia_ai.engine.prompt.components import Scope
+from evennia_ai.engine.prompt.components import Scope, of_npc
 from evennia_ai.npc.recording import heard
 from evennia_ai.npc.views.recomposing import (
     NotReadBackError,
@@ -21,7 +21,7 @@ from evennia_ai.npc.views.recomposing import (
 )
 from evennia_ai.store.authored import cards
 from evennia_ai.store.authored.cards import save_card
-from evennia_ai.store.authored.lorebooks import detach, remove_book
+from evennia_ai.store.authored.lorebooks import LOREBOOKS
 from evennia_ai.store.core.snapshots import forget_everything
 from evennia_ai.store.history import conversations, record_rows, turns
 from evennia_ai.store.history.conversations import begin_segment
@@ -89,7 +89,7 @@ def test_every_turn_gives_its_bytes_again_after_everything_was_edited(furnished)
 def test_a_turn_with_a_book_in_the_card_and_one_of_its_name_gives_its_bytes_again(stage, content):
     data = {"spec": "chara_card_v3", "spec_version": "3.0", "data": CARD}
     save_card("oren", json.dumps(data), by=trusted("builder"))
-    cards.assign(stage.npc.ai.ref, "oren", by=trusted("builder"))
+    cards.CARDS.assign("oren", of_npc(stage.npc.ai.ref), by=trusted("builder"))
     (entry,) = CARD["character_book"]["entries"]
     name = CARD["character_book"]["name"]
     npc, anna = stage.npc.ai.ref, str(stage.anna.id)
@@ -101,8 +101,8 @@ def test_a_turn_with_a_book_in_the_card_and_one_of_its_name_gives_its_bytes_agai
         assert (said.count("He keeps a lamp"), said.count("Another")) == (1, content[0] == "A")
         labels = [label for label, *_ in turns_of(stage)[-1].manifest.inputs["made_of"]["books"]]
         assert len(labels) == len(set(labels))
-        detach(name, scope, by=trusted("builder"))
-        remove_book(name, by=trusted("builder"))
+        LOREBOOKS.unassign(scope, name, by=trusted("builder"))
+        LOREBOOKS.remove(name, by=trusted("builder"))
     forget_everything()
     assert not_the_same(stage) == []
 
@@ -115,7 +115,7 @@ def test_a_turn_tells_the_time_that_it_had_when_it_is_composed_again(stage, monk
     card = {**CARD, "extensions": {}, "description": text, "character_book": book}
     data = {"spec": "chara_card_v3", "spec_version": "3.0", "data": card}
     save_card("oren", json.dumps(data), grants=frozenset({"fields"}), by=trusted("builder"))
-    cards.assign(stage.npc.ai.ref, "oren", by=trusted("builder"))
+    cards.CARDS.assign("oren", of_npc(stage.npc.ai.ref), by=trusted("builder"))
     model = stage.talks_with("Aye.", "Aye.")
     said = []
     for hour in (7, 8):
@@ -135,7 +135,7 @@ def test_the_depth_that_a_card_s_instructions_had_then_counts_for_a_past_turn(st
     card = {**CARD, "extensions": {}, "post_history_instructions": "Say little."}
     data = {"spec": "chara_card_v3", "spec_version": "3.0", "data": card}
     save_card("oren", json.dumps(data), grants=frozenset({"fields"}), by=trusted("builder"))
-    cards.assign(stage.npc.ai.ref, "oren", by=trusted("builder"))
+    cards.CARDS.assign("oren", of_npc(stage.npc.ai.ref), by=trusted("builder"))
     depths = []
     for depth in (1, 3):
         model = stage.talks_with(lambda request: "Aye.", post_history_depth=depth)
@@ -258,7 +258,7 @@ def test_what_cannot_be_read_back_is_named(furnished):
     furnished.talks_with("Aye.")
     furnished.says(furnished.anna, "Oren?")
     forget_everything()
-    models.ComponentRevision.objects.filter(key="spare").delete()
+    models.Revision.objects.filter(key="spare").delete()
     with pytest.raises(NotReadBackError, match="revision of component 'spare' with number 1"):
         composed_again(turns.last_turn(furnished.npc.ai.ref), PastReader())
 

@@ -209,5 +209,5 @@ def test_turn_of_a_transcript_has_no_sources_when_it_does_not_name_all_kinds(man
 def test_a_source_whose_revisions_are_gone_is_not_made_up(manifest):
     from evennia_ai import models
 
-    models.ComponentRevision.objects.all().delete()
+    models.Revision.objects.all().delete()
     assert source_of("component:mood", manifest, npc_ref="12") is None

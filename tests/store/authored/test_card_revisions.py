@@ -5,54 +5,53 @@ import pytest
 from evennia_ai import models
 from evennia_ai.engine.actors import trusted
 from evennia_ai.engine.errors import NotStoredError, StoreError
-from evennia_ai.engine.prompt.components import ALL_GRANTS, NO_GRANTS
-from evennia_ai.store.authored import card_revisions as log
+from evennia_ai.engine.prompt.components import ALL_GRANTS, NO_GRANTS, of_npc
 from evennia_ai.store.authored import cards
-from evennia_ai.store.authored.card_revisions import CardFile, json_file
-from evennia_ai.store.core.importing import grants_text
+from evennia_ai.store.authored.files import AuthoredFile, json_file
+from evennia_ai.store.authored.life_cycle import grant_givers, grants_text
 from evennia_ai.store.core.snapshots import forget_everything
 
 FIRST = json_file('{"n": 1}')
 SECOND = json_file('{"n": 2}')
-PICTURE = CardFile(content=b"\x89PNG\x00\xff", carrier="png", source='{"n": 3}')
+PICTURE = AuthoredFile(content=b"\x89PNG\x00\xff", carrier="png", source='{"n": 3}')
 FIELDS = frozenset({"fields"})
 
 
 def approved(file=FIRST, *, name="oren", grants=NO_GRANTS):
     """The card of this file, imported and approved."""
     number = cards.import_card(name, file, by=trusted("Mira"))
-    return cards.approve(name, number, grants=grants, by=trusted("Tam"))
+    return cards.CARDS.approve(name, number, grants=grants, by=trusted("Tam"))
 
 
 def told(name="oren"):
     """The changes of a card, short."""
     return [
-        f"{change.number} {change.action} by {change.changed_by}: {grants_text(change.grants)}"
-        for change in log.changes(name)
+        f"{one.number} {one.action} by {one.changed_by}: {grants_text(one.value.grants)}"
+        for one in cards.CARDS.revisions(name)
     ]
 
 
 def test_an_import_changes_nothing_until_it_is_approved():
     cards.import_card("oren", FIRST, by=trusted("Mira"))
 
-    assert cards.card_names() == ()
+    assert cards.CARDS.list_keys() == ()
     assert cards.card_or_none("oren") is None
-    assert [(one.number, one.changed_by) for one in log.waiting("oren")] == [(1, "Mira")]
-    assert log.waiting_names() == ("oren",)
+    assert [(one.number, one.changed_by) for one in cards.CARDS.waiting("oren")] == [(1, "Mira")]
+    assert cards.CARDS.waiting_names() == ("oren",)
 
 
 def test_every_name_is_known_that_a_card_has_or_had():
     approved()
-    cards.remove("oren", by=trusted("Tam"))
+    cards.CARDS.remove("oren", by=trusted("Tam"))
     cards.import_card("mira", SECOND, by=trusted("Mira"))
-    assert log.names() == ("mira", "oren")
+    assert cards.CARDS.names_ever() == ("mira", "oren")
 
 
 def test_an_approved_import_is_in_force_with_its_grants_and_waits_no_longer():
     card = approved(grants=FIELDS)
 
     assert (card.source, card.grants, card.revision) == (FIRST.source, FIELDS, 2)
-    assert (log.waiting("oren"), log.waiting_names()) == ((), ())
+    assert (cards.CARDS.waiting("oren"), cards.CARDS.waiting_names()) == ((), ())
     assert told() == ["1 imported by Mira: ", "2 approved by Tam: fields"]
 
 
@@ -61,26 +60,28 @@ def test_another_import_waits_beside_the_card_in_force_and_gets_no_grant_by_itse
     number = cards.import_card("oren", SECOND, by=trusted("Mira"))
 
     assert cards.get_card("oren") == first
-    assert cards.approve("oren", number, grants=NO_GRANTS, by=trusted("Tam")).grants == NO_GRANTS
+    assert (
+        cards.CARDS.approve("oren", number, grants=NO_GRANTS, by=trusted("Tam")).grants == NO_GRANTS
+    )
 
 
 def test_an_approval_answers_all_imports_that_wait():
     first = cards.import_card("oren", FIRST, by=trusted("Mira"))
     second = cards.import_card("oren", SECOND, by=trusted("Ben"))
-    cards.approve("oren", second, grants=NO_GRANTS, by=trusted("Tam"))
+    cards.CARDS.approve("oren", second, grants=NO_GRANTS, by=trusted("Tam"))
 
-    assert log.waiting("oren") == ()
-    with pytest.raises(StoreError, match="revision 1 of card 'oren' is no import that waits"):
-        cards.approve("oren", first, grants=ALL_GRANTS, by=trusted("Tam"))
+    assert cards.CARDS.waiting("oren") == ()
+    with pytest.raises(StoreError, match="revision 1 of card 'oren' is not an import that waits"):
+        cards.CARDS.approve("oren", first, grants=ALL_GRANTS, by=trusted("Tam"))
     assert cards.get_card("oren").source == SECOND.source
 
 
 def test_a_grant_leaves_the_import_that_waits_waiting():
     approved()
     cards.import_card("oren", SECOND, by=trusted("Mira"))
-    cards.grant("oren", FIELDS, by=trusted("Tam"))
+    cards.CARDS.grant("oren", FIELDS, by=trusted("Tam"))
 
-    assert len(log.waiting("oren")) == 1
+    assert len(cards.CARDS.waiting("oren")) == 1
     assert cards.get_card("oren").source == FIRST.source
 
 
@@ -95,18 +96,18 @@ def test_a_rejected_import_cannot_be_approved():
     approved()
     number = cards.import_card("oren", SECOND, by=trusted("Mira"))
 
-    assert cards.reject("oren", by=trusted("Tam")) == 1
-    assert cards.reject("oren", by=trusted("Tam")) == 0
-    with pytest.raises(StoreError, match="no import that waits"):
-        cards.approve("oren", number, grants=NO_GRANTS, by=trusted("Tam"))
+    assert cards.CARDS.reject("oren", by=trusted("Tam")) == 1
+    assert cards.CARDS.reject("oren", by=trusted("Tam")) == 0
+    with pytest.raises(StoreError, match="not an import that waits"):
+        cards.CARDS.approve("oren", number, grants=NO_GRANTS, by=trusted("Tam"))
     assert cards.get_card("oren").source == FIRST.source
 
 
 def test_each_grant_is_recorded_with_who_gave_it():
     approved(grants=FIELDS)
-    cards.grant("oren", frozenset({"roles", "fields"}), by=trusted("Ben"))
-    cards.revoke("oren", FIELDS, by=trusted("Mira"))
-    cards.grant("oren", FIELDS, by=trusted("Anna"))
+    cards.CARDS.grant("oren", frozenset({"roles", "fields"}), by=trusted("Ben"))
+    cards.CARDS.revoke("oren", FIELDS, by=trusted("Mira"))
+    cards.CARDS.grant("oren", FIELDS, by=trusted("Anna"))
 
     assert told()[1:] == [
         "2 approved by Tam: fields",
@@ -114,7 +115,7 @@ def test_each_grant_is_recorded_with_who_gave_it():
         "4 revoked by Mira: roles",
         "5 granted by Anna: fields roles",
     ]
-    given = log.who_gave(log.changes("oren"))
+    given = grant_givers(cards.CARDS.revisions("oren"))
     assert {grant: change.changed_by for grant, change in given.items()} == {
         "fields": "Anna",
         "roles": "Ben",
@@ -124,15 +125,15 @@ def test_each_grant_is_recorded_with_who_gave_it():
 def test_what_is_granted_or_revoked_already_is_no_change():
     card = approved(grants=FIELDS)
 
-    assert cards.grant("oren", FIELDS, by=trusted("Ben")) == card
-    assert cards.revoke("oren", frozenset({"roles"}), by=trusted("Ben")) == card
+    assert cards.CARDS.grant("oren", FIELDS, by=trusted("Ben")) == card
+    assert cards.CARDS.revoke("oren", frozenset({"roles"}), by=trusted("Ben")) == card
     assert len(told()) == 2
 
 
 def test_a_revert_brings_back_the_file_and_its_grants():
     approved(grants=FIELDS)
     approved(SECOND)
-    card = cards.revert("oren", 2, by=trusted("Ben"))
+    card = cards.CARDS.revert("oren", 2, by=trusted("Ben"))
 
     assert (card.source, card.grants) == (FIRST.source, FIELDS)
     assert told()[-1] == "5 reverted by Ben: fields"
@@ -143,26 +144,18 @@ def test_what_never_was_in_force_cannot_be_gone_back_to():
     cards.import_card("oren", SECOND, by=trusted("Mira"))
 
     with pytest.raises(StoreError, match="revision 3 of card 'oren' was imported and never in"):
-        cards.revert("oren", 3, by=trusted("Ben"))
+        cards.CARDS.revert("oren", 3, by=trusted("Ben"))
     with pytest.raises(NotStoredError, match="number 9; there are 1, 2, 3"):
-        cards.revert("oren", 9, by=trusted("Ben"))
+        cards.CARDS.revert("oren", 9, by=trusted("Ben"))
     assert cards.get_card("oren").source == FIRST.source
-
-
-def test_a_removed_card_can_be_brought_back():
-    approved(grants=FIELDS)
-    cards.remove("oren", by=trusted("Ben"))
-    assert cards.card_names() == ()
-
-    assert cards.revert("oren", 2, by=trusted("Ben")).grants == FIELDS
 
 
 def test_a_card_that_is_played_is_not_removed():
     approved()
-    cards.assign("12", "oren", by=trusted("Ben"))
+    cards.CARDS.assign("oren", of_npc("12"), by=trusted("Ben"))
 
-    with pytest.raises(StoreError, match=r"card 'oren' is played by #12; give them another"):
-        cards.remove("oren", by=trusted("Ben"))
+    with pytest.raises(StoreError, match="is assigned to npc:12; assign another there"):
+        cards.CARDS.remove("oren", by=trusted("Ben"))
     assert cards.card_of("12") is not None
     assert len(told()) == 2
 
@@ -173,15 +166,15 @@ def test_the_bytes_of_a_file_are_kept_once_and_to_the_byte():
     forget_everything()
 
     assert cards.get_card("oren").carrier == "png"
-    assert log.revision("oren", 2)[1] == PICTURE
-    assert models.CardFile.objects.count() == 1
+    assert cards.CARDS.revision_file("oren", 2) == PICTURE
+    assert models.SourceFile.objects.count() == 1
 
 
 def test_a_card_reaches_who_plays_it_with_its_new_grants():
     approved()
-    cards.assign("12", "oren", by=trusted("Ben"))
+    cards.CARDS.assign("oren", of_npc("12"), by=trusted("Ben"))
     before = cards.card_of("12")
-    cards.grant("oren", FIELDS, by=trusted("Ben"))
+    cards.CARDS.grant("oren", FIELDS, by=trusted("Ben"))
 
     assert before.grants == NO_GRANTS
     assert cards.card_of("12").grants == FIELDS
@@ -189,7 +182,7 @@ def test_a_card_reaches_who_plays_it_with_its_new_grants():
 
 def test_a_greeting_belongs_to_the_assignment():
     approved()
-    cards.assign("12", "oren", by=trusted("Ben"))
+    cards.CARDS.assign("oren", of_npc("12"), by=trusted("Ben"))
     assert cards.assignment_of("12").greeting is None
 
     cards.set_greeting("12", 1, by=trusted("Ben"))
@@ -212,11 +205,11 @@ def test_a_greeting_that_was_chosen_from_one_file_is_not_said_from_another(chang
     first = approved(FIRST)
     if change == "revert":
         approved(SECOND)
-    cards.assign("7", "oren", by=trusted("Tam"))
+    cards.CARDS.assign("oren", of_npc("7"), by=trusted("Tam"))
     cards.set_greeting("7", 1, by=trusted("Tam"))
 
     if change == "revert":
-        cards.revert("oren", first.revision, by=trusted("Tam"))
+        cards.CARDS.revert("oren", first.revision, by=trusted("Tam"))
     else:
         approved(SECOND)
     assert cards.assignment_of("7").greeting is None
@@ -224,38 +217,38 @@ def test_a_greeting_that_was_chosen_from_one_file_is_not_said_from_another(chang
 
 def test_a_greeting_stays_while_the_file_is_the_same():
     approved(FIRST)
-    cards.assign("7", "oren", by=trusted("Tam"))
+    cards.CARDS.assign("oren", of_npc("7"), by=trusted("Tam"))
     cards.set_greeting("7", 1, by=trusted("Tam"))
 
-    cards.grant("oren", FIELDS, by=trusted("Tam"))
+    cards.CARDS.grant("oren", FIELDS, by=trusted("Tam"))
     assert cards.assignment_of("7").greeting == 1
 
 
 def test_only_so_many_imports_wait_and_what_is_too_much_leaves_no_file(monkeypatch):
-    monkeypatch.setattr(cards, "MOST_WAITING", 2)
+    monkeypatch.setattr(cards.CARDS, "most_waiting", 2)
     cards.import_card("oren", FIRST, by=trusted("Mira"))
     cards.import_card("mira", SECOND, by=trusted("Mira"))
     with pytest.raises(StoreError, match=r"more than 2 imports would wait.*mira, oren$"):
         cards.import_card("tam", PICTURE, by=trusted("Mira"))
-    assert log.waiting_names() == ("mira", "oren")
-    assert models.CardFile.objects.count() == 2
+    assert cards.CARDS.waiting_names() == ("mira", "oren")
+    assert models.SourceFile.objects.count() == 2
 
 
 def test_what_was_answered_waits_no_longer_and_makes_room(monkeypatch):
-    monkeypatch.setattr(cards, "MOST_WAITING", 1)
+    monkeypatch.setattr(cards.CARDS, "most_waiting", 1)
     cards.import_card("oren", FIRST, by=trusted("Mira"))
-    cards.reject("oren", by=trusted("Mira"))
+    cards.CARDS.reject("oren", by=trusted("Mira"))
     assert cards.import_card("mira", SECOND, by=trusted("Mira")) == 1
-    assert (log.count_waiting(), log.waiting_names()) == (1, ("mira",))
+    assert (cards.CARDS.count_waiting(), cards.CARDS.waiting_names()) == (1, ("mira",))
 
 
 def test_an_import_that_waits_already_needs_no_room(monkeypatch):
     cards.import_card("oren", FIRST, by=trusted("Mira"))
-    monkeypatch.setattr(cards, "MOST_WAITING", 1)
+    monkeypatch.setattr(cards.CARDS, "most_waiting", 1)
     assert cards.import_card("oren", FIRST, by=trusted("Tam")) == 1
 
 
 def test_a_games_own_card_is_saved_however_many_imports_wait(monkeypatch):
     cards.import_card("oren", FIRST, by=trusted("Mira"))
-    monkeypatch.setattr(cards, "MOST_WAITING", 0)
+    monkeypatch.setattr(cards.CARDS, "most_waiting", 0)
     assert cards.save_card("mira", SECOND, by=trusted("world")).revision == 2

@@ -4,7 +4,7 @@ import pytest
 
 from evennia_ai.engine.actors import trusted
 from evennia_ai.engine.errors import ComponentValueError, FormatError, NotStoredError
-from evennia_ai.store.authored import card_revisions as log
+from evennia_ai.engine.prompt.components import of_npc
 from evennia_ai.store.authored import cards
 from evennia_ai.store.core.snapshots import forget_everything
 
@@ -31,7 +31,7 @@ def test_the_same_text_again_changes_nothing():
     first = cards.save_card("oren", SOURCE, by=trusted("Mira"))
 
     assert cards.save_card("oren", SOURCE, by=trusted("Tam")) == first
-    assert {change.changed_by for change in log.changes("oren")} == {"Mira"}
+    assert {change.changed_by for change in cards.CARDS.revisions("oren")} == {"Mira"}
 
 
 @pytest.mark.parametrize(
@@ -49,7 +49,7 @@ def test_the_same_text_again_changes_nothing():
 def test_what_is_no_strict_json_object_is_refused(text, told):
     with pytest.raises(FormatError, match=told):
         cards.save_card("oren", text, by=trusted("builder"))
-    assert cards.card_names() == ()
+    assert cards.CARDS.list_keys() == ()
 
 
 def test_a_text_over_the_limit_is_refused_and_the_limit_named(settings_of_ai):
@@ -75,7 +75,7 @@ def test_an_unknown_card_names_the_known_ones():
 
 def test_an_npc_plays_the_card_it_was_assigned():
     cards.save_card("oren", SOURCE, by=trusted("builder"))
-    cards.assign("12", "oren", by=trusted("builder"))
+    cards.CARDS.assign("oren", of_npc("12"), by=trusted("builder"))
     forget_everything()
 
     assert cards.card_of("12").name == "oren"
@@ -85,30 +85,30 @@ def test_an_npc_plays_the_card_it_was_assigned():
 def test_another_assignment_replaces_the_first():
     cards.save_card("oren", "{}", by=trusted("builder"))
     cards.save_card("mira", "{}", by=trusted("builder"))
-    cards.assign("12", "oren", by=trusted("builder"))
-    cards.assign("12", "mira", by=trusted("builder"))
+    cards.CARDS.assign("oren", of_npc("12"), by=trusted("builder"))
+    cards.CARDS.assign("mira", of_npc("12"), by=trusted("builder"))
 
     assert cards.card_of("12").name == "mira"
 
 
 def test_an_assignment_of_an_unknown_card_changes_nothing():
     with pytest.raises(NotStoredError):
-        cards.assign("12", "oren", by=trusted("builder"))
+        cards.CARDS.assign("oren", of_npc("12"), by=trusted("builder"))
     assert cards.card_of("12") is None
 
 
 def test_an_npc_can_play_no_card_again():
     cards.save_card("oren", "{}", by=trusted("builder"))
-    cards.assign("12", "oren", by=trusted("builder"))
+    cards.CARDS.assign("oren", of_npc("12"), by=trusted("builder"))
 
-    assert cards.unassign("12", by=trusted("builder"))
+    assert cards.CARDS.unassign(of_npc("12"), by=trusted("builder"))
     assert cards.card_of("12") is None
-    assert not cards.unassign("12", by=trusted("builder"))
+    assert not cards.CARDS.unassign(of_npc("12"), by=trusted("builder"))
 
 
 def test_a_changed_card_reaches_who_plays_it():
     cards.save_card("oren", "{}", by=trusted("builder"))
-    cards.assign("12", "oren", by=trusted("builder"))
+    cards.CARDS.assign("oren", of_npc("12"), by=trusted("builder"))
     cards.card_of("12")
     cards.save_card("oren", SOURCE, by=trusted("builder"))
 
@@ -117,7 +117,7 @@ def test_a_changed_card_reaches_who_plays_it():
 
 def test_a_warm_read_makes_no_query(no_queries):
     cards.save_card("oren", "{}", by=trusted("builder"))
-    cards.assign("12", "oren", by=trusted("builder"))
+    cards.CARDS.assign("oren", of_npc("12"), by=trusted("builder"))
     warm = cards.card_of("12"), cards.card_of("13")
 
     with no_queries():

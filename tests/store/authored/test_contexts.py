@@ -4,7 +4,7 @@ import pytest
 
 from evennia_ai.engine.actors import trusted
 from evennia_ai.engine.errors import NotStoredError
-from evennia_ai.store.authored import components
+from evennia_ai.store.authored import contexts
 from evennia_ai.store.core.snapshots import forget_everything
 
 
@@ -16,7 +16,7 @@ def _fresh(db):
 
 
 def off():
-    return {context.name: set(context.off) for context in components.contexts()}
+    return {context.name: set(context.off) for context in contexts.contexts()}
 
 
 def test_at_first_every_component_takes_part_in_every_context():
@@ -24,29 +24,28 @@ def test_at_first_every_component_takes_part_in_every_context():
 
 
 def test_what_is_off_is_off_in_one_context_alone_and_outlasts_a_restart():
-    components.switch_off("whisper", {"mood", "goals"}, by=trusted("Mara"))
+    contexts.switch_off("whisper", {"mood", "goals"}, by=trusted("Mara"))
     forget_everything()
     assert off() == {"autonomous": set(), "whisper": {"mood", "goals"}, "conversation": set()}
 
 
 def test_the_newest_change_counts_and_every_change_is_kept():
-    components.switch_off("whisper", {"mood"}, by=trusted("Mara"))
-    components.switch_off("whisper", {"mood"}, by=trusted("Pim"))
-    components.switch_off("whisper", (), by=trusted("Ida"))
+    contexts.switch_off("whisper", {"mood"}, by=trusted("Mara"))
+    contexts.switch_off("whisper", {"mood"}, by=trusted("Pim"))
+    contexts.switch_off("whisper", (), by=trusted("Ida"))
     assert off()["whisper"] == set()
     told = [
-        (one.number, one.changed_by, set(one.off))
-        for one in components.context_revisions("whisper")
+        (one.number, one.changed_by, set(one.off)) for one in contexts.context_revisions("whisper")
     ]
     assert told == [(1, "Mara", {"mood"}), (2, "Ida", set())]
 
 
 def test_a_context_that_is_not_there_is_refused_with_those_there_are():
     with pytest.raises(NotStoredError, match="whisper"):
-        components.switch_off("whispers", {"mood"}, by=trusted("Mara"))
+        contexts.switch_off("whispers", {"mood"}, by=trusted("Mara"))
 
 
 def test_warm_contexts_ask_the_database_nothing(no_queries):
-    components.contexts()
+    contexts.contexts()
     with no_queries():
-        components.contexts()
+        contexts.contexts()

@@ -18,7 +18,7 @@ ANNA = Scope(kind="player", ref="7")
 def a_book(name="harbour", source="{}", *scopes) -> None:
     lorebooks.save_book(name, source, by=trusted("builder"))
     for scope in scopes:
-        lorebooks.attach(name, scope, by=trusted("builder"))
+        lorebooks.LOREBOOKS.assign(name, scope, by=trusted("builder"))
 
 
 def names_for(*scopes) -> list[str]:
@@ -69,13 +69,13 @@ def test_a_book_that_is_attached_twice_counts_once_in_its_narrowest_scope():
 def test_an_attachment_twice_is_one():
     a_book("harbour", "{}", QUAY, QUAY)
 
-    assert lorebooks.attachments("harbour") == (QUAY,)
+    assert lorebooks.LOREBOOKS.assigned_to("harbour") == (QUAY,)
 
 
 def test_the_attachments_of_a_book_are_listed_from_wide_to_narrow():
     a_book("harbour", "{}", OREN, GAME, ANNA, QUAY, FERRYMEN, HARBOUR)
 
-    assert lorebooks.attachments("harbour") == (GAME, HARBOUR, FERRYMEN, QUAY, OREN, ANNA)
+    assert lorebooks.LOREBOOKS.assigned_to("harbour") == (GAME, HARBOUR, FERRYMEN, QUAY, OREN, ANNA)
 
 
 def test_books_of_every_kind_of_scope_come_narrow_first():
@@ -94,24 +94,24 @@ def test_a_book_is_attached_to_no_scope_that_is_none(scope):
     a_book()
 
     with pytest.raises(ComponentValueError, match=r"scope .* is not allowed: it must be the game"):
-        lorebooks.attach("harbour", scope, by=trusted("builder"))
-    assert lorebooks.attachments("harbour") == ()
+        lorebooks.LOREBOOKS.assign("harbour", scope, by=trusted("builder"))
+    assert lorebooks.LOREBOOKS.assigned_to("harbour") == ()
 
 
 def test_a_detached_book_counts_no_more():
     a_book("harbour", "{}", QUAY)
     names_for(QUAY)
 
-    assert lorebooks.detach("harbour", QUAY, by=trusted("builder"))
+    assert lorebooks.LOREBOOKS.unassign(QUAY, "harbour", by=trusted("builder"))
     assert names_for(QUAY) == []
-    assert not lorebooks.detach("harbour", QUAY, by=trusted("builder"))
+    assert not lorebooks.LOREBOOKS.unassign(QUAY, "harbour", by=trusted("builder"))
 
 
 def test_an_unknown_book_names_the_known_ones():
     a_book()
 
     with pytest.raises(NotStoredError, match="there are harbour"):
-        lorebooks.attach("habour", GAME, by=trusted("builder"))
+        lorebooks.LOREBOOKS.assign("habour", GAME, by=trusted("builder"))
 
 
 def test_a_changed_book_is_seen_where_it_is_attached():

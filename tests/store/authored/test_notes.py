@@ -8,12 +8,12 @@ from evennia_ai.engine.actors import trusted
 from evennia_ai.engine.errors import (
     ComponentValueError,
     EditConflictError,
-    NotStoredError,
     StoreError,
     TemplateError,
 )
+from evennia_ai.engine.prompt.components import of_npc
 from evennia_ai.store.authored import notes
-from evennia_ai.store.authored.notes import StoredNote, note_change, record_note_revision
+from evennia_ai.store.authored.notes import StoredNote
 from evennia_ai.store.core.snapshots import forget_everything
 
 
@@ -110,49 +110,14 @@ def test_every_change_of_a_note_can_be_read_back():
     notes.set_note("12", by=trusted("Tam"), mode="anchored")
 
     kind = StoredNote(content="Be kind.", depth=2, revision=2)
-    assert notes.note_then("12", "note", 1) == StoredNote(content="Be brief.", revision=1)
-    assert notes.note_then("12", "note", 2) == kind
-    assert notes.note_then("12", "note", 3) == replace(kind, mode="anchored", revision=3)
-    assert note_change("12", "note", 2).changed_by == "Tam"
-
-
-def test_a_note_that_was_cleared_goes_on_with_new_numbers():
-    notes.set_note("12", by=trusted("Mara"), content="Be brief.")
-    notes.clear_notes("12", by=trusted("Mara"))
-    note = notes.set_note("12", by=trusted("Mara"), content="Be kind.")
-
-    assert note.revision == 3
-    assert notes.note_then("12", "note", 1).content == "Be brief."
-    with pytest.raises(NotStoredError, match="it removed it"):
-        notes.note_then("12", "note", 2)
-    with pytest.raises(NotStoredError, match="with number 4"):
-        notes.note_then("12", "note", 4)
-
-
-def test_a_revision_from_before_there_were_modes_is_of_a_note_that_floats():
-    said = {"content": "Be brief.", "depth": 4, "role": "system", "every": 1}
-    record_note_revision("12", "note", action="created", value=said, by=trusted("Mara"))
-
-    assert notes.note_then("12", "note", 1).mode == "floating"
-
-
-def test_a_note_that_was_removed_comes_back_as_it_was():
-    notes.set_note("12", "scene", by=trusted("Mara"), content="Be brief.", depth=2)
-    notes.clear_notes("12", "scene", by=trusted("Tam"))
-
-    back = notes.revert_note("12", "scene", 1, by=trusted("Lea"))
-
-    assert back == StoredNote(key="scene", content="Be brief.", depth=2, revision=3)
-    assert notes.notes_for("12") == (back,)
-    assert [one.action for one in notes.note_changes("12", "scene")] == [
-        *("created", "removed", "reverted")
-    ]
-
-
-def test_what_is_so_already_is_not_reverted():
-    note = notes.set_note("12", by=trusted("Mara"), content="Be brief.")
-
-    assert notes.revert_note("12", "note", 1, by=trusted("Lea")) == note
+    assert notes.NOTES.then("note", 1, scope=of_npc("12")) == StoredNote(
+        content="Be brief.", revision=1
+    )
+    assert notes.NOTES.then("note", 2, scope=of_npc("12")) == kind
+    assert notes.NOTES.then("note", 3, scope=of_npc("12")) == replace(
+        kind, mode="anchored", revision=3
+    )
+    assert notes.NOTES.revision("note", 2, scope=of_npc("12")).changed_by == "Tam"
 
 
 @pytest.mark.req("S3-09")
@@ -170,7 +135,7 @@ def test_who_edited_a_note_that_another_changed_is_told():
     notes.set_note("12", by=trusted("Tam"), content="Be kind.")
 
     with pytest.raises(EditConflictError, match="changed by Tam"):
-        notes.set_note("12", by=trusted("Mara"), expected_revision=1, content="Be long.")
+        notes.set_note("12", by=trusted("Mara"), seen_revision=1, content="Be long.")
 
 
 def test_an_npc_has_so_many_notes_and_no_more():

@@ -13,9 +13,8 @@ from evennia_ai.engine.errors import (
     StoreError,
 )
 from evennia_ai.engine.prompt.components import ALL_GRANTS, GAME, NO_GRANTS, Scope
-from evennia_ai.store.authored import preset_revisions as log
 from evennia_ai.store.authored import presets
-from evennia_ai.store.core.importing import grants_text
+from evennia_ai.store.authored.life_cycle import grant_givers, grants_text
 from evennia_ai.store.core.snapshots import forget_everything
 
 FIRST = '{"prompts": [{"identifier": "main", "content": "One."}]}'
@@ -28,31 +27,33 @@ NPC = Scope(kind="npc", ref=OREN)
 def approved(source=FIRST, *, name="Loom", grants=NO_GRANTS):
     """The preset of this text, imported and approved."""
     number = presets.import_preset(name, source, by=trusted("Mira"))
-    return presets.approve(name, number, grants=grants, by=trusted("Tam"))
+    return presets.PRESETS.approve(name, number, grants=grants, by=trusted("Tam"))
 
 
 def told(name="Loom"):
     """The changes of a preset, short."""
     return [
-        f"{one.number} {one.action} by {one.changed_by}: {grants_text(one.grants)}"
-        f" {dict(one.switches)}"
-        for one in log.changes(name)
+        f"{one.number} {one.action} by {one.changed_by}: {grants_text(one.value.grants)}"
+        f" {dict(one.value.switches)}"
+        for one in presets.PRESETS.revisions(name)
     ]
 
 
 def test_an_import_changes_nothing_until_it_is_approved():
     assert presets.import_preset("Loom", FIRST, by=trusted("Mira")) == 1
 
-    assert (presets.preset_names(), presets.preset_or_none("Loom")) == ((), None)
-    assert [(one.number, one.changed_by) for one in log.waiting("Loom")] == [(1, "Mira")]
-    assert log.waiting_names() == ("Loom",)
+    assert (presets.PRESETS.list_keys(), presets.preset_or_none("Loom")) == ((), None)
+    assert [(one.number, one.changed_by) for one in presets.PRESETS.waiting("Loom")] == [
+        (1, "Mira")
+    ]
+    assert presets.PRESETS.waiting_names() == ("Loom",)
 
 
 def test_an_approved_import_is_in_force_with_its_grants_and_waits_no_longer():
     preset = approved(grants=ROLES)
 
     assert (preset.source, preset.grants, preset.revision) == (FIRST, ROLES, 2)
-    assert log.waiting("Loom") == ()
+    assert presets.PRESETS.waiting("Loom") == ()
     assert told() == ["1 imported by Mira:  {}", "2 approved by Tam: roles {}"]
 
 
@@ -60,7 +61,7 @@ def test_text_that_is_no_object_is_refused_and_nothing_waits():
     for text in ("[]", "{", '{"a": NaN}'):
         with pytest.raises(FormatError, match="preset 'Loom'"):
             presets.import_preset("Loom", text, by=trusted("Mira"))
-    assert (models.PresetFile.objects.count(), log.waiting_names()) == (0, ())
+    assert (models.SourceFile.objects.count(), presets.PRESETS.waiting_names()) == (0, ())
 
 
 def test_a_text_over_the_limit_is_refused_by_the_name_of_the_setting(settings_of_ai):
@@ -75,7 +76,7 @@ def test_another_file_has_none_of_the_grants_and_none_of_the_switches():
     number = presets.import_preset("Loom", SECOND, by=trusted("Mira"))
     assert presets.get_preset("Loom") == first
 
-    second = presets.approve("Loom", number, grants=NO_GRANTS, by=trusted("Tam"))
+    second = presets.PRESETS.approve("Loom", number, grants=NO_GRANTS, by=trusted("Tam"))
     assert (second.source, second.grants, second.switches) == (SECOND, NO_GRANTS, ())
 
 
@@ -90,27 +91,27 @@ def test_the_file_in_force_and_one_that_waits_are_not_imported_again():
 def test_a_rejected_import_cannot_be_approved():
     number = presets.import_preset("Loom", FIRST, by=trusted("Mira"))
 
-    assert [presets.reject("Loom", by=trusted("Tam")) for _ in range(2)] == [1, 0]
-    with pytest.raises(StoreError, match="no import that waits"):
-        presets.approve("Loom", number, grants=NO_GRANTS, by=trusted("Tam"))
+    assert [presets.PRESETS.reject("Loom", by=trusted("Tam")) for _ in range(2)] == [1, 0]
+    with pytest.raises(StoreError, match="not an import that waits"):
+        presets.PRESETS.approve("Loom", number, grants=NO_GRANTS, by=trusted("Tam"))
 
 
 def test_only_so_many_imports_wait(monkeypatch):
-    monkeypatch.setattr(presets, "MOST_WAITING", 1)
+    monkeypatch.setattr(presets.PRESETS, "most_waiting", 1)
     presets.import_preset("Loom", FIRST, by=trusted("Mira"))
     with pytest.raises(StoreError, match=r"more than 1 imports would wait.*Loom$"):
         presets.import_preset("Nemo", SECOND, by=trusted("Mira"))
-    assert (log.waiting_names(), models.PresetFile.objects.count()) == (("Loom",), 1)
+    assert (presets.PRESETS.waiting_names(), models.SourceFile.objects.count()) == (("Loom",), 1)
 
 
 def test_a_grant_and_its_end_are_revisions_and_the_same_again_is_none():
     approved()
-    presets.grant("Loom", ROLES, by=trusted("Ben"))
-    presets.grant("Loom", ROLES, by=trusted("Ben"))
-    presets.revoke("Loom", ROLES, by=trusted("Anna"))
+    presets.PRESETS.grant("Loom", ROLES, by=trusted("Ben"))
+    presets.PRESETS.grant("Loom", ROLES, by=trusted("Ben"))
+    presets.PRESETS.revoke("Loom", ROLES, by=trusted("Anna"))
 
     assert told()[2:] == ["3 granted by Ben: roles {}", "4 revoked by Anna:  {}"]
-    assert log.who_gave(log.changes("Loom")) == {}
+    assert grant_givers(presets.PRESETS.revisions("Loom")) == {}
 
 
 def test_a_switch_is_a_revision_and_leaves_the_file_and_the_other_switches():
@@ -124,7 +125,7 @@ def test_a_switch_is_a_revision_and_leaves_the_file_and_the_other_switches():
         "3 switched by Ben: roles {'main': False}",
         "4 switched by Anna: roles {'main': False, 'tone': True}",
     ]
-    assert models.PresetFile.objects.count() == 1
+    assert models.SourceFile.objects.count() == 1
 
 
 def test_the_same_switch_again_is_no_change():
@@ -144,7 +145,7 @@ def test_who_switches_what_is_in_force_no_more_is_told_who_changed_it():
 def test_a_revert_brings_back_file_grants_and_switches():
     presets.switch(approved(grants=ROLES), {"main": False}, by=trusted("Ben"))
     approved(SECOND)
-    back = presets.revert("Loom", 3, by=trusted("Ben"))
+    back = presets.PRESETS.revert("Loom", 3, by=trusted("Ben"))
 
     assert (back.source, back.grants, back.switches) == (FIRST, ROLES, (("main", False),))
     assert back.revision == 6
@@ -153,36 +154,36 @@ def test_a_revert_brings_back_file_grants_and_switches():
 def test_what_never_was_in_force_cannot_be_gone_back_to():
     approved()
     with pytest.raises(StoreError, match="revision 1 of preset 'Loom' was imported and never in"):
-        presets.revert("Loom", 1, by=trusted("Ben"))
+        presets.PRESETS.revert("Loom", 1, by=trusted("Ben"))
     with pytest.raises(NotStoredError, match="number 9; there are 1, 2"):
-        presets.revert("Loom", 9, by=trusted("Ben"))
+        presets.PRESETS.revert("Loom", 9, by=trusted("Ben"))
 
 
 def test_a_preset_of_then_is_read_from_its_revision_also_when_it_is_gone():
     preset = presets.switch(approved(grants=ROLES), {"main": False}, by=trusted("Ben"))
     approved(SECOND)
-    presets.remove("Loom", by=trusted("Ben"))
+    presets.PRESETS.remove("Loom", by=trusted("Ben"))
 
-    assert presets.preset_then("Loom", 3) == preset
-    assert presets.preset_then("Loom", 3).source == FIRST
+    assert presets.PRESETS.then("Loom", 3) == preset
+    assert presets.PRESETS.then("Loom", 3).source == FIRST
 
 
 def test_a_preset_that_is_assigned_is_not_removed():
     approved()
-    presets.assign("Loom", HARBOUR, by=trusted("Ben"))
-    with pytest.raises(StoreError, match=r"is assigned to zone:harbour; take it from there first"):
-        presets.remove("Loom", by=trusted("Ben"))
+    presets.PRESETS.assign("Loom", HARBOUR, by=trusted("Ben"))
+    with pytest.raises(StoreError, match=r"is assigned to zone:harbour; assign another there"):
+        presets.PRESETS.remove("Loom", by=trusted("Ben"))
 
-    assert presets.unassign(HARBOUR, by=trusted("Ben"))
-    presets.remove("Loom", by=trusted("Ben"))
-    assert presets.preset_names() == ()
-    assert presets.revert("Loom", 2, by=trusted("Ben")).source == FIRST
+    assert presets.PRESETS.unassign(HARBOUR, by=trusted("Ben"))
+    presets.PRESETS.remove("Loom", by=trusted("Ben"))
+    assert presets.PRESETS.list_keys() == ()
+    assert presets.PRESETS.revert("Loom", 2, by=trusted("Ben")).source == FIRST
 
 
 def test_the_narrowest_scope_that_has_a_preset_decides():
     for name, scope in (("Game", GAME), ("Harbour", HARBOUR), ("Quay", QUAY), ("Oren", NPC)):
         approved(name=name)
-        presets.assign(name, scope, by=trusted("Ben"))
+        presets.PRESETS.assign(name, scope, by=trusted("Ben"))
 
     wide_first = [GAME, HARBOUR, QUAY, NPC]
     found = [presets.preset_for(wide_first[:many]).name for many in range(1, 5)]
@@ -194,25 +195,28 @@ def test_the_narrowest_scope_that_has_a_preset_decides():
 def test_a_scope_has_one_preset_and_another_takes_its_place():
     approved()
     approved(SECOND, name="Nemo")
-    presets.assign("Loom", GAME, by=trusted("Ben"))
-    presets.assign("Nemo", GAME, by=trusted("Ben"))
+    presets.PRESETS.assign("Loom", GAME, by=trusted("Ben"))
+    presets.PRESETS.assign("Nemo", GAME, by=trusted("Ben"))
 
-    assert (presets.assigned_to("Loom"), presets.assigned_to("Nemo")) == ((), (GAME,))
-    assert presets.unassign(GAME, by=trusted("Ben"))
-    assert not presets.unassign(GAME, by=trusted("Ben"))
+    assert (presets.PRESETS.assigned_to("Loom"), presets.PRESETS.assigned_to("Nemo")) == (
+        (),
+        (GAME,),
+    )
+    assert presets.PRESETS.unassign(GAME, by=trusted("Ben"))
+    assert not presets.PRESETS.unassign(GAME, by=trusted("Ben"))
 
 
 def test_only_scopes_of_components_have_a_preset():
     approved()
     with pytest.raises(ComponentValueError, match="zone, room, npc"):
-        presets.assign("Loom", Scope(kind="faction", ref="smugglers"), by=trusted("Ben"))
+        presets.PRESETS.assign("Loom", Scope(kind="faction", ref="smugglers"), by=trusted("Ben"))
 
 
 def test_warm_the_preset_of_a_place_needs_no_query():
     from django.db import connection
 
     approved()
-    presets.assign("Loom", HARBOUR, by=trusted("Ben"))
+    presets.PRESETS.assign("Loom", HARBOUR, by=trusted("Ben"))
     forget_everything()
     first = presets.preset_for([GAME, HARBOUR, NPC])
     with CaptureQueriesContext(
@@ -225,7 +229,7 @@ def test_warm_the_preset_of_a_place_needs_no_query():
 
 def test_a_switch_reaches_who_has_the_preset():
     preset = approved()
-    presets.assign("Loom", NPC, by=trusted("Ben"))
+    presets.PRESETS.assign("Loom", NPC, by=trusted("Ben"))
     before = presets.preset_for([NPC])
     presets.switch(preset, {"main": False}, by=trusted("Ben"))
 
@@ -236,8 +240,8 @@ def test_a_switch_reaches_who_has_the_preset():
 def test_names_are_found_in_the_case_they_have():
     approved()
     presets.import_preset("Nemo Engine", SECOND, by=trusted("Mira"))
-    assert presets.known_name("loom") == "Loom"
-    assert presets.known_name("NEMO ENGINE") == "Nemo Engine"
+    assert presets.PRESETS.known_name("loom") == "Loom"
+    assert presets.PRESETS.known_name("NEMO ENGINE") == "Nemo Engine"
     for name in ("Loom/3", "a = b", "/switch", "a\u115fb", ""):
         with pytest.raises(ComponentValueError, match="name of the preset"):
-            presets.typeable_name(name)
+            presets.PRESETS.typeable_name(name)

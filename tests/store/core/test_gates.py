@@ -18,15 +18,14 @@ OPENERS: Final = frozenset({"changing", "one_change"})
 """What opens a transaction with an actor; each checks it (`test_actors_in_the_store`)."""
 
 GATED: Final[Mapping[str, str]] = {
-    "authored/cards": "import_card approve reject grant revoke revert remove save_card"
-    " create_card edit_card assign unassign set_greeting",
-    "authored/components": "create update remove revert switch_off",
-    "authored/lorebooks": "save_book save_checked remove_book revert_book"
-    " set_book_locks set_entry_locks attach detach",
-    "authored/notes": "set_note revert_note clear_notes",
+    "authored/cards": "import_card save_card create_card edit_card set_greeting",
+    "authored/components": "create update",
+    "authored/contexts": "switch_off",
+    "authored/life_cycle": "revert remove assign unassign approve reject grant revoke set_grants",
+    "authored/lorebooks": "save_book set_book_locks set_entry_locks",
+    "authored/notes": "set_note clear_notes",
     "authored/personas": "set_persona clear_persona erase_persona_text",
-    "authored/presets": "import_preset approve reject grant revoke switch revert remove assign"
-    " unassign",
+    "authored/presets": "import_preset switch",
     "erasing": "erase_private erase_conversation erase_branches forget_person erase_persona"
     " erase_about forget_room",
     "history/branches": "opened",
@@ -46,9 +45,9 @@ GATED: Final[Mapping[str, str]] = {
 ASKED_ELSEWHERE: Final = frozenset(
     {
         *("core/authoring.write", "core/authoring.write_all"),
-        "authored/card_revisions.record_card_revision",
-        "authored/notes.record_note_revision",
-        "authored/preset_revisions.record_preset_revision",
+        *("authored/life_cycle.save", "authored/cards.save", "authored/life_cycle.check"),
+        *("authored/life_cycle.import_file", "authored/life_cycle.approve_at_once"),
+        *(f"authored/{kind}.check" for kind in ("components", "lorebooks", "notes")),
         *("core/snapshots.changing", "core/snapshots.one_change"),
         "history/prompt_texts.erase_texts",
         *("knowledge/pages.write_all", "knowledge/pages.remove_all"),
@@ -138,8 +137,8 @@ WRITES: Final = frozenset(
 )
 AUTHORED: Final = ("authored/", "knowledge/")
 OF_THE_GAME: Final[Mapping[str, str]] = {
-    "authored/card_revisions.kept_file": "a file; the change that names it asks",
-    "authored/preset_revisions.kept_file": "a file; the change that names it asks",
+    "authored/files.store_file": "a file; the change that names it asks",
+    "authored/life_cycle.before_removal": "part of a removal, which asks",
     "knowledge/knowledge_bases.base_removed": "part of a removal, which asks",
     "knowledge/knowledge_bases.pages_changed": "counts, part of a change of pages",
     "knowledge/knowledge_searches.begin": "an NPC's own search",

@@ -11,7 +11,7 @@ from django.test.utils import CaptureQueriesContext
 from evennia_ai import models
 from evennia_ai.engine.actors import THE_GAME, trusted
 from evennia_ai.engine.errors import StoreError
-from evennia_ai.engine.prompt.components import GAME
+from evennia_ai.engine.prompt.components import GAME, of_npc
 from evennia_ai.store.authored import cards, components, lorebooks, notes, presets
 from evennia_ai.store.core import snapshots
 from evennia_ai.store.core.snapshots import Bound, Snapshots, of_kind
@@ -242,13 +242,16 @@ def test_a_component_written_elsewhere_is_seen_after_a_refresh():
 @pytest.mark.usefixtures("refreshed")
 def test_cards_books_and_notes_written_elsewhere_are_seen_after_a_refresh():
     cards.save_card("oren", '{"a": 1}', by=trusted("builder"))
-    cards.assign("12", "oren", by=trusted("builder"))
-    lorebooks.save_book("harbour", '{"a": 1}', by=trusted("builder"))
-    lorebooks.attach("harbour", GAME, by=trusted("builder"))
+    cards.CARDS.assign("oren", of_npc("12"), by=trusted("builder"))
+    lorebooks.save_book("harbour", '{"b": 1}', by=trusted("builder"))
+    lorebooks.LOREBOOKS.assign("harbour", GAME, by=trusted("builder"))
     notes.set_note("12", by=trusted("builder"), content="Be brief.")
     another_process_writes("cards", "UPDATE evennia_ai_card SET grants = ''")
-    another_process_writes("lorebooks", "UPDATE evennia_ai_lorebookrevision SET source = '{}'")
-    another_process_writes("lorebooks", "UPDATE evennia_ai_lorebook SET sha256 = 'of another'")
+    another_process_writes(
+        "lorebooks",
+        "UPDATE evennia_ai_sourcefile SET sha256 = 'of another', source = '{}'"
+        " WHERE id = (SELECT file_id FROM evennia_ai_lorebook)",
+    )
     another_process_writes("notes", "UPDATE evennia_ai_note SET content = 'Be long.'")
 
     assert snapshots.refresh_if_changed() == {"cards", "lorebooks", "notes"}
@@ -260,8 +263,8 @@ def test_cards_books_and_notes_written_elsewhere_are_seen_after_a_refresh():
 @pytest.mark.usefixtures("refreshed")
 def test_a_preset_written_elsewhere_is_seen_after_a_refresh():
     number = presets.import_preset("Loom", "{}", by=trusted("builder"))
-    presets.approve("Loom", number, grants=frozenset(), by=trusted("builder"))
-    presets.assign("Loom", GAME, by=trusted("builder"))
+    presets.PRESETS.approve("Loom", number, grants=frozenset(), by=trusted("builder"))
+    presets.PRESETS.assign("Loom", GAME, by=trusted("builder"))
     assert presets.preset_for([GAME]).switches == ()
     another_process_writes("presets", """UPDATE evennia_ai_preset SET switches = '{"a": true}'""")
 

@@ -21,7 +21,8 @@ from evennia_ai.formats.cards.loading import load_card
 from evennia_ai.formats.file_kinds import json_of_file, kind_of_file
 from evennia_ai.formats.lorebooks.books import read_book
 from evennia_ai.services.settings.game import Conf
-from evennia_ai.store.authored import card_revisions, cards, lorebooks
+from evennia_ai.store.authored import cards, lorebooks
+from evennia_ai.store.authored.card_files import card_file
 from evennia_ai.store.core.authoring import checked_name
 
 _OF_CARD = "card:"
@@ -81,9 +82,9 @@ def _card(file: FolderFile, taking: Taking) -> Judged:
     name = _card_name(found.card.name, file, taking)
     taking.card_names[file.path.stem] = (name, found.card.name)
     digest = sha256(content).hexdigest()
-    if card_revisions.is_known(name, digest):
+    if cards.CARDS.is_known(name, digest):
         return Judged(kind="card", where=file.where, name=name, fate="there")
-    stored = card_revisions.file_of(content, found)
+    stored = card_file(content, found)
     return Judged(
         kind="card",
         where=file.where,
@@ -118,7 +119,9 @@ def _world(file: FolderFile, text: str, taking: Taking) -> Judged:
     book = read_book(data, label=file.path.stem)
     name = _book_name(file.path.stem)
     taking.worlds[name.casefold()] = (name, book)
-    known = next((n for n in lorebooks.book_names() if n.casefold() == name.casefold()), None)
+    known = next(
+        (n for n in lorebooks.LOREBOOKS.list_keys() if n.casefold() == name.casefold()), None
+    )
     if known is not None:
         stored = lorebooks.get_book(known)
         if stored.source == text or json.loads(stored.source) == data:
@@ -135,7 +138,7 @@ def _world(file: FolderFile, text: str, taking: Taking) -> Judged:
         fate="take",
         why=f"becomes lorebook {name}; lore/attach says where it counts",
         notices=(*twice, *book.notices),
-        write=partial(lorebooks.save_book, name, text, by=taking.by, expected_revision=0),
+        write=partial(lorebooks.save_book, name, text, by=taking.by, seen_revision=0),
     )
 
 
@@ -160,7 +163,7 @@ def _card_name(own: str, file: FolderFile, taking: Taking) -> str:
     stem = file.path.stem
     for wanted in (own, f"{own} ({stem})", stem):
         try:
-            name = cards.known_name(cards.typeable_name(wanted))
+            name = cards.CARDS.known_name(cards.CARDS.typeable_name(wanted))
         except ComponentValueError:
             continue
         if taking.names.setdefault(name.casefold(), file.where) == file.where:

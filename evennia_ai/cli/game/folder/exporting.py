@@ -34,7 +34,7 @@ from evennia_ai.formats.cards.exporting import dump_card
 from evennia_ai.formats.cards.loading import load_card
 from evennia_ai.services.private_files import FOLDER_OF_OWNER
 from evennia_ai.services.settings.game import Conf
-from evennia_ai.store.authored import card_revisions, cards, lorebooks, preset_revisions
+from evennia_ai.store.authored import cards, lorebooks, presets
 from evennia_ai.store.authored.personas import persona_of, persona_owners
 from evennia_ai.store.history.chats import all_imported, exported_chat
 
@@ -99,7 +99,7 @@ class _Export:
 
     def _cards(self) -> Iterator[Judged]:
         """Each card as it is in force, else as it waits: the app has one file of a character."""
-        names = card_revisions.names()
+        names = cards.CARDS.names_ever()
         for done, name in enumerate(names):
             self.progress("cards", done, len(names))
             number = _number_of(name)
@@ -115,7 +115,7 @@ class _Export:
 
     def _picture(self, name: str, number: int) -> bytes:
         """A card as the app has cards: to the letter where its file was a picture."""
-        _, file = card_revisions.revision(name, number)
+        file = cards.CARDS.revision_file(name, number)
         if file.carrier == _PNG:
             return file.content
         limits = self.conf.card_limits
@@ -124,7 +124,7 @@ class _Export:
         return dump_card(found, "png", with_v2=True, modified_at=now, limits=limits)
 
     def _worlds(self) -> Iterator[Judged]:
-        names = lorebooks.book_names()
+        names = lorebooks.LOREBOOKS.list_keys()
         for done, name in enumerate(names):
             self.progress("lorebooks", done, len(names))
             path = self._free(WORLDS, name, ".json")
@@ -133,7 +133,7 @@ class _Export:
 
     def _presets(self) -> Iterator[Judged]:
         """Each preset as it is in force with what is switched in it, else as it waits."""
-        names = preset_revisions.names()
+        names = presets.PRESETS.names_ever()
         for done, name in enumerate(names):
             self.progress("presets", done, len(names))
             text = preset_text(name)
@@ -212,7 +212,7 @@ def _number_of(name: str) -> int | None:
     card = cards.card_or_none(name)
     if card is not None:
         return card.revision
-    waiting = card_revisions.waiting(name)
+    waiting = cards.CARDS.waiting(name)
     return waiting[-1].number if waiting else None
 
 

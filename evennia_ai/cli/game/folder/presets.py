@@ -13,7 +13,8 @@ from evennia_ai.engine.foreign.documents import read_bytes
 from evennia_ai.formats.presets.export import dump_preset
 from evennia_ai.formats.presets.reading import read_preset
 from evennia_ai.npc.views.presets import parsed_preset
-from evennia_ai.store.authored import preset_revisions, presets
+from evennia_ai.store.authored import presets
+from evennia_ai.store.authored.files import read_text
 
 
 def judged_preset(file: FolderFile, taking: Taking) -> Iterable[Judged]:
@@ -22,7 +23,7 @@ def judged_preset(file: FolderFile, taking: Taking) -> Iterable[Judged]:
     preset = read_preset(content, name=file.path.stem)
     source = json.dumps(preset.source, ensure_ascii=False, allow_nan=False)
     name = _name(file.path.stem)
-    if preset_revisions.is_known(name, sha256(source.encode()).hexdigest()):
+    if presets.PRESETS.is_known(name, sha256(source.encode()).hexdigest()):
         return [Judged(kind="preset", where=file.where, name=name, fate="there")]
     dropped = [f"left out is its secret {name}" for name in preset.secrets]
     return [
@@ -46,15 +47,14 @@ def preset_text(name: str) -> str | None:
     stored = presets.preset_or_none(name)
     if stored is not None:
         return dump_preset(parsed_preset(stored), grants=stored.grants)
-    waiting = preset_revisions.waiting(name)
+    waiting = presets.PRESETS.waiting(name)
     if not waiting:
         return None
-    _, source = preset_revisions.revision(name, waiting[-1].number)
-    return source
+    return read_text(waiting[-1].value.sha256)
 
 
 def _name(stem: str) -> str:
     try:
-        return presets.known_name(presets.typeable_name(stem))
+        return presets.PRESETS.known_name(presets.PRESETS.typeable_name(stem))
     except ComponentValueError as error:
         raise FormatError("preset", f"{error}; give the file another name") from error

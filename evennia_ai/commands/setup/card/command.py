@@ -14,25 +14,19 @@ from evennia_ai.commands.background_work import Steps, waits
 from evennia_ai.commands.base import BUILDER_LOCK, CommandError, alike, and_more
 from evennia_ai.commands.folder import shown_path
 from evennia_ai.commands.naming import npc_named, whole_number
-from evennia_ai.commands.setup.card import shown
 from evennia_ai.commands.setup.card.files import written
-from evennia_ai.commands.setup.card.importing import CardImports
-from evennia_ai.commands.setup.card.revisions import CardRevisions
-from evennia_ai.commands.setup.card.shown import CARDS, card_named
 from evennia_ai.commands.setup.card.writing import CardWriting
 from evennia_ai.commands.setup.imported import may_in_words, size_in_words
+from evennia_ai.engine.prompt.components import of_npc
 from evennia_ai.engine.text.columns import WIDTH, clipped, first_line, wrapped
 from evennia_ai.formats.cards.card import Card, greetings
 from evennia_ai.formats.cards.exporting import FORM_OF, FORMS, Form
 from evennia_ai.formats.cards.loading import load_card
-from evennia_ai.formats.cards.report.import_report import report_lines
 from evennia_ai.npc.senses.presence import NPC
 from evennia_ai.services.settings.conf import conf
-from evennia_ai.store.authored import card_revisions as log
 from evennia_ai.store.authored import cards as store
-from evennia_ai.store.authored.card_revisions import CardFile
 from evennia_ai.store.authored.cards import (
-    Assignment,
+    CardAssignment,
     StoredCard,
     card_or_none,
     get_card,
@@ -43,7 +37,7 @@ _MOST_LEFT_OUT: Final = 12
 _EXPORT: Final = "card/export <card>[/<number>] [= json | png | charx [with v2]]"
 
 
-class CmdCard(CardWriting, CardRevisions, CardImports):
+class CmdCard(CardWriting):
     """
     Import character cards, say what they may do, and give them to NPCs
 
@@ -157,14 +151,17 @@ class CmdCard(CardWriting, CardRevisions, CardImports):
                 " Nothing was changed."
             )
         if not self.lhs:
-            self.show(shown.listed())
+            self.show(self.listed())
             return
-        card = card_named(CARDS.plain_name(self.lhs, "card <name>"))
-        _, file = log.revision(card.name, card.revision)
-        self.show(shown.card_state(card))
-        read = yield self.read_stored(card.name, file, card.grants)
-        self.show(report_lines(read.report))
-        CARDS.saw_file(self.caller, card.name, card.sha256)
+        card = self.thing_named(self.plain_name(self.lhs, "card <name>"))
+        facts = [
+            f"  sha256 of the file  {card.sha256}",
+            f"  played by           {self.counts_in(card.name)}",
+        ]
+        self.show(self.state(card, facts=facts, source=f", from a {card.carrier} file"))
+        read = yield self.read(card)
+        self.show(read.lines)
+        self.saw_file(card.name, card.sha256)
 
     @waits
     def assign(self) -> Steps:
@@ -172,11 +169,11 @@ class CmdCard(CardWriting, CardRevisions, CardImports):
         usage = "card/assign <npc> = <card>"
         typed, wanted = self.both(usage)
         npc = npc_named(self.caller, typed)
-        name = card_named(CARDS.plain_name(wanted, usage)).name
+        name = self.thing_named(self.plain_name(wanted, usage)).name
         yield self._read(get_card(name))
         _check_there(npc)
         before = store.assignment_of(npc.ai.ref)
-        card = store.assign(npc.ai.ref, name, by=self.actor)
+        card = store.CARDS.assign(name, of_npc(npc.ai.ref), by=self.actor)
         self.read_ahead(card)
         instead = f", no longer {before.card}" if before and before.card != name else ""
         self.say(
@@ -190,7 +187,7 @@ class CmdCard(CardWriting, CardRevisions, CardImports):
         if self.rhs is not None:
             raise CommandError("Usage: card/unassign <npc>")
         before = _played(npc)
-        store.unassign(npc.ai.ref, by=self.actor)
+        store.CARDS.unassign(of_npc(npc.ai.ref), by=self.actor)
         self.say(f"{npc.key} plays the card {before.card} no longer, and no other one.")
 
     @waits
@@ -223,9 +220,11 @@ class CmdCard(CardWriting, CardRevisions, CardImports):
 
     @waits
     def export(self) -> Steps:
-        name, number = shown.revision_named(self.wanted(_EXPORT))
-        _, file = log.revision(name, number)
-        form, with_v2 = self._form(file)
+        name, number = self.numbered(self.wanted(_EXPORT))
+        if number is None:
+            number = self.thing_named(name).revision
+        file = store.CARDS.revision_file(name, number)
+        form, with_v2 = self._form(file.carrier)
         folder, limits, now = conf().card_folder, conf().card_limits, int(time.time())
         path, size_bytes, left_out = yield self.worked(
             f"Writing card {name}",
@@ -247,9 +246,9 @@ class CmdCard(CardWriting, CardRevisions, CardImports):
         lines = (told, *and_more(left_out, most=_MOST_LEFT_OUT, more="and {} more like these"))
         self.show(line for one in lines for line in wrapped(one, WIDTH))
 
-    def _form(self, file: CardFile) -> tuple[Form, bool]:
+    def _form(self, carrier: str) -> tuple[Form, bool]:
         """The kind of file that was typed, or the one the card came in; whether with V2's copy."""
-        words = [FORM_OF[file.carrier]] if self.rhs is None else self.rhs.lower().split()
+        words = [FORM_OF[carrier]] if self.rhs is None else self.rhs.lower().split()
         form, rest = (words[0] if words else ""), words[1:]
         if form not in FORMS or rest not in ([], ["with", "v2"]):
             raise CommandError(
@@ -260,7 +259,7 @@ class CmdCard(CardWriting, CardRevisions, CardImports):
 
     def _read(self, card: StoredCard) -> Any:
         """The card, read beside the game."""
-        _, file = log.revision(card.name, card.revision)
+        file = store.CARDS.revision_file(card.name, card.revision)
         limits = conf().card_limits
         return self.worked(
             f"Reading card {card.name}",
@@ -274,7 +273,7 @@ def _check_there(npc: NPC) -> None:
         raise CommandError("The NPC was deleted meanwhile; nothing was changed.")
 
 
-def _played(npc: NPC) -> Assignment:
+def _played(npc: NPC) -> CardAssignment:
     played = store.assignment_of(npc.ai.ref)
     if played is None:
         raise CommandError(f"{npc.key} plays no card; card/assign {npc.key} = <card> gives one.")
@@ -293,7 +292,7 @@ def _greeting(card: Card, index: int, npc: NPC) -> str:
     return clipped(first_line(known[index]), 200)
 
 
-def _listed(npc: NPC, played: Assignment, card: Card) -> Iterator[str]:
+def _listed(npc: NPC, played: CardAssignment, card: Card) -> Iterator[str]:
     """The greetings by number, the first message being 0; those for groups come last."""
     yield f"Greetings of the card {played.card}, which {npc.key} plays:"
     own, known = len(greetings(card)), greetings(card, group=True)

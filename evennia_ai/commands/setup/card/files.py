@@ -4,6 +4,7 @@ Everything here runs in another thread, which must not ask for settings: values 
 """
 
 import json
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from hashlib import sha256
 from pathlib import Path
@@ -19,23 +20,26 @@ from evennia_ai.formats.cards.comparing import changed_fields
 from evennia_ai.formats.cards.exporting import Form, dump_card, export_losses
 from evennia_ai.formats.cards.limits import CardLimits
 from evennia_ai.formats.cards.loading import CardImport, load_card
-from evennia_ai.formats.cards.report.import_report import ImportReport
+from evennia_ai.formats.cards.report.import_report import report_lines
 from evennia_ai.formats.cards.report.making import import_report
 from evennia_ai.services.settings.game import Conf
-from evennia_ai.store.authored.card_revisions import CardFile, file_of
+from evennia_ai.store.authored.card_files import card_file
 from evennia_ai.store.authored.cards import StoredCard
+from evennia_ai.store.authored.files import AuthoredFile
 
 _MOST_FIELDS: Final = 30
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ReadCard:
-    """A file, the card in it, and what is to be told of it."""
+    """A file, the card in it, and the report on it."""
 
-    file: CardFile
+    file: AuthoredFile
     sha256: str
     found: CardImport
-    report: ImportReport
+    lines: Sequence[str]
+    uses: Mapping[str, str]
+    """What the card uses each grant for."""
 
 
 def read_path(path: Path, conf: Conf, progress: Progress) -> ReadCard:
@@ -47,17 +51,17 @@ def read_path(path: Path, conf: Conf, progress: Progress) -> ReadCard:
     except FormatError as error:
         problem = f"{path.name} is refused: {error.message}. Nothing was imported."
         raise CommandError(problem) from error
-    return _reported(file_of(content, found), found, NO_GRANTS, conf, progress)
+    return _reported(card_file(content, found), found, NO_GRANTS, conf, progress)
 
 
-def read_stored(file: CardFile, grants: Grants, conf: Conf, progress: Progress) -> ReadCard:
+def read_stored(file: AuthoredFile, grants: Grants, conf: Conf, progress: Progress) -> ReadCard:
     """The card of a file that is stored, with what it was granted."""
     found = load_card(file.content, limits=conf.card_limits, progress=progress)
     return _reported(file, found, grants, conf, progress)
 
 
 def _reported(
-    file: CardFile, found: CardImport, grants: Grants, conf: Conf, progress: Progress
+    file: AuthoredFile, found: CardImport, grants: Grants, conf: Conf, progress: Progress
 ) -> ReadCard:
     report = import_report(
         found,
@@ -67,10 +71,16 @@ def _reported(
         size_bytes=len(file.content),
         progress=progress,
     )
-    return ReadCard(file=file, sha256=sha256(file.content).hexdigest(), found=found, report=report)
+    return ReadCard(
+        file=file,
+        sha256=sha256(file.content).hexdigest(),
+        found=found,
+        lines=report_lines(report),
+        uses={use.grant: use.gives for use in report.uses},
+    )
 
 
-def differences(old: StoredCard, read: ReadCard) -> str:
+def differing_fields(old: StoredCard, read: ReadCard) -> str:
     """A sentence about the fields in which a file is not the card in force."""
     changed = [name for name, _, _ in changed_fields(json.loads(old.source), read.found.raw)]
     if not changed:
@@ -81,7 +91,7 @@ def differences(old: StoredCard, read: ReadCard) -> str:
 
 
 def written(
-    file: CardFile,
+    file: AuthoredFile,
     folder: Path,
     name: str,
     *,

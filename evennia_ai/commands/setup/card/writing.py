@@ -18,11 +18,11 @@ from evennia_ai.commands.background_work import CardWork, Steps, waits
 from evennia_ai.commands.base import BUILDER_LOCK, CommandError
 from evennia_ai.commands.naming import name_and_rest, npc_named
 from evennia_ai.commands.screens import diffed
-from evennia_ai.commands.setup.card import shown
-from evennia_ai.commands.setup.card.shown import card_named
-from evennia_ai.commands.setup.editor import KINDS, Edited, Kind, open_editor
+from evennia_ai.commands.setup.card.imports import CardImports, npcs_in_words
+from evennia_ai.commands.setup.editor import EDITOR_KINDS, Edited, EditorKind, open_editor
 from evennia_ai.engine.actors import Actor
 from evennia_ai.engine.errors import ComponentValueError
+from evennia_ai.engine.prompt.components import of_npc
 from evennia_ai.engine.text.columns import WIDTH, clipped, first_line, padded
 from evennia_ai.engine.text.differences import diff_texts
 from evennia_ai.formats.cards.writing import (
@@ -40,8 +40,8 @@ from evennia_ai.npc.senses.text import plain_name
 from evennia_ai.npc.views.parse_cache import parsed_card
 from evennia_ai.services.settings.conf import conf
 from evennia_ai.store.authored import cards as store
-from evennia_ai.store.authored.card_files import new_file_of
-from evennia_ai.store.authored.cards import StoredCard, known_name, typeable_name
+from evennia_ai.store.authored.card_files import new_card_file
+from evennia_ai.store.authored.cards import StoredCard, players_of
 from evennia_ai.store.core.authoring import MAX_NAME
 
 _CREATE: Final = "card/create <name> [= <description>]"
@@ -54,17 +54,17 @@ _WORD_COLUMNS: Final = 16
 _MOST_TAKEN: Final = 8
 
 
-class CardWriting(CardWork):
+class CardWriting(CardImports):
     """Everything that makes a card, and changes what it says."""
 
     def create(self) -> None:
         """Make a card that says nothing yet but who it is."""
         try:
-            name = known_name(typeable_name(self.wanted(_CREATE)))
+            name = store.CARDS.known_name(store.CARDS.typeable_name(self.wanted(_CREATE)))
         except ComponentValueError as error:
             raise CommandError(f"{error}. Nothing was made.") from error
         made = new_card(name, description=self.rhs or "", creator=self.actor.name)
-        file = new_file_of(made, modified_at=int(time.time()), limits=conf().card_limits)
+        file = new_card_file(made, modified_at=int(time.time()), limits=conf().card_limits)
         card = store.create_card(name, file, by=self.actor)
         self.read_ahead(card)
         self.say(
@@ -76,7 +76,7 @@ class CardWriting(CardWork):
     @waits
     def set_field(self) -> Steps:
         """Write one field of a card; without a text show it, without a field list them."""
-        card, field = _field_typed(self.wanted(_SET), usage=_SET)
+        card, field = self._field_typed(_SET)
         if field is None:
             if self.rhs is not None:
                 raise CommandError(f"Usage: {_SET}. Nothing was changed.")
@@ -98,7 +98,7 @@ class CardWriting(CardWork):
         """Open the editor on one field of a card."""
         if self.rhs is not None:
             raise CommandError(f"Usage: {_EDIT}. Nothing was changed.")
-        card, field = _field_typed(self.wanted(_EDIT), usage=_EDIT)
+        card, field = self._field_typed(_EDIT)
         if field is None:
             raise CommandError(f"Usage: {_EDIT}; the fields are: {', '.join(WORDS)}.")
         edited = _edited(card, field)
@@ -106,7 +106,7 @@ class CardWriting(CardWork):
 
     def spawn(self) -> Generator[str, Any, None]:
         """Make an NPC where the builder is, who plays a card; ask first if the name is taken."""
-        card = shown.card_typed(self, _SPAWN)
+        card = self.typed_thing(_SPAWN)
         read = parsed_card(card)
         room = self.caller.location
         if room is None:
@@ -131,7 +131,7 @@ class CardWriting(CardWork):
         owner = f"id({self.caller.id}) or perm(Admin)"
         locks = f"control:{owner};delete:{owner};edit:{owner}"
         npc: Any = create_object(typeclass, key=name, location=room, home=room, locks=locks)
-        store.assign(npc.ai.ref, card.name, by=self.actor)
+        store.CARDS.assign(card.name, of_npc(npc.ai.ref), by=self.actor)
         if read.first_mes.strip():
             store.set_greeting(npc.ai.ref, 0, by=self.actor)
         self.say(
@@ -170,7 +170,7 @@ class CardWriting(CardWork):
         self.actor.check(f"deleting {label}")
         if not npc.delete():
             raise CommandError(f"The game's own code keeps {label}. Nobody was deleted.")
-        store.unassign(ref, by=self.actor)
+        store.CARDS.unassign(of_npc(ref), by=self.actor)
         self.say(f"{label} is deleted. The card {played.card} stays; card/spawn makes another one.")
 
     def _refuse_despawn(self, npc: Any, label: str) -> None:
@@ -182,18 +182,21 @@ class CardWriting(CardWork):
         if not (npc.access(self.caller, "delete") or npc.access(self.caller, "control")):
             raise CommandError(f"The lock of {label} does not let you delete it.")
 
+    def _field_typed(self, usage: str) -> tuple[StoredCard, CardField | None]:
+        """Return the card in force and the field that `<name>[/<field>]` names.
 
-def _field_typed(text: str, *, usage: str) -> tuple[StoredCard, CardField | None]:
-    """The card in force, and the field, that `<name>[/<field>]` means; a name may hold a slash."""
-    names = set(store.card_names())
-    name, field = name_and_rest(text, lambda one: known_name(one) in names)
-    if not name:
-        raise CommandError(f"Usage: {usage}. Nothing was changed.")
-    return card_named(name), field_named(field) if field else None
+        The name of a card may have a slash in it.
+        """
+        names = set(store.CARDS.list_keys())
+        text = self.wanted(usage)
+        name, field = name_and_rest(text, lambda one: store.CARDS.known_name(one) in names)
+        if not name:
+            raise CommandError(f"Usage: {usage}. Nothing was changed.")
+        return self.thing_named(name), field_named(field) if field else None
 
 
 def _told(card: StoredCard, field: CardField) -> str:
-    players = shown.players_in_words(card.name)
+    players = npcs_in_words(players_of(card.name))
     return f"Wrote {field} of card {card.name}, revision {card.revision}; played by {players}."
 
 
@@ -227,4 +230,4 @@ def _save(
     return _edited(after, field), _told(after, field)
 
 
-KINDS[_KIND] = Kind(_load, _save, BUILDER_LOCK.format(key="card"))
+EDITOR_KINDS[_KIND] = EditorKind(_load, _save, BUILDER_LOCK.format(key="card"))

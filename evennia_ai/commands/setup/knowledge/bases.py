@@ -152,7 +152,7 @@ class KnowledgeBases(StrictCommand):
     def _set(self, info: BaseInfo, word: str, given: Mapping[str, Any]) -> None:
         field = _FIELDS[word.lower()]
         after = knowledge_bases.save_base(
-            replace(info, **given), by=self.actor, expected_revision=info.revision
+            replace(info, **given), by=self.actor, seen_revision=info.revision
         )
         out = "" if allows(self.caller, after.locks, "view") else " You may not see it any more."
         before, now = field.told(info) or "none", field.told(after) or "none"
@@ -213,7 +213,7 @@ class KnowledgeBases(StrictCommand):
         if not (yield from self.agreed(question)):
             self.say(f"Knowledge base {info.key} stays.")
             return
-        knowledge_bases.remove_base(info.key, by=self.actor, expected_revision=info.revision)
+        knowledge_bases.remove_base(info.key, by=self.actor, seen_revision=info.revision)
         self.say(f"Removed knowledge base {info.key}.")
 
     def release(self) -> None:

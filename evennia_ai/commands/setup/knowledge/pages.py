@@ -14,7 +14,7 @@ from typing import Any, Final
 from evennia_ai.commands.base import BUILDER_LOCK, CommandError, Run, StrictCommand
 from evennia_ai.commands.naming import checked_locks, counted_number
 from evennia_ai.commands.screens import diffed
-from evennia_ai.commands.setup.editor import KINDS, Edited, Kind, open_editor
+from evennia_ai.commands.setup.editor import EDITOR_KINDS, Edited, EditorKind, open_editor
 from evennia_ai.commands.setup.knowledge import shown
 from evennia_ai.commands.setup.knowledge.shown import (
     ACCESS,
@@ -331,4 +331,4 @@ def _save(caller: Any, edited: Edited, text: str, by: Actor) -> tuple[Edited, st
     return _edited(edited["base"], saved, name), told
 
 
-KINDS["page"] = Kind(_load, _save, BUILDER_LOCK.format(key="kb"))
+EDITOR_KINDS["page"] = EditorKind(_load, _save, BUILDER_LOCK.format(key="kb"))

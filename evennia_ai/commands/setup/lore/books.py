@@ -22,7 +22,7 @@ from evennia_ai.commands.screens import diffed
 from evennia_ai.commands.setup.lore import named
 from evennia_ai.commands.setup.lore.changes import saved, written_down
 from evennia_ai.commands.setup.lore.named import written
-from evennia_ai.commands.setup.lore.revisions import history_of, source_of
+from evennia_ai.commands.setup.lore.revisions import history_of, text_of
 from evennia_ai.engine.lorebook.book import Lorebook
 from evennia_ai.engine.lorebook.scan.key_index import prepare_index
 from evennia_ai.engine.prompt.components import Scope
@@ -42,7 +42,8 @@ from evennia_ai.npc.views.parse_cache import know_read
 from evennia_ai.services.settings.conf import conf
 from evennia_ai.services.settings.game import Conf
 from evennia_ai.store.authored import lorebooks as store
-from evennia_ai.store.authored.lorebooks import BookChange, BookRevision, CheckedText, StoredBook
+from evennia_ai.store.authored.life_cycle import Revision
+from evennia_ai.store.authored.lorebooks import LOREBOOKS, CheckedText, StoredBook
 
 _MOST_LINES: Final = 200
 _MOST_NOTICES: Final = 6
@@ -58,15 +59,15 @@ class LoreBooks(CardWork):
 
     def attach(self) -> None:
         book, scope, where = self._place("attach")
-        if scope in store.attachments(book):
+        if scope in LOREBOOKS.assigned_to(book):
             self.say(f"Lorebook {book} counts in {where} already; nothing was changed.")
             return
-        store.attach(book, scope, by=self.actor)
+        LOREBOOKS.assign(book, scope, by=self.actor)
         self.say(f"Lorebook {book} counts in {where} from now on; {self._counts_in(book)}.")
 
     def detach(self) -> None:
         book, scope, where = self._place("detach")
-        if not store.detach(book, scope, by=self.actor):
+        if not LOREBOOKS.unassign(scope, book, by=self.actor):
             self.say(f"Lorebook {book} does not count in {where}; {self._counts_in(book)}.")
             return
         self.say(f"Lorebook {book} counts in {where} no longer; {self._counts_in(book)}.")
@@ -96,7 +97,7 @@ class LoreBooks(CardWork):
             known = named.whole_book_to_change(self.caller, known.name)
         revision = known.revision if known else 0
         name = known.name if known else name
-        write = partial(store.save_checked, name, text, by=self.actor, expected_revision=revision)
+        write = partial(store.save_book, name, text, by=self.actor, seen_revision=revision)
         stored = yield written_down(write, len(text.source))
         if book.label == stored.name:  # else its entries have another label
             know_read(stored, book)
@@ -149,22 +150,27 @@ class LoreBooks(CardWork):
             self.show(history_of(name, changes))
             return
         number = whole_number(self.rhs, what="revision")
-        then = store.book_revision(name, number)
-        lock, _ = store.locks_then(name, number)
+        then = LOREBOOKS.revision(name, number)
+        lock, _ = LOREBOOKS.locks_of(name, number)
         if not allows(self.caller, lock, "view"):
             raise CommandError(f"There is no revision {number} of lorebook '{name}' for you.")
-        older = next((one for one in reversed(changes) if one.number < number), None)
+        older = LOREBOOKS.revision_before(name, number)
         head = f"Lorebook '{name}', revision {revision_in_words(then).strip()}:"
-        told = self._differences(older, then) or ["No entry is different."]
+        was = text_of(older) if older else None
+        told = self._differences(name, number, was, text_of(then)) or ["No entry is different."]
         self.show([clipped(visible(head), WIDTH), *diffed(told)])
 
-    def _differences(self, older: BookChange | None, newer: BookChange) -> list[str]:
-        """What is different in the book, and in the entries that the caller may see."""
-        _, locks = store.locks_then(newer.name, newer.number)
-        before = source_of(older) if older else None
+    def _differences(
+        self, name: str, number: int, before: str | None, after: str | None
+    ) -> list[str]:
+        """Return what is different in two texts of a book, for the entries the caller may see.
+
+        The locks are those of the book to which the revision with this number belongs.
+        """
+        _, locks = LOREBOOKS.locks_of(name, number)
         lines = book_differences(
             before,
-            source_of(newer),
+            after,
             sees=lambda uid: allows(self.caller, locks.get(uid, ""), "view"),
         )
         if lines is None:
@@ -180,25 +186,26 @@ class LoreBooks(CardWork):
         if named.stored_book(name) is not None:
             named.whole_book_to_change(self.caller, name)
         self._refuse_locked(name, changes, number)
-        return self._revert_after_yes(store.book_then(name, number))
+        return self._revert_after_yes(LOREBOOKS.then(name, number))
 
-    def _revert_after_yes(self, then: BookRevision) -> Generator[str, Any, None]:
-        name, number = then.name, then.number
-        was = store.book_revisions(name)[-1]
-        what, changes = f"lorebook {name}", self._differences(was, then)
+    def _revert_after_yes(self, then: StoredBook) -> Generator[str, Any, None]:
+        name, number = then.name, then.revision
+        was = LOREBOOKS.revisions(name)[-1]
+        what = f"lorebook {name}"
+        changes = self._differences(name, number, text_of(was), then.source)
         if not (yield from self.goes_back(what, number, changes=changes)):
             return
         self._go_back(then, was)
 
     @waits
-    def _go_back(self, then: BookRevision, was: BookChange) -> Steps:
-        name, number, by = then.name, then.number, self.actor
+    def _go_back(self, then: StoredBook, was: Revision[StoredBook]) -> Steps:
+        name, number, by = then.name, then.revision, self.actor
 
         def go() -> tuple[StoredBook, int]:
-            back = store.revert_book(name, number, by=by, expected_revision=was.number)
+            back = LOREBOOKS.revert(name, number, by=by, seen_revision=was.number)
             return back, named.entry_count(back)
 
-        back, entries = yield written_down(go, len(then.source or ""))
+        back, entries = yield written_down(go, len(then.source))
         count = counted(entries, "entry", "entries")
         self.say(
             f"Lorebook {name} is what it was at revision {number}; before it was revision"
@@ -217,14 +224,16 @@ class LoreBooks(CardWork):
         text, where = self.both(f"lore/{switch} <book> = <place>")
         named.refuse_card(text, "it counts where the card is played. Nothing was changed.")
         book = named.book_to_change(self.caller, text)
-        known = store.attachments(book.name)
+        known = LOREBOOKS.assigned_to(book.name)
         scope = place_named(self.caller, where, known=known)
         return book.name, scope, scope_in_words(scope)
 
-    def _refuse_locked(self, name: str, changes: Sequence[BookChange], number: int) -> None:
+    def _refuse_locked(
+        self, name: str, changes: Sequence[Revision[StoredBook]], number: int
+    ) -> None:
         """Refuse to bring back what a lock keeps: of a removed entry, or of a removed book."""
         gone = next((c for c in changes if c.action == "removed" and c.number > number), None)
-        locks = [gone.locks] if gone else list(store.entry_locks(name).values())
+        locks = [gone.value.locks] if gone else list(store.entry_locks(name).values())
         for lock in locks:
             if not all(allows(self.caller, lock, access) for access in ACCESS):
                 raise CommandError(
@@ -233,16 +242,16 @@ class LoreBooks(CardWork):
                 )
 
     def _counts_in(self, name: str) -> str:
-        where = ", ".join(map(scope_in_words, store.attachments(name)))
+        where = ", ".join(map(scope_in_words, LOREBOOKS.assigned_to(name)))
         return f"attached to {where}" if where else "attached to nothing"
 
-    def _changes(self, usage: str, access: str) -> tuple[str, tuple[BookChange, ...]]:
+    def _changes(self, usage: str, access: str) -> tuple[str, tuple[Revision[StoredBook], ...]]:
         """The changes of a book that may be removed by now, where the caller may know of them."""
         text = self.wanted(usage)
         stored = named.stored_book(text)
         name = stored.name if stored else text
-        changes = store.book_revisions(name)
-        locks = stored.locks if stored else changes[-1].locks if changes else ""
+        changes = LOREBOOKS.revisions(name)
+        locks = stored.locks if stored else changes[-1].value.locks if changes else ""
         if not changes or not allows(self.caller, locks, "view"):
             named.book_named(self.caller, text)
             raise CommandError(f"There are no revisions of a lorebook '{text}'.")

@@ -131,7 +131,7 @@ def saved(work: CardWork, of: StoredBook | str, edit: Edit, *, by: Actor) -> Wor
         return stored
     text, book = made
     revision = stored.revision if stored else 0
-    write = partial(store.save_checked, name, text, by=by, expected_revision=revision)
+    write = partial(store.save_book, name, text, by=by, seen_revision=revision)
     after = yield written_down(write, len(text.source))
     know_read(after, book)
     return after

@@ -12,7 +12,7 @@ from twisted.internet.defer import inlineCallbacks
 from evennia_ai.commands.background_work import CardWork, Steps, waits
 from evennia_ai.commands.base import BUILDER_LOCK, CommandError, Run
 from evennia_ai.commands.naming import any_whole_number, checked_locks, depth_typed, lost_by
-from evennia_ai.commands.setup.editor import KINDS, Edited, Kind, open_editor
+from evennia_ai.commands.setup.editor import EDITOR_KINDS, Edited, EditorKind, open_editor
 from evennia_ai.commands.setup.lore import named
 from evennia_ai.commands.setup.lore.changes import (
     added,
@@ -222,7 +222,7 @@ class LoreEdits(CardWork):
         named.refuse_card(name, "name its first entry, lore/create card:{card}/<entry>.")
         if named.stored_book(name) is not None:
             raise CommandError(f"There is a lorebook '{name}' already. Nothing was changed.")
-        made = store.save_book(name, written(new_book(name)), by=self.actor, expected_revision=0)
+        made = store.save_book(name, written(new_book(name)), by=self.actor, seen_revision=0)
         self.say(
             f"Made lorebook {made.name}, without entries. It counts nowhere yet:"
             f" lore/attach {made.name} = game."
@@ -270,7 +270,7 @@ class LoreEdits(CardWork):
         if named.card_called(book.name):
             self._remove_own_book(book)
             return
-        store.remove_book(book.name, by=self.actor, expected_revision=book.revision)
+        store.LOREBOOKS.remove(book.name, by=self.actor, seen_revision=book.revision)
         self.say(
             f"Removed lorebook {book.name}; lore/revert {book.name} = {book.revision} brings it"
             " back."
@@ -344,4 +344,4 @@ def _save(
     return _edited(after), told
 
 
-KINDS["lore"] = Kind(_load, _save, BUILDER_LOCK.format(key="lore"))
+EDITOR_KINDS["lore"] = EditorKind(_load, _save, BUILDER_LOCK.format(key="lore"))

@@ -19,9 +19,8 @@ from evennia_ai.engine.lorebook.entry import LoreEntry
 from evennia_ai.formats.lorebooks.books import book_of_card
 from evennia_ai.npc.mind.viewers import allows
 from evennia_ai.npc.views.parse_cache import attached_book, own_book, parsed_card
-from evennia_ai.store.authored import card_revisions as log
 from evennia_ai.store.authored import lorebooks as store
-from evennia_ai.store.authored.cards import StoredCard, card_names, card_or_none, known_name
+from evennia_ai.store.authored.cards import CARDS, StoredCard, card_or_none
 from evennia_ai.store.authored.lorebooks import StoredBook
 
 _MARKS: Final = "/#"
@@ -68,7 +67,7 @@ def labelled(book_name: str, entry: LoreEntry) -> str:
 
 def visible_books(caller: Any) -> Iterator[StoredBook]:
     """The books that `caller` may see, by name."""
-    for name in store.book_names():
+    for name in store.LOREBOOKS.list_keys():
         book = store.get_book(name)
         if allows(caller, book.locks, "view"):
             yield book
@@ -90,7 +89,7 @@ def stored_book(name: str) -> StoredBook | None:
     """The book of this name in whatever case, None where there is none."""
     if (card := card_called(name)) is not None:
         return _of_card(card)
-    exact = _stored_name(name, store.book_names())
+    exact = _stored_name(name, store.LOREBOOKS.list_keys())
     return None if exact is None else store.get_book(exact)
 
 
@@ -98,12 +97,12 @@ def card_called(name: str) -> StoredCard | None:
     """The card in force whose own book this is the name of, None for every other name."""
     if not name.startswith(OF_CARD):
         return None
-    return card_or_none(known_name(name.removeprefix(OF_CARD).strip()))
+    return card_or_none(CARDS.known_name(name.removeprefix(OF_CARD).strip()))
 
 
 def books_of_cards() -> list[str]:
     """The names of the books inside the cards in force; no card is read for it."""
-    cards = ((name, card_or_none(name)) for name in card_names())
+    cards = ((name, card_or_none(name)) for name in CARDS.list_keys())
     return [OF_CARD + name for name, card in cards if card and _BOOK.search(card.source)]
 
 
@@ -124,9 +123,7 @@ def last_changed_by(name: str) -> str:
     """Who made the newest change of a book."""
     card = card_called(name)
     return (
-        store.book_revisions(name)[-1].changed_by
-        if card is None
-        else log.last_changed_by(card.name)
+        store.LOREBOOKS.last_changed_by(name) if card is None else CARDS.last_changed_by(card.name)
     )
 
 
@@ -140,10 +137,10 @@ def _of_card(card: StoredCard) -> StoredBook | None:
 
 
 def _no_own_book(name: str) -> str:
-    card = known_name(name.removeprefix(OF_CARD).strip())
+    card = CARDS.known_name(name.removeprefix(OF_CARD).strip())
     if card_or_none(card) is not None:
         return f"Card {card} has no book yet; lore/create {OF_CARD}{card}/<entry> makes it."
-    waits = f"; card/approve {card} puts in force what waits" if log.waiting(card) else ""
+    waits = f"; card/approve {card} puts in force what waits" if CARDS.waiting(card) else ""
     return f"There is no card '{card}' in force{waits}. Nothing was changed."
 
 
@@ -178,7 +175,7 @@ def entry_count(book: StoredBook) -> int:
     return len(entries) if isinstance(entries, list | dict) else 0
 
 
-def locks_there(stored: StoredBook) -> dict[str, str]:
+def locks_there(stored: StoredBook) -> Mapping[str, str]:
     """The locks of the entries that a book has now; of all it ever had where it is unreadable."""
     locks = entry_locks(stored)
     try:
@@ -193,7 +190,7 @@ def opened(stored: StoredBook) -> OpenBook:
     return OpenBook(stored=stored, book=_read(stored), entry_locks=entry_locks(stored))
 
 
-def entry_locks(stored: StoredBook) -> dict[str, str]:
+def entry_locks(stored: StoredBook) -> Mapping[str, str]:
     """The locks of a book's entries by their uid, also of those that were removed."""
     return {} if card_called(stored.name) else store.entry_locks(stored.name)
 
@@ -239,7 +236,7 @@ def split(text: str) -> tuple[str, str]:
 
     A book's name may hold a mark itself, so the longest name that is a book's counts.
     """
-    names = store.book_names()
+    names = store.LOREBOOKS.list_keys()
     return name_and_rest(
         text,
         lambda name: card_called(name) is not None or _stored_name(name, names) is not None,

@@ -6,32 +6,32 @@ from typing import Final
 from evennia_ai.commands.base import and_more, revision_in_words
 from evennia_ai.engine.text.columns import WIDTH, clipped, visible
 from evennia_ai.formats.lorebooks.editing.comparing import changed_ids
-from evennia_ai.store.authored import lorebooks as store
-from evennia_ai.store.authored.lorebooks import BookChange
+from evennia_ai.store.authored.life_cycle import Revision, with_values_before
+from evennia_ai.store.authored.lorebooks import LOREBOOKS, StoredBook
 
 MOST_SHOWN: Final = 50
 _MOST_COMPARED: Final = 10
 _MOST_IDS: Final = 6
 
 
-def history_of(name: str, changes: Sequence[BookChange]) -> list[str]:
+def history_of(name: str, changes: Sequence[Revision[StoredBook]]) -> list[str]:
     """The changes of a book, oldest first, with what the newest ones changed."""
     lines = [f"Revisions of lorebook '{name}'; /revert goes back to one of them:"]
     if len(changes) > MOST_SHOWN:
         lines.append(f"       and {len(changes) - MOST_SHOWN} older ones")
     compared = {change.number for change in changes[-_MOST_COMPARED:]}
-    for at, change in list(enumerate(changes))[-MOST_SHOWN:]:
+    for before, change in [*with_values_before(changes)][-MOST_SHOWN:]:
         lines.append(clipped(visible(revision_in_words(change)), WIDTH))
         if change.number in compared:
-            older = source_of(changes[at - 1]) if at else None
-            told = _ids_in_words(older, source_of(change))
+            older = text_of(before) if before else None
+            told = _ids_in_words(older, text_of(change))
             lines += [clipped(f"         {line}", WIDTH) for line in told]
     return lines
 
 
-def source_of(change: BookChange) -> str | None:
-    """The text of a book after a change, None where it was removed."""
-    return store.book_revision(change.name, change.number).source
+def text_of(change: Revision[StoredBook]) -> str | None:
+    """Return the text that a revision put in force, or None."""
+    return LOREBOOKS.whole(change.value).source if change.is_in_force else None
 
 
 def _ids_in_words(older: str | None, newer: str | None) -> Iterator[str]:

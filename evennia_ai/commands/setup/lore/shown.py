@@ -127,7 +127,7 @@ def _where(book: str) -> str:
     if card is not None:
         playing = len(players_of(card.name))
         return f"card {card.name}, which {counted(playing, 'NPC')} play{'s' * (playing == 1)}"
-    return ", ".join(map(scope_in_words, store.attachments(book)))
+    return ", ".join(map(scope_in_words, store.LOREBOOKS.assigned_to(book)))
 
 
 def _row(entry: LoreEntry) -> str:

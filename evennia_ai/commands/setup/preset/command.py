@@ -10,15 +10,12 @@ import re
 from typing import Final
 
 from evennia_ai.commands.background_work import Steps, waits
-from evennia_ai.commands.base import BUILDER_LOCK, CommandError, alike
+from evennia_ai.commands.base import BUILDER_LOCK, CommandError, alike, counted
 from evennia_ai.commands.folder import shown_path
 from evennia_ai.commands.naming import preset_place_named, scope_in_words
 from evennia_ai.commands.setup.imported import may_in_words, size_in_words
-from evennia_ai.commands.setup.preset import shown
 from evennia_ai.commands.setup.preset.files import written
-from evennia_ai.commands.setup.preset.importing import PresetImports
-from evennia_ai.commands.setup.preset.revisions import PresetRevisions
-from evennia_ai.commands.setup.preset.shown import PRESETS, preset_named
+from evennia_ai.commands.setup.preset.imports import PresetImports
 from evennia_ai.engine.errors import FormatError
 from evennia_ai.engine.prompt.components import GAME
 from evennia_ai.formats.presets.preset import Preset, PresetPrompt
@@ -34,7 +31,7 @@ _ASSIGN: Final = "preset/assign <name> = <place>"
 _ON_OR_OFF: Final = re.compile(r"(.+?)\s+(on|off)", re.IGNORECASE)
 
 
-class CmdPreset(PresetRevisions, PresetImports):
+class CmdPreset(PresetImports):
     """
     Import SillyTavern's presets, switch their prompts, and say where they count
 
@@ -130,26 +127,29 @@ class CmdPreset(PresetRevisions, PresetImports):
                 " Nothing was changed."
             )
         if not self.lhs:
-            self.show(shown.listed())
+            self.show(self.listed())
             return
-        stored = preset_named(PRESETS.plain_name(self.lhs, "preset <name>"))
+        stored = self.thing_named(self.plain_name(self.lhs, "preset <name>"))
         lines = yield self.worked(
             f"Reading preset {stored.name}", lambda _progress: switch_lines(parsed_preset(stored))
         )
-        PRESETS.saw_file(self.caller, stored.name, stored.sha256)
+        self.saw_file(stored.name, stored.sha256)
         how = f"preset/switch {stored.name} = <number or name> [on | off]"
-        self.show([*shown.preset_state(stored), "", *lines, "", how])
+        facts = [f"  {self.counts_in_words(stored.name)}"]
+        if stored.switches:
+            facts.append(f"  {counted(len(stored.switches), 'prompt')} switched in the game")
+        self.show([*self.state(stored, facts=facts), "", *lines, "", how])
 
     @waits
     def assign(self) -> Steps:
         """Let a preset count in a place, once it is seen that it can be read."""
         typed, place = self.both(_ASSIGN)
         scope = preset_place_named(self.caller, place, known=assignments())
-        name = preset_named(PRESETS.plain_name(typed, _ASSIGN)).name
+        name = self.thing_named(self.plain_name(typed, _ASSIGN)).name
         stored = store.get_preset(name)
         yield self.worked(f"Reading preset {name}", lambda _progress: parsed_preset(stored))
         before = assignments().get(scope)
-        after = store.assign(name, scope, by=self.actor)
+        after = store.PRESETS.assign(name, scope, by=self.actor)
         instead = f", no longer {before}" if before and before != name else ""
         self.say(
             f"Preset {name} (revision {after.revision}, {may_in_words(after.grants)}) counts in"
@@ -163,17 +163,17 @@ class CmdPreset(PresetRevisions, PresetImports):
             raise CommandError(f"Usage: {usage}. Nothing was changed.")
         scope = preset_place_named(self.caller, text, known=assignments())
         before = assignments().get(scope)
-        if before is None or not store.unassign(scope, by=self.actor):
+        if before is None or not store.PRESETS.unassign(scope, by=self.actor):
             raise CommandError(f"No preset counts in {scope_in_words(scope)}.")
         self.say(
             f"Preset {before} counts in {scope_in_words(scope)} no longer;"
-            f" it {shown.counts_in_words(before)}."
+            f" it {self.counts_in_words(before)}."
         )
 
     @waits
     def switch(self) -> Steps:
         """Switch one prompt of a preset; the change is a revision."""
-        stored = shown.preset_typed(self, _SWITCH)
+        stored = self.typed_thing(_SWITCH)
         if not self.rhs:
             raise CommandError(f"Usage: {_SWITCH}; preset {stored.name} lists its prompts.")
         preset = yield self.worked(
@@ -190,7 +190,7 @@ class CmdPreset(PresetRevisions, PresetImports):
         yield self.ahead(parsed_preset, after)
         self.say(
             f"'{_called(prompt)}' of preset {after.name} is {_word(on)} from the next turn on;"
-            f" this is revision {after.revision}. It {shown.counts_in_words(after.name)}."
+            f" this is revision {after.revision}. It {self.counts_in_words(after.name)}."
         )
 
     @waits
@@ -199,7 +199,11 @@ class CmdPreset(PresetRevisions, PresetImports):
         text = self.wanted(usage)
         if self.rhs is not None:
             raise CommandError(f"Usage: {usage}. Nothing was written.")
-        stored, folder = shown.revision_named(text), conf().preset_folder
+        named, folder = self.numbered(text), conf().preset_folder
+        if named.number is None:
+            stored = self.thing_named(named.name)
+        else:
+            stored = store.PRESETS.then(named.name, named.number)
         own = [one for one in registry() if one.scope == GAME and not one.is_static]
         path, size_bytes, changed = yield self.worked(
             f"Writing preset {stored.name}",

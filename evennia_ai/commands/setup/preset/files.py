@@ -29,13 +29,15 @@ _READ: Final = ("prompts", "prompt_order", "data")
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ReadPreset:
-    """A file, the preset in it, and what is to be told of it."""
+    """A file of a preset, and the report on it."""
 
     source: str
     """The JSON of the file without its secrets."""
     sha256: str
-    preset: Preset
-    report: Sequence[str]
+    lines: Sequence[str]
+    """The report."""
+    uses: None = None
+    """Which grants the preset uses is only in the report."""
 
 
 def read_path(path: Path, name: str, progress: Progress) -> ReadPreset:
@@ -61,8 +63,7 @@ def _reported(source: str, preset: Preset, grants: Grants) -> ReadPreset:
     return ReadPreset(
         source=source,
         sha256=sha256(source.encode()).hexdigest(),
-        preset=preset,
-        report=report_lines(preset_report(preset, grants=grants)),
+        lines=report_lines(preset_report(preset, grants=grants)),
     )
 
 
