@@ -4,6 +4,7 @@ Each gets a line with its title and the time it took. Standard library only: thi
 anything is installed.
 """
 
+import contextlib
 import os
 import re
 import signal
@@ -146,18 +147,22 @@ class Running:
         return self
 
     def __exit__(self, *_: object) -> None:
-        if self._outcome is None:
-            os.killpg(self.process.pid, signal.SIGINT)  # pytest then ends its games
-        self._reader.join()
+        self._send(signal.SIGINT)  # pytest then ends its games
+        self.outcome(limit_seconds=60)  # a shell may have had us ignore that signal
 
     def outcome(self, *, limit_seconds: float | None = None) -> Outcome:
         """Wait for the end and return it; after `limit_seconds` the command is killed."""
         self._reader.join(limit_seconds)
-        if self._outcome is None:
-            os.killpg(self.process.pid, signal.SIGKILL)
-            self._reader.join()
+        self._send(signal.SIGKILL)
+        self._reader.join()
         assert self._outcome is not None
         return self._outcome
+
+    def _send(self, number: signal.Signals) -> None:
+        """Send a signal to the command and what it started, unless it has ended."""
+        if self._outcome is None:
+            with contextlib.suppress(ProcessLookupError):
+                os.killpg(self.process.pid, number)
 
     def wait(self) -> None:
         """Wait for the end, and show what it printed under a line of its own.
