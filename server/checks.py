@@ -1,11 +1,10 @@
-"""What `make test` and `make check` run: two lists of steps, a line each.
+"""The steps of `make test`, `make check` and `make docs`, a line each.
 
-`make test` is what a person runs and waits for: style, layers, types, migrations, one exchange in
-a real game, and the tests that need no server and no service, on the Python at hand: of a table of
-cases the first and the last, and none that takes seconds. `make check` runs all of them
-and the rest: whole games, real services and models, the other end of the supported Pythons, the
-floors of the benchmarks, mutations, fuzzing. Continuous integration runs `make check`. Standard
-library only.
+`make test` is what a person runs and waits for, on the Python at hand: style, layers, types,
+migrations, one exchange in a real game, and the tests that need no server and no service. Of a
+table of cases it runs the first and the last, and no test that takes seconds. `make check` runs all
+of them and the rest: whole games, real services and models, another supported Python, the floors of
+the benchmarks, mutations, fuzzing. Continuous integration runs `make check`. Standard library only.
 """
 
 import os
@@ -26,7 +25,7 @@ WORKERS = str(min(os.cpu_count() or 1, 8))
 ALONE = "not server and not service and not packaging and not extra"
 """The tests that need nothing but the package and what is installed for tests."""
 QUICK = f"{ALONE} and not long"
-"""Those of them that need no patience."""
+"""The tests of those that take less than about a second."""
 
 _NEWCOMER = "tests/acceptance/test_newcomer_plays.py"
 PLAYED = (
@@ -44,10 +43,10 @@ _VARIABLES = {
 
 
 def results(line: str) -> str | None:
-    """What to show of pytest's lines: skipped, failed, how many tests and attacks there were."""
-    told = line.startswith(("SKIPPED", "FAILED", "ERROR")) or " passed" in line
-    told = told or line.endswith(" attacks held")
-    return line.strip("= ") if told else None
+    """Return a line of pytest's that names a skipped or failed test, or counts tests or attacks."""
+    is_name = line.startswith(("SKIPPED", "FAILED", "ERROR"))
+    is_count = " passed" in line or line.endswith(" attacks held")
+    return line.strip("= ") if is_name or is_count else None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
