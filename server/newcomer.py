@@ -78,7 +78,7 @@ def main(words: list[str]) -> int:
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         return 1
     except KeyboardInterrupt:
-        print(f"make {words[0]}: interrupted", file=sys.stderr)
+        print(f"\nmake {words[0]}: interrupted", file=sys.stderr)
         return 130
     return 0
 

@@ -10,9 +10,9 @@ import re
 import signal
 import subprocess
 import sys
-import threading
 import time
 from collections.abc import Callable, Mapping, Sequence
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Self
@@ -120,11 +120,12 @@ class Running:
             )
         except OSError as error:
             raise StepError(f"{title}: {error}") from error
-        self._outcome: Outcome | None = None
-        self._reader = threading.Thread(target=self._read, daemon=True)
-        self._reader.start()
+        # Not a thread of our own: joining one again after an interrupt does not wait.
+        reader = ThreadPoolExecutor(1)
+        self._outcome = reader.submit(self._read)
+        reader.shutdown(wait=False)
 
-    def _read(self) -> None:
+    def _read(self) -> Outcome:
         lines = []
         assert self.process.stdout is not None
         with self.process.stdout as output:
@@ -134,14 +135,15 @@ class Running:
                     self._heard(lines[-1])
         _, status, used = os.wait4(self.process.pid, 0)
         self.process.returncode = os.waitstatus_to_exitcode(status)
-        self._outcome = Outcome(
+        outcome = Outcome(
             status=self.process.returncode,
             output="\n".join(lines),
             seconds=time.monotonic() - self._began,
             cpu_seconds=used.ru_utime + used.ru_stime,
         )
         if self._times is not None:
-            self._times.note(self.title, self._outcome)
+            self._times.note(self.title, outcome)
+        return outcome
 
     def __enter__(self) -> Self:
         return self
@@ -152,15 +154,14 @@ class Running:
 
     def outcome(self, *, limit_seconds: float | None = None) -> Outcome:
         """Wait for the end and return it; after `limit_seconds` the command is killed."""
-        self._reader.join(limit_seconds)
+        with contextlib.suppress(TimeoutError):
+            return self._outcome.result(limit_seconds)
         self._send(signal.SIGKILL)
-        self._reader.join()
-        assert self._outcome is not None
-        return self._outcome
+        return self._outcome.result()
 
     def _send(self, number: signal.Signals) -> None:
         """Send a signal to the command and what it started, unless it has ended."""
-        if self._outcome is None:
+        if not self._outcome.done():
             with contextlib.suppress(ProcessLookupError):
                 os.killpg(self.process.pid, number)
 
