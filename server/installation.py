@@ -66,8 +66,9 @@ class Installation:
         else:
             if not outcome.status:
                 return
-            reasons = [line for line in outcome.output.splitlines() if "cause: " in line]
-            reason = (reasons or [outcome.output])[-1].strip()  # the cause of all the others
+            lines = outcome.output.splitlines()
+            causes = [line.strip() for line in lines if "cause: " in line]
+            reason = [f"status {outcome.status}", *lines[:1], *causes][-1]  # what caused the rest
         say(f"   uv could not, so pip does it, which takes longer ({reason})")
         pip = [python, "-m", "pip", "install", "--no-compile"]
         run(title, [*pip, *words], cwd=self.root, environment=environment, shown=nothing)

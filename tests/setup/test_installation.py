@@ -124,25 +124,32 @@ def test_environment_is_made_again_for_another_version_of_python(
     assert filled[0] == str(checkout / ".venv/bin/uv")
 
 
+@pytest.mark.parametrize(
+    ("output", "reason"),
+    [
+        ("error: no\n  cause: why\n  cause: click is away\nhint: go", "cause: click is away"),
+        ("error: no\nhint: go", "error: no"),
+        ("", "status 2"),
+    ],
+)
 def test_pip_installs_the_same_if_uv_finds_nothing(
-    checkout: Path, monkeypatch: pytest.MonkeyPatch, capfd: pytest.CaptureFixture[str]
+    checkout: Path, capfd: pytest.CaptureFixture[str], output: str, reason: str
 ) -> None:
     programs = checkout / ".venv/bin"
     (programs / "python").unlink()
-    for name, lines in (
-        ("uv", "echo error: no; echo '  cause: click was not found'; exit 1"),
-        ("python", 'echo "$@" > asked'),
-    ):
-        (programs / name).write_text(f"#!/bin/sh\n{lines}\n", encoding="utf-8")
+    (checkout / "output").write_text(output, encoding="utf-8")
+    for name, line in (("uv", "cat output; exit 2"), ("python", 'echo "$@" > asked')):
+        (programs / name).write_text(f"#!/bin/sh\n{line}\n", encoding="utf-8")
         (programs / name).chmod(0o755)
 
     Installation(root=checkout, programs=programs).install("Installing click", "click", "-c", "x")
 
     asked = (checkout / "asked").read_text(encoding="utf-8")
     assert asked == "-m pip install --no-compile click -c x\n"
-    told = capfd.readouterr().out
-    assert "uv could not, so pip does it, which takes longer (cause: click was not found)" in told
-    assert "error: no" not in told
+    first, told, last = capfd.readouterr().out.splitlines()
+    assert first.startswith("== Installing click: failed")
+    assert told == f"   uv could not, so pip does it, which takes longer ({reason})"
+    assert last.startswith("== Installing click: done")
 
 
 def test_pip_installs_where_there_is_no_uv(checkout: Path, monkeypatch: pytest.MonkeyPatch) -> None:
