@@ -135,18 +135,20 @@ def write_lock(root: Path) -> None:
     """
     uv = str(environment_of(root, python=sys.executable).programs / "uv")
     options = ["--universal", "--upgrade", "--quiet", "--no-annotate"]
-    extras = [f"--extra={name}" for name in LOCKED.split(",")]
-    run(
-        "Looking for the newest versions",
-        [
-            *(uv, "pip", "compile", *options, "--python-version", SUPPORTED[0]),
-            *("--custom-compile-command", "make lock", *extras),
-            *("pyproject.toml", "--output-file", str(LOCK)),
-        ],
-        cwd=root,
-        environment=os.environ,
-        shown=nothing,
-    )
+    command = [
+        *(uv, "pip", "compile", *options, "--python-version", SUPPORTED[0]),
+        *(f"--extra={name}" for name in LOCKED.split(",")),
+        *("--custom-compile-command", "make lock"),
+        *("pyproject.toml", "--output-file", str(LOCK)),
+    ]
+    title = "Looking for the newest versions"
+    try:
+        run(title, command, cwd=root, environment=os.environ, shown=nothing)
+    except StepError as error:
+        raise StepError(
+            f"{error}. If a package index is only in pip's configuration, "
+            "name it in UV_DEFAULT_INDEX"
+        ) from error
     say(f"{LOCK} has the newest versions; `make test` installs them")
 
 
