@@ -78,7 +78,7 @@ def _columns_of_migration(migration: Path) -> dict[str, set[str]]:
         columns = tables[f"evennia_ai_{ast.literal_eval(given['name']).lower()}"] = set()
         for field in given["fields"].elts:  # type: ignore[attr-defined]
             name, made = field.elts
-            is_key = ast.unparse(made.func) == "models.ForeignKey"
+            is_key = ast.unparse(made.func) in ("models.ForeignKey", "models.OneToOneField")
             columns.add(f"{name.value}_id" if is_key else name.value)
     return tables
 
