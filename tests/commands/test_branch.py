@@ -218,7 +218,7 @@ def test_a_turn_that_is_under_way_has_no_branch_yet(stage, talked):
     talked._line = Pending()
     stage.player.at_say("Oren, still there?")
     stage.waited()
-    assert "turn 4 is still under way" in stage.builds("ai/branch oren/4").lower()
+    assert "turn 4 is still running" in stage.builds("ai/branch oren/4").lower()
 
 
 def test_lines_that_are_typed_at_once_are_answered_in_their_order(stage, talked):

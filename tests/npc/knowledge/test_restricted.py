@@ -158,7 +158,7 @@ def test_the_log_says_that_the_search_was_written_down(cellar, told, logged):
 
 
 @pytest.mark.req("S0-57")
-@pytest.mark.parametrize("write", ["begin", "end"])
+@pytest.mark.parametrize("write", ["begin_search", "end_search"])
 def test_a_search_that_cannot_be_written_down_is_made_all_the_same(
     cellar, told, logged, monkeypatch, write
 ):

@@ -130,7 +130,7 @@ class TestTheDatabaseIsAway:
 
 
 class TestAnotherProcessWrites:
-    @pytest.mark.parametrize("write", ["add", "begin", "finish"])
+    @pytest.mark.parametrize("write", ["add_records", "begin_turn", "finish_turn"])
     def test_a_turn_with_acts_goes_on(self, acting, logged, monkeypatch, write):
         acting.talks_with(calls("deed"), "Aye.")
         real, refused = getattr(turns, write), [HistoryConflictError("the conversation")]

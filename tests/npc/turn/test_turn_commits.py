@@ -255,7 +255,7 @@ def test_a_turn_whose_end_was_not_written_is_closed_when_the_database_is_back(
     assert stage.clock.getDelayedCalls() == []
 
 
-@pytest.mark.parametrize("end", ["finish", "fail"])
+@pytest.mark.parametrize("end", ["finish_turn", "fail_turn"])
 def test_what_another_process_wrote_meanwhile_does_not_silence_the_npc(
     stage, logged, monkeypatch, end
 ):
@@ -267,7 +267,7 @@ def test_what_another_process_wrote_meanwhile_does_not_silence_the_npc(
             raise refused.pop()
         return write(*args, **kwargs)
 
-    stage.talks_with("Aye." if end == "finish" else ModelUnavailable("stub", "is away"))
+    stage.talks_with("Aye." if end == "finish_turn" else ModelUnavailable("stub", "is away"))
     monkeypatch.setattr(turns, end, conflicting)
     stage.says(stage.anna, "Oren?")
     assert stage.screen_of(stage.ben)[-1].startswith("Oren says")
