@@ -34,7 +34,7 @@ A breaker, a full queue or a limit forbade it, or there is no model.
 OFFLINE: Final = f"{UNSENT}offline"
 SLICE_CALLS: Final = 500
 _MOST_TOKENS: Final = 2**31 - 1
-# SQLite takes no infinity.
+# A time later than all others. SQLite does not accept infinity.
 _END_OF_TIME: Final = 1e15
 
 

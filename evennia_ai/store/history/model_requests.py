@@ -300,7 +300,7 @@ def commit_decision(
     conversations.append_records(conversation, [told])
 
 
-# What all of them do
+# Shared by all requests
 
 
 def _commit_request(

@@ -338,7 +338,8 @@ def remember_turn(
     kept = [
         (key, text)
         for key, text in (window.texts or {}).items()
-        if key not in used and key.kind is not RecordKind.CONTEXT_BLOCK  # facts rarely occur twice
+        if key not in used
+        and key.kind is not RecordKind.CONTEXT_BLOCK  # a block of facts is rarely used again
     ]
     texts = dict([*kept, *used.items()][-MOST_KNOWN:])
     release_records(text for key, text in (window.texts or {}).items() if key not in texts)
