@@ -103,7 +103,7 @@ class _Duplicates:
         return made
 
     def notices(self) -> tuple[str, ...]:
-        """Return a notice for each recorded name, and one notice with the number of the others."""
+        """Return a notice for each kept name, and one notice that counts the other names."""
         named = [
             f"member '{one_line(name)}' occurs twice; the last one counts" for name in self._names
         ]
