@@ -304,8 +304,8 @@ def _build_card(raw: Any, notices: list[str]) -> Card:
     )
 
 
-# Texts of the prompt that are refused if they are too long. A card without another field, or with
-# a text of another type, is still usable, so that is only a notice.
+# A card is refused if one of these texts of a prompt is too long. A card without another field is
+# still usable, so an error in another field only causes a notice.
 _BOUNDED: Final = frozenset(
     {
         *("description", "personality", "scenario", "first_mes", "mes_example"),
