@@ -1,4 +1,4 @@
-"""Read mappings of a scenario into dataclasses that declare their keys.
+"""Read mappings of a scenario into dataclasses that declare the allowed keys.
 
 An undeclared key is an error; otherwise a mistyped setting would silently have no effect. Values of
 a wrong type are never converted.
@@ -33,7 +33,7 @@ def whole_from(low: int) -> Any:
 
 
 Whole = Annotated[int, whole_from(0), Must(f"a whole number from 0 to {MAX_NUMBER}")]
-# Clamp greater depths to the limit, because both mean the top of the history.
+# Depths over the limit are clamped, because both mean the top of the history.
 Depth = Annotated[
     int,
     Field(ge=0),
@@ -45,7 +45,7 @@ TextRole = Literal["system", "user", "assistant"]
 
 
 def read_row(form: type[_Row], row: object, *, path: str) -> _Row:
-    """Read a mapping into a dataclass.
+    """Read a mapping of a scenario into a dataclass.
 
     Args:
         form: the dataclass.
@@ -90,7 +90,7 @@ def _all_of(form: Hashable) -> TypeAdapter[list[Any]]:
 
 
 def known_keys(row: object, *, path: str, known: Collection[str]) -> dict[str, Any]:
-    """Return the mapping, or raise FormatError if it has keys that are not in `known`."""
+    """Return a mapping unchanged, or raise FormatError if it has keys that are not in `known`."""
     if not isinstance(row, dict):
         raise wrong_value_error(path, row, "a mapping of " + ", ".join(known))
     unknown = [key for key in row if key not in known]
