@@ -15,7 +15,7 @@ from evennia_ai.store.history import turns
 from evennia_ai.store.knowledge import knowledge_bases, knowledge_searches
 from evennia_ai.store.knowledge.knowledge_searches import NewSearch
 from evennia_ai.store.model_calls import NewCall
-from tests.commands.stage import one_line
+from tests.commands.stage import on_screen, one_line
 
 
 @pytest.fixture
@@ -67,6 +67,19 @@ def asked_mediator(turn, outcome="answered"):
             outcome=outcome,
         )
     )
+
+
+def test_search_in_a_private_conversation_is_for_admins(stage):
+    with stage.model("Aye."):
+        stage.plays("whisper Oren = Where is the bell?")
+        stage.waited()
+        turn = turns.last_turn(stage.npc.ai.ref)
+        number = searched(turn)
+        told = stage.builds("ai/debug oren")
+        assert f"search {number}: [said in private; for Admins]" in told
+        assert "drowned" not in told and "4 of 9" not in told
+        admin = stage.person("Ada", permission="Admin")
+        assert "the drowned bell" in on_screen(stage.sent(admin, "ai/debug oren"))
 
 
 @pytest.mark.req("S0-58")

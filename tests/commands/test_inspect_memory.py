@@ -95,6 +95,23 @@ def test_what_was_whispered_is_marked(stage):
     assert "WHISPERED" in read(stage, "ai/memory oren")
 
 
+def test_score_of_a_hidden_memory_depends_on_no_word_of_it(stage):
+    about = str(stage.player.id)
+    learn(stage, "Pim hid the gold under the mill.", about=about, learnt="private", scene="mill")
+    learn(stage, "Pim broke an oar.", about=about)
+
+    def rows(line: str) -> list[str]:
+        with stage.model("Aye."):
+            stage.builder.at_say(line)
+            stage.waited()
+            told = stage.builds("ai/memory oren").splitlines()
+        return sorted(row for row in told if row.startswith("#") or "said in private" in row)
+
+    before = rows("Oren, the rain, the wind?")
+    assert rows("Oren, the gold, the mill?") == before
+    assert rows("Oren, an oar?") != before
+
+
 def test_there_are_pages(stage):
     for number in range(13):
         learn(stage, f"Boat number {number} is gone.")

@@ -3,6 +3,7 @@
 import pytest
 
 from evennia_ai.engine.actors import trusted
+from tests.commands.stage import on_screen
 
 BAD_INPUT = {
     "ai/mode": "Usage: ai/mode <npc> [= <mode>]",
@@ -60,6 +61,21 @@ def test_what_it_heard_is_shown_with_why_it_was_answered_or_not(stage):
     assert "silent: somebody else is named" in told
 
 
+def test_a_whisper_it_heard_is_for_admins_and_their_reading_is_logged(stage, monkeypatch):
+    logged = []
+    monkeypatch.setattr("evennia.utils.logger.log_sec", logged.append)
+    admin = stage.person("Ada", permission="Admin")
+    with stage.model("Aye."):
+        stage.plays("whisper Oren = The gold is under the mill.")
+        stage.waited()
+        told = " ".join(stage.builds("ai/mode oren").split())
+        assert "Pim, whisper: [said in private; for Admins] - answered" in told
+        assert "gold" not in told and not logged
+        told = " ".join(on_screen(stage.sent(admin, "ai/mode oren")).split())
+    assert 'Pim, whisper: "The gold is under the mill." - answered' in told
+    assert len(logged) == 1 and "Ada reads conversation" in logged[0]
+
+
 def test_what_was_forgotten_is_not_shown(stage):
     from evennia_ai.store.erasing import erase_private
 
@@ -69,8 +85,8 @@ def test_what_was_forgotten_is_not_shown(stage):
         before = stage.builds("ai/mode oren")
         erase_private(str(stage.player.id), by=trusted("Mara"))
         after = stage.builds("ai/mode oren")
-    assert "under the mill" in before
-    assert "mill" not in after
+    assert "whisper" in before
+    assert "whispered" not in after
     assert "whisper" not in after.split("What it heard last:")[1]
     assert '"Oren?"' in after
     assert "mill" not in str(stage.npc.ai.attention.last_verdicts)

@@ -1,6 +1,7 @@
 """The command `ai`: what an NPC's mind is doing and why its prompt was what it was."""
 
 from collections.abc import Callable, Generator, Iterable, Sequence
+from functools import partial
 from typing import Any, Final
 
 from twisted.internet.defer import Deferred
@@ -317,7 +318,7 @@ class CmdAI(ControlSwitches, OperatingSwitches, BranchSwitches, FileSwitches):
             self.say(tools_chosen(npc, self.rhs, by=self.actor))
 
     def mode(self) -> None:
-        self._looked_or_set("ai/mode <npc> [= <mode>]", mode_lines, mode_set)
+        self._looked_or_set("ai/mode <npc> [= <mode>]", partial(mode_lines, self.caller), mode_set)
 
     def set_one(self) -> None:
         self._looked_or_set("ai/set <npc> [= <setting> [<value>]]", set_lines, set_told)

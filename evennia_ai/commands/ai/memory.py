@@ -20,6 +20,7 @@ from evennia_ai.engine.memory.recalling import Moment, Score, is_open, score_mem
 from evennia_ai.engine.memory.scenes import words_said
 from evennia_ai.engine.prompt.components import Scope
 from evennia_ai.engine.prompt.history import History
+from evennia_ai.engine.prompt.memo import Memo
 from evennia_ai.engine.text.columns import WIDTH, clip_text, escape_controls, wrap_text
 from evennia_ai.npc.inputs.facts import hours_now
 from evennia_ai.npc.mind.viewers import seer_for
@@ -151,7 +152,8 @@ def _title(memory: Memory) -> str:
 
 def _list_lines(caller: Any, npc: NPC, page: int) -> list[str]:
     """The memories with their scores against what is said in the NPC's room now, the best first."""
-    ranked = _ranked(npc)
+    seer = seer_for(caller, npc.ai.ref)
+    ranked = _ranked(npc, seer)
     if not ranked:
         return wrap_text(
             f"{npc.key} remembers nothing yet; write something: ai/memory {npc.key} = <text>", WIDTH
@@ -164,22 +166,26 @@ def _list_lines(caller: Any, npc: NPC, page: int) -> list[str]:
         f"What {npc.key} remembers, {len(ranked)} of at most {most}, page {page} of {pages};"
         f" scores are against what was said in its room last.{switched}"
     )
-    lines, seer = wrap_text(head, WIDTH), seer_for(caller, npc.ai.ref)
+    lines = wrap_text(head, WIDTH)
     for memory, score in ranked[(page - 1) * PAGE : page * PAGE]:
-        lines += _row(_seen(seer, memory), score)
+        lines += _row(memory, score)
     if page < pages:
         lines.append(clip_text(f"More: ai/memory {npc.key}/{page + 1}", WIDTH))
     return lines
 
 
 def _seen(seer: Seer, memory: Memory) -> Memory:
-    """The memory as it may be seen."""
+    """The memory as it may be seen; nothing is computed from the words of a hidden one."""
     mark = seer.memory(memory)
-    return replace(memory, text=mark) if mark else memory
+    return replace(memory, text=mark, scene="", _memo=Memo()) if mark else memory
 
 
-def _ranked(npc: NPC) -> list[tuple[Memory, Score]]:
-    held = store.held_by(npc.ai.ref).memories
+def _ranked(npc: NPC, seer: Seer) -> list[tuple[Memory, Score]]:
+    """Return the memories as they may be seen, with their scores, the best first.
+
+    A score tells which words a memory has, so hidden words must not count.
+    """
+    held = [_seen(seer, memory) for memory in store.held_by(npc.ai.ref).memories]
     place = str(npc.location.id) if npc.location else "nowhere"
     where = heard.found(npc.ai.ref, heard.ConversationKey(kind="room", place_ref=place))
     history = windows(where.id).history if where is not None else History()

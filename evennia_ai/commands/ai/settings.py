@@ -14,7 +14,7 @@ from evennia_ai.commands.base import CommandError
 from evennia_ai.engine.actors import Actor
 from evennia_ai.engine.foreign.fields import suggest_name
 from evennia_ai.engine.text.columns import wrap_hanging
-from evennia_ai.npc.floor.addressing import HeardVerdict
+from evennia_ai.npc.mind.viewers import seer_for
 from evennia_ai.npc.npc_settings import SettingChange, changed, given_to, settings_of
 from evennia_ai.npc.runtime import runtime
 from evennia_ai.npc.senses.presence import NPC
@@ -306,19 +306,27 @@ MEANINGS: Final[dict[Mode, str]] = {
 }
 
 
-def mode_lines(npc: NPC) -> list[str]:
-    """How an NPC listens, and what it answered lately or did not, and why."""
+def mode_lines(caller: Any, npc: NPC) -> list[str]:
+    """How an NPC listens, and what it answered lately or did not, and why.
+
+    What `caller` may not read of it has a mark in its place.
+    """
     mode = settings_of(npc).mode
     attention = npc.ai.attention
     lines = [f"{npc.key} listens by {mode}: it {MEANINGS[mode]}."]
     lines += [f"  {name} - {meaning}" for name, meaning in MEANINGS.items() if name != mode]
     if attention.overflows:
         lines.append(f"Not answered because too much waited: {attention.overflows}.")
-    attention.forget_erased()
-    newest = list(attention.last_verdicts)[-SHOWN:]
-    if newest:
-        now = runtime().clock.seconds()
-        lines += ["What it heard last:", *(_heard(verdict, now=now) for verdict in newest)]
+    if heard := attention.heard_lately()[-SHOWN:]:
+        now, seer = runtime().clock.seconds(), seer_for(caller, npc.ai.ref)
+        lines.append("What it heard last:")
+        for verdict in heard:
+            seen = seer.record(verdict.record)
+            text = f'"{verdict.text}"' if seen.body == verdict.record.body else seen.body
+            who = f"{verdict.speaker}, {verdict.kind}" if verdict.speaker else verdict.kind
+            what = "answered" if verdict.answers else "silent"
+            ago = max(0.0, now - verdict.heard_at)
+            lines.append(f"  {ago:.0f} s ago, {who}: {text} - {what}: {verdict.why}")
     return [shown for line in lines for shown in wrap_hanging(line)]
 
 
@@ -332,13 +340,6 @@ def mode_set(npc: NPC, typed: str, *, by: Actor) -> str:
     before = settings_of(npc).mode
     changed(npc, by=by, mode=mode)
     return f"{npc.key} listens by {mode} now; it was {before}. It {MEANINGS[mode]}."
-
-
-def _heard(verdict: HeardVerdict, *, now: float) -> str:
-    what = "answered" if verdict.answers else "silent"
-    who = f"{verdict.speaker}, {verdict.kind}" if verdict.speaker else verdict.kind
-    ago = max(0.0, now - verdict.heard_at)
-    return f'  {ago:.0f} s ago, {who}: "{verdict.text}" - {what}: {verdict.why}'
 
 
 _SIGN: Final = re.compile(r"([+-])\s+")

@@ -15,7 +15,12 @@ from evennia_ai.engine.foreign.fields import Must
 from evennia_ai.engine.lorebook.book import ATTACH_RANK, BookMode, Lorebook
 from evennia_ai.engine.lorebook.decorators import NO_ICONS, Absent
 from evennia_ai.engine.lorebook.rules import Preset as LorePreset
-from evennia_ai.engine.lorebook.same_book import copy_of, describe_copy, linked_world
+from evennia_ai.engine.lorebook.same_book import (
+    copy_of,
+    describe_copy,
+    linked_world,
+    with_free_label,
+)
 from evennia_ai.engine.prompt.components import (
     ALL_GRANTS,
     GAME,

@@ -14,6 +14,7 @@ from enum import StrEnum
 from functools import lru_cache
 from typing import Final
 
+from evennia_ai.engine.history.records import Record
 from evennia_ai.engine.prompt.names import wearer_of
 from evennia_ai.engine.text.words import COMMON_WORDS
 from evennia_ai.npc.senses.events import NOBODYS, Event, asks_for_answer
@@ -49,13 +50,11 @@ class Address:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class HeardVerdict:
-    """What was decided about one event, and why; `heard_at` is the clock's time.
-
-    `record` is the id of the event's record.
-    """
+    """What was decided about one event, and why; `heard_at` is the clock's time."""
 
     heard_at: float
-    record: str
+    record: Record
+    """The event's record."""
     kind: str
     speaker: str
     text: str
@@ -115,12 +114,12 @@ def _why_never(event: Event, listener: Listener) -> str:
 
 
 def _why_no_npc(event: Event, listener: Listener) -> str:
-    """Why an NPC whose words or deeds the event is gets no answer, "" where it may."""
+    """Why what no person says or does gets no answer, "" where it may."""
     if event.hops > listener.hop_limit:
         return f"{event.hops} NPC replies in a row, {listener.hop_limit} are allowed"
     if event.by_rote:
         return "said by an NPC that no model spoke for"
-    if event.hops and listener.is_chain_over:
+    if event.is_without_person and listener.is_chain_over:
         return "NPCs have talked long enough without a person"
     return ""
 

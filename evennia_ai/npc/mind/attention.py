@@ -296,20 +296,24 @@ class Attention:
         if why_silent:
             self._judged(answering.heard, answers=False, why=why_silent)
 
-    def forget_erased(self) -> None:
-        """Drop the verdicts on what was erased since, whoever erased it and in which process."""
-        known = record_rows.records(verdict.record for verdict in self.last_verdicts)
-        erased = {record.id for record in known if record.is_erased}
-        kept = [verdict for verdict in self.last_verdicts if verdict.record not in erased]
+    def heard_lately(self) -> list[HeardVerdict]:
+        """Return the newest verdicts, the oldest first.
+
+        Those on what was erased since are dropped, whoever erased it and in which process.
+        """
+        found = record_rows.records(verdict.record.id for verdict in self.last_verdicts)
+        erased = {record.id for record in found if record.is_erased}
+        kept = [verdict for verdict in self.last_verdicts if verdict.record.id not in erased]
         self.last_verdicts.clear()
         self.last_verdicts.extend(kept)
+        return kept
 
     def _judged(self, heard: CommittedEvent, *, answers: bool, why: str) -> None:
         event = heard.event
         self.last_verdicts.append(
             HeardVerdict(
                 heard_at=self._now(),
-                record=heard.record.id,
+                record=heard.record,
                 kind=event.kind,
                 speaker=event.speaker_name,
                 text=clip_text(event.text, SHOWN_CHARACTERS),

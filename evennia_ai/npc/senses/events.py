@@ -86,6 +86,11 @@ class Event:
             object.__setattr__(self, "known_ref", self.speaker_ref)
 
     @property
+    def is_without_person(self) -> bool:
+        """True if it is said or done by an NPC, a thing or a character that nobody plays."""
+        return self.hops > 0 or (self.unplayed and self.kind != ARRIVE)
+
+    @property
     def is_happening(self) -> bool:
         """True if it happened, rather than being said or posed."""
         return self.kind not in HEARD
@@ -226,13 +231,13 @@ class _Chain:
 class Chains:
     """The conversations of NPCs in all rooms; `budget_seconds` is how long one goes on by itself.
 
-    In a room NPCs answer each other for a while without a person saying anything. A person's word
-    begins a new chain, and so does the first word after a long silence.
+    In a room NPCs answer each other, and what nobody plays, for a while without a person saying
+    anything. A person's word begins a new chain, and so does the first word after a long silence.
 
     Something that nobody plays may repeat what it hears, or answer by a script. If it speaks in a
     moment after an NPC, or repeats the words of one anywhere, it continues that NPC's line. So does
-    another such speaker after it. Other words of it begin a chain, as a person's do: a town crier
-    on a timer is answered.
+    another such speaker after it. Other words of it are answered while the chain of the room lasts:
+    a town crier who calls after a long silence is answered each time.
     """
 
     def __init__(self, *, seconds: Callable[[], float], budget_seconds: float) -> None:
@@ -275,11 +280,13 @@ class Chains:
 
     def heard(self, event: Event) -> None:
         """Something was perceived in a room; however many NPCs perceived it."""
-        if event.private or event.kind not in HEARD:
+        is_of_thing = event.is_without_person and not event.hops
+        if not is_of_thing and (event.private or event.kind not in HEARD):
             return
         now = self._seconds()
         known = self._of_room.pop(event.room_ref, None)
-        goes_on = event.hops and known and now - known.newest_at <= self._budget_seconds
+        is_soon = known is not None and now - known.newest_at <= self._budget_seconds
+        goes_on = event.is_without_person and is_soon
         self._of_room[event.room_ref] = _Chain(known.began_at if goes_on and known else now, now)
         if len(self._of_room) > MOST_ROOMS:
             self._of_room.popitem(last=False)

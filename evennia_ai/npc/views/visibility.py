@@ -155,6 +155,8 @@ class Seer:
 
     def search(self, search: StoredSearch) -> str:
         """What stands in place of what is told of a search, "" where it may be seen."""
+        if mark := self._whispers.mark_of_search(search):
+            return mark
         return self._knowledge.mark_of_search(search) if self._knowledge.is_there else ""
 
     def hides_some(self, records: Iterable[Record]) -> bool:

@@ -244,6 +244,7 @@ def failure(
     *,
     status: int | None,
     words: str,
+    shown: str | None = None,
     body: object = None,
     extra: Collection[str] = (),
     retry_in_seconds: float | None = None,
@@ -255,6 +256,7 @@ def failure(
         endpoint: The server that was asked.
         status: The status of the answer, None for an error inside a good answer.
         words: The server's explanation, as people read it.
+        shown: What the error shows of the explanation, None for all of it.
         body: The answer as JSON, None where it is none.
         extra: The further fields of the request, which the server may refuse by name.
         retry_in_seconds: How long the server asks to wait, None where it does not.
@@ -263,7 +265,7 @@ def failure(
     said = _said(words, body)
     if status is None:
         status = next((int(one) for one in said.codes if re.fullmatch(r"[345]\d\d", one)), None)
-    quoted = endpoint.api_key.quoted(words) or "no reason given"
+    quoted = endpoint.api_key.quoted(words if shown is None else shown) or "no reason given"
     told = quoted if status is None else f"status {status}: {quoted}"
     refused = _refused(said, extra) if status is None or status < 500 else {}
     found = _fault(said, status, comes_back=bool(retry_in_seconds)) or otherwise

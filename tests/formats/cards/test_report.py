@@ -182,6 +182,13 @@ def test_only_requests_without_a_grant_are_neutralised_with_every_grant() -> Non
     assert all(part.grant is None for part in report.parts)
 
 
+def test_report_names_a_decorator_that_needs_the_users_icon() -> None:
+    report = report_of(a_card(character_book={"entries": [lore("@@is_user_icon smile\nLit.")]}))
+    assert [told for told in report.neutralised if "@@" in told] == [
+        "lore: @@is_user_icon needs the user's icon, which is unknown here; it is ignored (1 entry)"
+    ]
+
+
 def test_card_without_lore_uses_one_grant() -> None:
     assert [use.grant for use in report_of(a_card()).uses] == ["fields"]
 

@@ -181,3 +181,26 @@ def test_calls_of_an_echo_count_against_the_line_and_its_player(stage):
     stage.passes(2)
     assert conf().line_calls > 1
     assert len(model.requests) <= 2
+
+
+class Chatting(Echo):
+    """It says something else each time, such as a character of another model."""
+
+    said: int = 0
+
+    def answers(self, words: str, to: Any) -> None:
+        self.said += 1
+        self.shouts(f'The stranger says, "Oren, my tale number {self.said} is long."', "say")
+
+
+@pytest.mark.parametrize("delay", [6.0, 9.0])
+def test_exchange_with_a_slow_talker_nobody_plays_ends_without_a_person(stage, delay):
+    model = stage.talks_with(lambda _: "Go on then.", line_calls=10_000)
+    put(stage, Chatting, delay=delay)
+    stage.says(stage.anna, "Oren, who is the stranger?")
+    lasts(stage, 180)
+    asked = len(model.requests)
+    lasts(stage, 60)
+    assert len(model.requests) == asked
+    stage.says(stage.anna, "Oren, do go on.")
+    assert len(model.requests) > asked

@@ -4,7 +4,7 @@ import pytest
 
 from evennia_ai import models
 from evennia_ai.engine.actors import trusted
-from evennia_ai.engine.errors import NotStoredError, StoreError
+from evennia_ai.engine.errors import EditConflictError, NotStoredError, StoreError
 from evennia_ai.engine.prompt.components import ALL_GRANTS, NO_GRANTS, of_npc
 from evennia_ai.store.authored import cards
 from evennia_ai.store.authored.files import AuthoredFile, json_file
@@ -74,6 +74,21 @@ def test_an_approval_answers_all_imports_that_wait():
     with pytest.raises(StoreError, match="revision 1 of card 'oren' is not an import that waits"):
         cards.CARDS.approve("oren", first, grants=ALL_GRANTS, by=trusted("Tam"))
     assert cards.get_card("oren").source == SECOND.source
+
+
+@pytest.mark.parametrize("answer", ["approve", "reject"])
+def test_import_that_the_builder_has_not_seen_is_not_answered(answer):
+    first = cards.import_card("oren", FIRST, by=trusted("Mira"))
+    cards.import_card("oren", SECOND, by=trusted("Ben"))
+
+    with pytest.raises(EditConflictError, match="changed by Ben"):
+        if answer == "approve":
+            cards.CARDS.approve(
+                "oren", first, grants=NO_GRANTS, by=trusted("Tam"), newest_seen=first
+            )
+        else:
+            cards.CARDS.reject("oren", by=trusted("Tam"), newest_seen=first)
+    assert len(cards.CARDS.waiting("oren")) == 2
 
 
 def test_a_grant_leaves_the_import_that_waits_waiting():

@@ -192,3 +192,13 @@ def test_a_lock_on_a_book_that_is_not_there_names_the_known_ones():
 
     with pytest.raises(NotStoredError, match="there are harbour"):
         lorebooks.set_entry_locks("habour", "7", "view:all()", by=trusted("builder"))
+
+
+def test_lorebook_is_taken_from_a_scope_and_the_others_stay():
+    lorebooks.save_book("harbour", "{}", by=trusted("builder"))
+    lorebooks.save_book("tides", '{"a": 1}', by=trusted("builder"))
+    for name in ("harbour", "tides"):
+        lorebooks.LOREBOOKS.assign(name, GAME, by=trusted("builder"))
+
+    assert lorebooks.LOREBOOKS.unassign(GAME, "harbour", by=trusted("builder"))
+    assert [book.name for book in lorebooks.books_for([GAME])] == ["tides"]

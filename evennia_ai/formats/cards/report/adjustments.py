@@ -10,7 +10,12 @@ from typing import Final
 
 from evennia_ai.engine.errors import FormatError
 from evennia_ai.engine.lorebook.book import Lorebook, missing_grants
-from evennia_ai.engine.lorebook.decorators import has_decorators, head_lines, parse_decorators
+from evennia_ai.engine.lorebook.decorators import (
+    NO_ICONS,
+    has_decorators,
+    head_lines,
+    parse_decorators,
+)
 from evennia_ai.engine.lorebook.entry import LoreEntry
 from evennia_ai.engine.prompt.components import MAX_DEPTH, Grants
 from evennia_ai.engine.prompt.templates.unknown import unknown_macros
@@ -151,7 +156,7 @@ def _list_ignored_decorators(card: Card) -> Iterator[str]:
             content = read_risu_lines(content).content
             head = "".join(head_lines(content)[0])
             if head not in known:
-                known[head] = frozenset(parse_decorators(head).notices)
+                known[head] = frozenset(parse_decorators(head, absent=NO_ICONS).notices)
             seen.update(known[head])
     for notice, entries in sorted(seen.items(), key=lambda item: (-item[1], item[0]))[:MOST_NAMES]:
         yield f"lore: {notice} ({_count_things(entries, 'entry', 'entries')})"

@@ -10,6 +10,7 @@ from evennia_ai.npc.views.withheld.viewer import WHISPERED, Viewer
 from evennia_ai.store import memories
 from evennia_ai.store.history import conversations
 from evennia_ai.store.history.branches import npc_of
+from evennia_ai.store.knowledge.knowledge_searches import StoredSearch
 
 # Texts of prompts, which a `Seer` judges by the turn they are of, and what builders did.
 _NOT_SAID: Final = BOOKKEEPING | {RecordKind.ERASURE, RecordKind.CONTROL}
@@ -83,5 +84,14 @@ class HiddenWhispers:
             return ""
         if not self._hides:
             self._read("memories")
+            return ""
+        return WHISPERED
+
+    def mark_of_search(self, search: StoredSearch) -> str:
+        """What stands in place of what an NPC searched for, "" where it may be seen."""
+        if search.conversation.kind != "private":
+            return ""
+        if not self._hides:
+            self._read(f"conversation {search.conversation.id}")
             return ""
         return WHISPERED

@@ -9,7 +9,7 @@ is judged by `llm.failures`.
 import json
 import re
 from abc import ABC, abstractmethod
-from collections.abc import Collection, Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any, Final
 
@@ -29,6 +29,7 @@ from evennia_ai.services.llm.clients.error_bodies import (
     status_of,
     words_of,
 )
+from evennia_ai.services.llm.echoes import without_prompt
 from evennia_ai.services.llm.failures import ENDINGS, UNENDED, failure
 from evennia_ai.services.llm.profiles import Endpoint
 from evennia_ai.services.net.http import (
@@ -195,7 +196,7 @@ class ReplyReader(ABC):
             return self.reply()
         if not isinstance(answer, dict):
             start = readable_start(text_in(body))
-            kind, words = map(self.endpoint.api_key.quoted, (content_type or "no type", start))
+            kind, words = map(self.quoted, (content_type or "no type", start))
             sent = f"status 200, {kind}: {words or 'nothing'}"
             advice = "check base_url of the profile (is /v1 missing?)"
             raise self.rubbish(f"the reply is not a JSON object ({sent}); {advice}")
@@ -315,10 +316,15 @@ class ReplyReader(ABC):
             self.endpoint,
             status=status_of(answer),
             words=words,
+            shown=without_prompt(words, self.request),
             body=answer,
             extra=extra,
             otherwise=otherwise,
         )
+
+    def quoted(self, words: str) -> str:
+        """The server's words for an error, without the key and without what they repeat."""
+        return self.endpoint.api_key.quoted(without_prompt(words, self.request))
 
     def rubbish(self, problem: str) -> ModelRubbish:
         """The error of an answer that is no reply."""
@@ -396,8 +402,8 @@ def failed_with_status(
     words: str,
     headers: Mapping[str, str],
     *,
+    request: ChatRequest,
     body: object = None,
-    extra: Collection[str] = (),
 ) -> FailedRequest:
     """Return what an answer with a status of failure is.
 
@@ -406,12 +412,18 @@ def failed_with_status(
         status: The status of the answer.
         words: The server's explanation, as people read it.
         headers: Those of the answer, with names in small letters.
+        request: What the server was asked.
         body: The answer as JSON, None where it is none.
-        extra: The further fields of the request.
     """
     wait = retry_after_seconds(headers)
     error = failure(
-        endpoint, status=status, words=words, body=body, extra=extra, retry_in_seconds=wait
+        endpoint,
+        status=status,
+        words=words,
+        shown=without_prompt(words, request),
+        body=body,
+        extra=request.sampling.extra,
+        retry_in_seconds=wait,
     )
     is_worth_it = error.fault is not None and error.fault.is_worth_a_retry
     again = is_worth_it and headers.get("x-should-retry") != "false"

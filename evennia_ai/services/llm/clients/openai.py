@@ -225,7 +225,7 @@ class OpenAIReply(ReplyReader):
 
     def why_empty(self) -> tuple[str, Fault]:
         if self._refusal:
-            said = self.endpoint.api_key.quoted(self._refusal)
+            said = self.quoted(self._refusal)
             return f": the model refused: {said}", Fault.POLICY
         advice = ": the model only reasoned; allow more tokens: reply_tokens of the profile"
         return advice * self._reasoned, Fault.MALFORMED

@@ -153,8 +153,8 @@ class Attempt:
                     response.status_code,
                     words,
                     headers,
+                    request=self._request,
                     body=json_value(said),
-                    extra=extra,
                 )
             self._content_type = response.headers.get("content-type", "")
             self._start = BodyStart(self._content_type)

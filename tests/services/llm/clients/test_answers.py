@@ -24,7 +24,7 @@ ENDPOINT = Endpoint(name="stub", base_url="http://127.0.0.1:1/v1", model="tiny")
 
 def a_failure(status: int = 503, **headers: str) -> FailedRequest:
     named = {name.replace("_", "-"): value for name, value in headers.items()}
-    return failed_with_status(ENDPOINT, status, "out of order", named)
+    return failed_with_status(ENDPOINT, status, "out of order", named, request=a_request())
 
 
 @pytest.mark.parametrize("status", [408, 409, 425, 429, 500, 502, 503, 529])

@@ -1,0 +1,63 @@
+"""What a server repeats of a prompt, left out of the words of its errors.
+
+Some servers quote the request that they refuse. An error is shown to all builders and written to
+the log, also where the prompt holds what was whispered or what a lock hides.
+"""
+
+import re
+from collections.abc import Iterable, Iterator
+from typing import Final
+
+from evennia_ai.services.llm.chat import ChatRequest
+
+REPEATED: Final = "[...]"
+"""What is shown in place of repeated words."""
+
+_RUN: Final = 4
+"""Words in a row that are taken for a repetition. A shorter text of a prompt counts as a whole."""
+_FEWEST_LETTERS: Final = 8
+"""The shortest text of a prompt that counts, in letters: "hi" is a word of many errors."""
+_MOST_CHARACTERS: Final = 20_000
+"""Characters of an error that are looked at; only its start is shown."""
+_WORD: Final = re.compile(r"\w+")
+
+Words = tuple[str, ...]
+
+
+def without_prompt(words: str, request: ChatRequest) -> str:
+    """Return the words of a server without those that repeat the texts of the request."""
+    words = words[:_MOST_CHARACTERS]
+    found = list(_WORD.finditer(words))
+    said = [one[0].casefold() for one in found]
+    repeated = _runs(request)
+    covered = {
+        place
+        for size in range(1, _RUN + 1)
+        for start in range(len(said) - size + 1)
+        if tuple(said[start : start + size]) in repeated
+        for place in range(start, start + size)
+    }
+    kept, at = [], 0
+    for place in sorted(covered):
+        if place - 1 not in covered:
+            kept += [words[at : found[place].start()], REPEATED]
+        at = found[place].end()
+    return "".join((*kept, words[at:]))
+
+
+def _runs(request: ChatRequest) -> set[Words]:
+    """Return the runs of words in the texts of a request."""
+    return {run for text in _texts(request) for run in _runs_of(text)}
+
+
+def _texts(request: ChatRequest) -> Iterable[str]:
+    for message in request.messages:
+        yield message.content
+        yield from (call.arguments for call in message.tool_calls)
+
+
+def _runs_of(text: str) -> Iterator[Words]:
+    words = [word.casefold() for word in _WORD.findall(text)]
+    size = min(_RUN, len(words))
+    if sum(map(len, words)) >= _FEWEST_LETTERS:
+        yield from (tuple(words[at : at + size]) for at in range(len(words) - size + 1))
