@@ -159,7 +159,7 @@ def _each_once(nested: list[Any]) -> list[Any]:
 
 
 def one_line(text: str) -> str:
-    """Return a text for a message, without control characters and at most `MAX_LINE` long."""
+    """Return a text on one line, without control characters and at most `MAX_LINE` long."""
     # most texts are short printable ASCII, which needs no change
     if len(text) <= MAX_LINE and text.isascii() and text.isprintable():
         return text
@@ -207,7 +207,7 @@ def limit_notices(notices: Iterable[str]) -> tuple[str, ...]:
 
 
 def _inside(nested: dict[Any, Any] | list[Any], *, kind: str, where: str) -> Iterable[Any]:
-    """Return the items of a list, or the names and values of an object."""
+    """Return the items of a list, or the member names and the values of a JSON object."""
     if isinstance(nested, list):
         return nested
     if not all(isinstance(name, str) for name in nested):

@@ -44,7 +44,7 @@ def diff_members(
 
 
 def render_value(value: Any) -> str:
-    """Render a JSON value for authors.
+    """Return a JSON value as text for authors.
 
     Text is unchanged, and a list of texts has one text per line.
     """

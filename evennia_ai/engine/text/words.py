@@ -25,7 +25,7 @@ Script = Literal["thai", "burmese", "khmer", "han", "kana", "hangul"]
 
 SCRIPTS: Final[Mapping[Script, tuple[tuple[int, int], ...]]] = MappingProxyType(
     {
-        "thai": ((0x0E00, 0x0EFF),),  # these ranges include Lao
+        "thai": ((0x0E00, 0x0EFF),),  # this range includes Lao
         "burmese": ((0x1000, 0x109F),),
         "khmer": ((0x1780, 0x17FF),),
         # The five ranges: radicals and punctuation, bopomofo, common characters, compatibility

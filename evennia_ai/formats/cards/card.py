@@ -374,8 +374,8 @@ def _macro_texts(read: Mapping[str, Any], where: str) -> Iterator[tuple[str, str
         yield f"{where}.extensions.depth_prompt.prompt", text
 
 
-# Members of V3 that are no fields of `Card`, so only `source` keeps them. The values are the type
-# that V3 requires and its name in notices.
+# Members of a V3 card that are no fields of `Card`, so only `source` keeps them. The values are the
+# type that V3 requires and its name in notices.
 _KEPT: Final[Mapping[str, tuple[type[Any] | UnionType, str]]] = {
     "creation_date": (int | float, "number"),
     "modification_date": (int | float, "number"),
@@ -441,7 +441,7 @@ def _read_spec_version(raw: Mapping[str, Any], spec: Spec, notices: list[str]) -
     except ValueError:
         notices.append(f"spec_version '{shown}' is not a number: read as an older version")
         return shown
-    if not number <= NEWEST_VERSION:  # written with `not`, so that NaN is caught too
+    if not number <= NEWEST_VERSION:  # negated, so that NaN is reported too
         notices.append(
             f"spec_version {shown} is newer than {NEWEST_VERSION}: unknown parts are only kept"
         )

@@ -335,8 +335,8 @@ def _archive_files(card: CardImport) -> tuple[dict[str, bytes], dict[str, str]]:
             archived = wanted = asset_path(stored.asset)
             stem, _, suffix = wanted.rpartition(".")
             number = 2
-            # Number the path until it is free. Equal content may share a path, and the paths of the
-            # picture are reserved.
+            # Append numbers to the asset's path until no other file has it. Files with equal
+            # content share a path. The paths in PICTURE_MEMBERS are reserved.
             while (
                 files.get(archived, stored.content) != stored.content or archived in PICTURE_MEMBERS
             ):

@@ -95,9 +95,8 @@ def check_text(text: str, *, limits: CardLimits) -> None:
     """
     for limit, marks in (("values", ",:["), ("objects", "{")):
         most = getattr(limits, limit)
-        # Count the characters in the whole text first, including those inside strings: this is
-        # fast, and nearly every text passes. Only a text that does not pass needs the slow count
-        # outside strings.
+        # Count the marks in the whole text first, including those inside strings: this is fast, and
+        # nearly every text has few enough. Only other texts need the slow count outside strings.
         if _count(text, marks) > most and _has_more_outside_strings(text, marks, most=most):
             refuse_over_limit(f"the card has too many {limit}", limit=limit, most=most)
 

@@ -34,7 +34,8 @@ from evennia_ai.formats.cards.png import EmbeddedAssets, card_in_picture
 from evennia_ai.formats.file_kinds import describe_file
 
 DEFAULT_ADDRESS: Final = "ccdefault:"
-EMBEDDED: Final = "embeded://"  # the misspelling is part of the standard
+# The misspelling is part of Card V3.
+EMBEDDED: Final = "embeded://"
 # Prefixes for embedded files: the spelling of the standard, the correct spelling, and the prefix of
 # PNG chunks.
 _EMBEDDED_PREFIXES: Final = (EMBEDDED, "embedded://", "__asset:")
@@ -280,7 +281,7 @@ def _parse_card(text: str, limits: CardLimits) -> Card:
     check_text(text, limits=limits)
     card = card_from_text(text)
     check_value(card.source, limits=limits)
-    # only a text over the limit can contain a string over the limit
+    # a text within the limit for strings cannot contain a longer string
     if len(text) > limits.string_characters:
         check_strings(card.source, limits=limits)
     return card

@@ -123,7 +123,8 @@ def blank_picture() -> bytes:
 
 
 Keyword = Literal["ccv3", "chara"]
-KEYWORDS: Final[tuple[Keyword, ...]] = ("ccv3", "chara")  # in order of preference
+# The keywords of text chunks with a card, in order of preference.
+KEYWORDS: Final[tuple[Keyword, ...]] = ("ccv3", "chara")
 # Prefixes of the keywords of asset chunks. Both spellings are in use. The longer prefix is tried
 # first, because it contains the shorter one.
 ASSET_PREFIXES: Final = ("chara-ext-asset_:", "chara-ext-asset_")
@@ -283,7 +284,7 @@ def _unpack_text(found: PngChunk, content: bytes, keyword: Keyword, *, limits: C
     """Return the base64 text of a text chunk, unpacked if necessary."""
     most = 2 * limits.text_bytes  # base64 needs four bytes for three, and white space may be added
     value, is_packed = found.data(content).partition(b"\0")[2], False
-    if found.kind == b"zTXt":  # skip one byte, the compression method
+    if found.kind == b"zTXt":  # one byte, the compression method, precedes the text of a zTXt chunk
         value, is_packed = value[1:], True
     # after the keyword: compression flag and method, language, keyword in that language, text
     elif found.kind == b"iTXt":

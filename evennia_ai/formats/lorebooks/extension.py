@@ -102,13 +102,13 @@ def _with_table_fields(model: type[_Model]) -> type[_Model]:
 
 
 def _position(value: Any) -> int:
-    """Parse SillyTavern's number of a position, or a word that cards use for two positions."""
+    """Parse the position of an entry: SillyTavern's number, or one of the two words in cards."""
     place = V3_POSITIONS.get(value) if isinstance(value, str) else None
     return parse_code(value) if place is None else POSITIONS.index(place)
 
 
 def _role(value: Any) -> int:
-    """Parse SillyTavern's number of a role, or the name of a role."""
+    """Parse the role of an entry: SillyTavern's number, or the name of a role."""
     return ROLES.index(value) if value in ROLES else parse_code(value)
 
 

@@ -138,7 +138,8 @@ def _edited_prompts(before: Preset, preset: Preset) -> list[Any]:
     written: list[Any] = []
     for item in prompts_in(preset.source):
         was = next(read) if isinstance(item, Mapping) else None
-        if was is None:  # the item is not an object, so the reader has skipped it too
+        # the prompt in the file is not an object, so `read_preset` has skipped it too
+        if was is None:
             written.append(item)
         elif was.key in now:
             written.append({**item, **_changed_fields(was, now[was.key])})
@@ -149,7 +150,8 @@ def _edited_prompts(before: Preset, preset: Preset) -> list[Any]:
             continue
         has_old_key = was is not None and OLD_KEYS.get(prompt.identifier) in preset.source
         if was is not None and has_old_key and _changed_fields(was, prompt).keys() <= {"content"}:
-            # `edited_source` has already written this prompt's text into the outdated member
+            # `edited_source` has already written this prompt's text into its outdated member
+            # (`OLD_KEYS`)
             continue
         written.append(_prompt_as_json(prompt))
     return written

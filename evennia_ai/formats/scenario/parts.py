@@ -152,7 +152,7 @@ class _Row:
         fields = {name: self.row[name] for name in COPIED if name in self.row}
         fields.setdefault("trust", "author")
         depth: Any = fields.get("injection_depth")
-        # all greater depths mean the top of the history too
+        # every greater depth means the top of the history too
         if is_plain_int(depth) and depth > MAX_DEPTH:
             fields["injection_depth"] = MAX_DEPTH
         try:

@@ -18,9 +18,9 @@ from evennia_ai.formats.scenario.tables import render_briefly, wrong_value_error
 
 WHERE: Final = "settings.tokenizer"
 _RATIO: Final = re.compile(r"chars/([0-9]{1,4}(?:\.[0-9]{1,6})?)")
-# The optional package that provides the vocabularies.
+# The optional package that provides the vocabularies of exact token counters.
 _PACKAGE: Final = "bpe_openai"
-# The vocabulary that each counter uses, by the name of the counter.
+# Maps the names of exact token counters to the vocabulary that they use.
 VOCABULARIES: Final[Mapping[str, str]] = MappingProxyType(
     {
         "cl100k_base": "cl100k_base",

@@ -44,7 +44,8 @@ from evennia_ai.formats.cards.report.parts import (
     text_parts,
 )
 
-_STEP: Final = 200  # progress is reported each time this number of lore entries is done
+# The number of lore entries after which progress is reported.
+_STEP: Final = 200
 # A text of the card that takes more than 1/4 of a prompt is reported.
 _SHARE: Final = 4
 # Parsing regular expressions is slow, so keys are parsed only up to this total number of

@@ -132,9 +132,9 @@ def _depth_words(depth: int) -> str:
 
 
 MOST_ROWS: Final = 12
-_STEP: Final = 500  # the number of entries after which progress is reported
+_STEP: Final = 500  # the number of lore entries after which progress is reported
 _LARGE: Final = 400  # a lore entry with more tokens is reported as long
-_SHOWN: Final = 40  # the number of characters of an entry's text that the report shows
+_SHOWN: Final = 40  # the number of characters of a lore entry's text that the report shows
 _PLACES: Final[dict[Position, str]] = {
     "before": f"before the character (ID {PLUGGABLE_IDS['world_info_before']})",
     "after": f"after the character (ID {PLUGGABLE_IDS['world_info_after']})",
