@@ -30,7 +30,7 @@ def measure():
 
 @pytest.mark.long
 @pytest.mark.parametrize("name", WORST)
-def test_worst_files_stay_within_the_bounds(name, measure, tmp_path):
+def test_worst_card_files_stay_within_the_bounds(name, measure, tmp_path):
     make, refused_with = WORST[name]
     path = tmp_path / "card"
     path.write_bytes(make())
@@ -44,7 +44,7 @@ def test_worst_files_stay_within_the_bounds(name, measure, tmp_path):
     ), cost
 
 
-def test_nesting_at_the_limit_is_read():
+def test_card_nested_to_the_limit_is_read():
     deep = json.loads("[" * 61 + "]" * 61)
     assert load_card(as_json(card_data(extensions={"x": deep}))).card.name == "Marta"
     with pytest.raises(FormatError, match="nested more than 64 deep"):

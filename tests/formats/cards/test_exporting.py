@@ -131,7 +131,7 @@ def test_a_faultless_card_keeps_every_value_and_its_order(first, second):
     assert found.notices == ()
 
 
-def test_json_is_strict_utf_8():
+def test_exported_json_is_strict_utf_8():
     content = dumped(as_json(IN_USE), "json")
     assert "\U0001f409".encode() in content
     assert json.loads(content) == dated(IN_USE)
@@ -170,7 +170,7 @@ def test_v1_card_keeps_unknown_members():
     assert set(made) == {"spec", "spec_version", "data"}
 
 
-def test_values_of_a_convertible_type_get_the_standards_type():
+def test_exported_values_get_the_type_of_the_standard_when_convertible():
     entry = {"keys": ["a"], "content": "x", "enabled": 1, "insertion_order": "5", "constant": 0}
     entry |= {"secondary_keys": "b, c", "extensions": None, "case_sensitive": None}
     card = card_data(character_version=2, nickname=None, character_book={"entries": [entry]})
@@ -274,7 +274,7 @@ def test_err_an_edit_that_no_card_can_have_is_refused():
         dump_card(replace(read_card(IN_USE), description="x" * 200_001), "json", modified_at=NOW)
 
 
-def test_a_picture_keeps_its_other_chunks_and_loses_the_old_cards():
+def test_exported_picture_keeps_its_other_chunks_and_loses_the_old_cards():
     others = part(b"gAMA", b"\0\0\0\1"), text("Software", b"x"), part(b"tEXt", b"no keyword")
     stale = text("chara", as_json(V2)), packed("CCV3", b"{}"), text("Chara", b"x")
     content = picture(others[0], stale[0], text("ccv3", as_json(IN_USE)), behind=others[1:])

@@ -221,12 +221,12 @@ def test_numbers_as_text_in_a_book_are_read():
         ({}, an_archive(CARD, {"a": bytes(2_000_000)})),
     ],
 )
-def test_err_exceeded_limit_is_named(limits, content):
+def test_err_exceeded_card_limit_is_named(limits, content):
     name = next(iter(limits), "ratio")
     assert refusal(content, **limits).endswith(f"({name})")
 
 
-def test_err_a_text_that_is_too_long_is_named_by_its_path():
+def test_err_too_long_card_text_is_named_by_its_path():
     card = card_data(extensions={"app": [{}, {"code\n": "x" * 100}]})
     assert refusal(as_json(card), string_characters=99) == (
         "card: data.extensions.app[1].code  is too long; the limit is 99 (string_characters)"

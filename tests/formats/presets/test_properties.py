@@ -82,7 +82,7 @@ def test_one_edit_changes_one_value_of_the_export(
 
 
 @given(data=VALUES)
-def test_any_data_is_read_or_refused(data: Any) -> None:
+def test_any_data_is_read_as_a_preset_or_refused(data: Any) -> None:
     for value in (data, {"prompts": data}, {"prompts": [], "prompt_order": data}):
         try:
             preset = read_preset(json.dumps(value), name="Any")

@@ -139,7 +139,7 @@ def turns_of(*lines: str) -> list[dict[str, Any]]:
     return [{"event": {"content": line}} for line in lines]
 
 
-def test_result_lists_sticky_and_resting_entries_after_each_turn() -> None:
+def test_result_lists_sticky_and_cooldown_entries_after_each_turn() -> None:
     entries = [
         {"key": ["oil"], "sticky": 2},
         {"key": ["oil"], "cooldown": 2},
@@ -152,7 +152,7 @@ def test_result_lists_sticky_and_resting_entries_after_each_turn() -> None:
     assert timed[0] == {"sticky": ["quay#0"], "cooldown": ["quay#1"]}
 
 
-def test_dry_run_starts_no_timer() -> None:
+def test_dry_run_starts_no_timer_of_lore_entries() -> None:
     settings = {"lore": {"dry_run": True}}
     entry = {"key": ["oil"], "sticky": 5}
     result = run(entry, turns=turns_of("Oil?", "Hm."), settings=settings)

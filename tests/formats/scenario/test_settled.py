@@ -180,7 +180,7 @@ def test_texts_before_the_history_stay_the_same_in_the_layout_cache(route: str) 
     assert before_history(ROUTES[route], OVERRIDE, layout="cache", name="Bob") == calm
 
 
-def test_the_trace_says_why_constant_lore_left_the_head() -> None:
+def test_trace_says_why_constant_lore_is_not_before_the_history() -> None:
     scenario = ROUTES["constant lore with a condition on the speaker"]
     surroundings = {"facts": {"speaker.name": "Anna"}, "context_tokens": 100_000}
     told = run_scenario({**scenario, "settings": surroundings, "event": {"content": "Hm?"}})
@@ -188,7 +188,7 @@ def test_the_trace_says_why_constant_lore_left_the_head() -> None:
     assert any("is active or not by speaker.name" in one for one in reasons)
 
 
-def test_constant_lore_keeps_its_place_where_a_fact_that_stays_decides() -> None:
+def test_constant_lore_stays_before_the_history_when_it_tests_a_persistent_fact() -> None:
     of_room = {"evennia_ai": {"when": [a_condition("room.key", "quay")]}}
     placed = before_history(lore(an_entry("Quay.", extensions=of_room)), "Hm?", layout="cache")
     assert ("system", "Quay.") in placed
