@@ -1,4 +1,4 @@
-"""Documents: hidden features of YAML, and endless files."""
+"""Parsing foreign documents: refused features of YAML, and endless files."""
 
 from pathlib import Path
 

@@ -1,4 +1,4 @@
-"""The kind of a file is recognised whichever reader gets it."""
+"""Every reader recognises the kinds of other files."""
 
 import json
 import struct

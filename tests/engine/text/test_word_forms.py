@@ -1,4 +1,4 @@
-"""Word forms that find each other in pages and memories."""
+"""Searches find words in other forms, in knowledge pages and in memories."""
 
 import pytest
 
@@ -79,7 +79,7 @@ def pairs(table: dict[str, str]) -> list[tuple[str, str, str]]:
 
 
 def languages(code: str) -> tuple[str, ...]:
-    """The game's own language beside those that it has by default."""
+    """Return a language's code with the codes of the default languages."""
     return tuple(dict.fromkeys([code, "en", "ru"])) if code in LANGUAGES else ("en", "ru")
 
 
@@ -88,7 +88,7 @@ def a_page(body: str, title: str = "X") -> Page:
 
 
 def is_found(asked: str, text: str, code: str) -> bool:
-    """Whether the game's own pages have it, and so do pages in memory."""
+    """True if a search finds the text, in stored pages and in pages in memory alike."""
     wanted = query_weights(asked, languages(code))
     words = index_page(a_page(text), languages(code))
     in_memory = score_page(words, rarities_among(wanted, [words])) > 0

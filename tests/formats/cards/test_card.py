@@ -1,4 +1,4 @@
-"""The parsed view: greetings, notes, names."""
+"""Cards parsed from JSON: greetings, creator's notes, names, notices and errors."""
 
 import json
 from typing import Any

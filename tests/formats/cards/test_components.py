@@ -1,4 +1,4 @@
-"""What a card gives the prompt, by who vouches for it."""
+"""The prompt components of a card, with and without grants."""
 
 import pytest
 from hypothesis import given

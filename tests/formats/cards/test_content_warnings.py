@@ -1,4 +1,4 @@
-"""Suspicions: which words, marks and characters of a text make a builder look twice."""
+"""Warnings about suspicious words, marks and characters in the texts of a card."""
 
 import pytest
 

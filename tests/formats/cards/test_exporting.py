@@ -1,4 +1,4 @@
-"""Exports: nothing is lost, only what must be is changed, and what is written can be read again."""
+"""Exports of cards lose nothing, change only what they must, and can be read again."""
 
 import io
 import json
@@ -61,7 +61,7 @@ def _files(*folders: Path) -> list[Path]:
 
 
 def _cards() -> list[Any]:
-    """Every demo card and every card of the conformance cases, and a few more."""
+    """Return all demo cards, all cards of the conformance cases, and a few more."""
     demo = _files(ROOT / "world" / "demo" / "cards")
     cases = _files(ROOT / "tests" / "conformance" / "ccv3")
     named = [(path.stem, json.loads(path.read_bytes())) for path in demo]
@@ -93,12 +93,12 @@ def archive(content: bytes) -> dict[str, bytes]:
 
 
 def without_assets(card: Any) -> Any:
-    """The card but for `assets`, where an archive names the picture that it holds."""
+    """Return the JSON of a card without `assets`, in which an archive lists its picture."""
     return {**card, "data": {**card["data"], "assets": None}}
 
 
 def in_a_picture(assets: tuple[Asset, ...]) -> tuple[Asset, ...]:
-    """The assets where the picture that an archive names is the picture file again."""
+    """Return the assets of an archive's card as they are when it is exported as a picture."""
     return tuple(
         replace(asset, uri="ccdefault:") if asset.uri == PICTURE_ADDRESS else asset
         for asset in assets
@@ -538,6 +538,6 @@ def test_any_card_is_exported_as_the_same_card_or_refused(book, fields, spec):
 
 
 def _told(entry: LoreEntry) -> dict[str, Any]:
-    """Everything of an entry that counts for the prompt."""
+    """Return all values of a lore entry that have an effect on the prompt."""
     told = {field.name: getattr(entry, field.name) for field in fields_of_class(entry)}
     return {**told, "template": entry.template.source}

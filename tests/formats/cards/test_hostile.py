@@ -1,4 +1,4 @@
-"""What a hostile card file may try, one row each, and what becomes of it."""
+"""Hostile card files: each row of a table is one attack and its expected outcome."""
 
 import builtins
 import json
@@ -45,7 +45,7 @@ def encrypted(content: bytes) -> bytes:
 
 
 def declaring(content: bytes, size: int) -> bytes:
-    """An archive whose last member says that it unpacks to this size."""
+    """Return an archive whose last member declares this unpacked size."""
     made = bytearray(content)
     struct.pack_into("<I", made, content.rindex(b"PK\x01\x02") + 24, size)
     return bytes(made)
@@ -273,7 +273,7 @@ HOSTILE = card_data(
 
 @pytest.fixture
 def shut(monkeypatch):
-    """No address can be fetched and no file be touched."""
+    """Make every network access and every access to files fail."""
 
     def refused(*_args, **_kwargs):
         raise AssertionError("a card was let out")

@@ -1,4 +1,4 @@
-"""Every carrier gives the same card, or a refusal in one line; no limit can be gone around."""
+"""Every file format gives the same card or an error of one line, and respects all limits."""
 
 import base64
 import json
@@ -40,7 +40,7 @@ FRAMES = part(b"acTL", struct.pack(">II", 1, 0))
 
 
 def refusal(content: bytes, **limits: int) -> str:
-    """The message with which a file is refused."""
+    """Return the message of the error with which a card file is refused."""
     with pytest.raises(FormatError) as caught:
         load_card(content, limits=CardLimits(**limits))
     assert caught.value.kind == "card"

@@ -1,4 +1,4 @@
-"""What holds for every card file, whatever is in it: the invariants of the fuzz targets."""
+"""Properties of all card files, also checked by the fuzz targets."""
 
 import base64
 import json

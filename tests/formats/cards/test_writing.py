@@ -1,4 +1,4 @@
-"""A card that is written field by field."""
+"""Editing the fields of a card one by one."""
 
 import pytest
 from hypothesis import given

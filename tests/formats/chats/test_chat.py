@@ -1,4 +1,4 @@
-"""Chats: what a file of SillyTavern says, what is refused of it, and that nothing is lost."""
+"""SillyTavern chat files: values read, errors, and writing without loss."""
 
 import io
 import json

@@ -1,4 +1,4 @@
-"""Chats as records: who says what of it, what names do, and the way back."""
+"""Chats as records of a history: speakers, names, and the export of records as a chat."""
 
 import pytest
 from hypothesis import given

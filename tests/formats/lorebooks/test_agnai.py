@@ -1,4 +1,4 @@
-"""Memory books of Agnai: what their fields become, wildcards, what is kept."""
+"""Agnai's memory books: translated fields, wildcards in keywords, and kept members."""
 
 import pytest
 from hypothesis import HealthCheck, given, settings
@@ -17,7 +17,7 @@ from tests.formats.lorebooks.test_books import JSON
 
 
 def a_memory(entry="The toll is a penny.", **fields):
-    """An entry as Agnai writes it."""
+    """Return an entry of a memory book as Agnai writes it."""
     given = {"name": "the toll", "entry": entry, "keywords": ["toll"], "enabled": True}
     return {**given, "priority": 3, "weight": 7, **fields}
 

@@ -1,4 +1,4 @@
-"""Books as files have them: V3, V2, `lorebook_v3`, SillyTavern's world files, and broken ones."""
+"""Reading lorebook files: V3, V2, `lorebook_v3`, SillyTavern's world files, and broken ones."""
 
 import tracemalloc
 

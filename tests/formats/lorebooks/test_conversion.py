@@ -1,4 +1,4 @@
-"""Books in the other format and back: nothing is lost, both programs do the same with them."""
+"""Lorebooks converted between V3 and world files: nothing is lost, the effect is the same."""
 
 import json
 from copy import deepcopy
@@ -267,7 +267,10 @@ def test_v3_book_is_restored_from_a_world_file(book):
 
 
 def _alike(entries: list[dict[str, Any]]) -> list[dict[str, Any]]:
-    """What both formats must say; how keys are told to be patterns is the format's own way."""
+    """Return the values of a book that must be equal in both formats.
+
+    The setting for regular expressions is left out, because the formats have different ones.
+    """
     return [
         {name: value for name, value in entry.items() if name not in ("keys", "patterns")}
         for entry in entries

@@ -1,4 +1,4 @@
-"""Our own extension data of an entry, in both formats."""
+"""The `evennia_ai` data of lore entries, in V3 books and in world files."""
 
 from typing import Any
 

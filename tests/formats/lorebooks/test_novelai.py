@@ -1,4 +1,4 @@
-"""Lorebooks of NovelAI: what their fields become, what is told, what is kept."""
+"""NovelAI's lorebooks: translated fields, notices, and kept members."""
 
 import pytest
 from hypothesis import HealthCheck, given, settings
@@ -15,7 +15,7 @@ from tests.formats.lorebooks.test_books import JSON
 
 
 def a_novel_entry(text="The ferry sails at dusk.", **fields):
-    """An entry as NovelAI writes it."""
+    """Return a lore entry as NovelAI writes it."""
     config = {"prefix": "", "suffix": "\n", "tokenBudget": 2048, "reservedTokens": 0}
     return {
         "text": text,

@@ -1,4 +1,4 @@
-"""Fields and decorators together: places, gates, bounds; the same for both formats."""
+"""Lore entries with fields and decorators: positions, gates and limits, in both formats."""
 
 import pytest
 

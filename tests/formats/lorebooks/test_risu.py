@@ -1,4 +1,4 @@
-"""Lore exports of RisuAI: what their fields and their own decorators become, what is kept."""
+"""RisuAI's lorebooks: translated fields and `@@` lines, and kept members."""
 
 import pytest
 from hypothesis import HealthCheck, given, settings
@@ -16,7 +16,7 @@ from tests.formats.lorebooks.test_books import JSON
 
 
 def a_risu_entry(content="The bell rings in fog.", **fields):
-    """An entry as RisuAI writes it."""
+    """Return a lore entry as RisuAI writes it."""
     given = {"key": "bell, fog", "comment": "the bell", "content": content, "mode": "normal"}
     more = {"insertorder": 5, "alwaysActive": False, "secondkey": "", "selective": False}
     return {**given, **more, **fields}

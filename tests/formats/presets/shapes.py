@@ -36,7 +36,7 @@ CONNECTION = {
 
 
 def shapes() -> dict[str, File]:
-    """All files by their names."""
+    """Return the JSON of all preset files by name."""
     return dict(_shapes())
 
 
@@ -99,7 +99,7 @@ def _plain(number: int) -> list[File]:
 
 
 def _in_chat(step: int) -> list[File]:
-    """Prompts at several depths, of several roles, with an order where `step` is not 0."""
+    """Return prompts at several depths with several roles; `step` sets their injection orders."""
     return [
         a_prompt(
             name,
@@ -142,7 +142,7 @@ def _odd() -> list[File]:
 
 
 def _variables() -> File:
-    """A preset as a program: switches set variables, one text reads them."""
+    """Return a preset whose prompts set variables, and one prompt that reads them."""
     setters = [
         a_prompt(f"p{index}", f"{{{{setvar::v{index}::{word}}}}}{{{{trim}}}}")
         for index, word in enumerate(WORDS)
@@ -185,7 +185,7 @@ def _two_megabytes() -> File:
 
 
 def _drawn(random: Random) -> File:
-    """A file with anything that is allowed."""
+    """Return a preset file with random allowed values."""
     names = _names(random.randint(1, 40))
     prompts = [
         a_prompt(

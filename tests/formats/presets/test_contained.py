@@ -1,4 +1,4 @@
-"""Presets that mean harm, or would take a game's time and room: refused, or contained."""
+"""Presets that attack a game or waste its resources are refused or contained."""
 
 from typing import Any
 

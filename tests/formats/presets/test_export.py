@@ -13,7 +13,7 @@ from tests.formats.presets.differing import differences
 
 
 def a_full_file() -> dict[str, Any]:
-    """A file with what an application's own export would lose."""
+    """Return a preset file with values that SillyTavern's own export would lose."""
     file = a_file(
         a_prompt("mine", "Mine.", enabled=False, colour="red"),
         a_prompt("mine", "Again."),

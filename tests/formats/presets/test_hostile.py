@@ -1,4 +1,4 @@
-"""Presets that would harm: refused in one sentence, or contained."""
+"""Hostile presets are refused in one sentence or contained."""
 
 import json
 from typing import Any
@@ -34,7 +34,7 @@ def refusal(content: bytes | str | dict[str, Any], **limits: int) -> str:
 
 
 def as_rows(components: tuple[PromptComponent, ...]) -> list[dict[str, Any]]:
-    """Components as a scenario lists them."""
+    """Return components as rows of a scenario."""
     names = ("id", "key", "content", "role", "enabled", "trust", "priority", "placement")
     deep = ("injection_depth", "injection_order")
     return [
@@ -120,7 +120,7 @@ def test_system_text_gets_the_role_user_without_a_grant() -> None:
 
 
 def test_text_of_a_preset_never_becomes_template_logic() -> None:
-    """Logic stays as it is written, whoever vouches for the preset."""
+    """Template logic is sent as written, even with all grants."""
     evil = "{% for a in range(10**9) %}x{% endfor %}{{ ''.__class__ }}"
     preset = a_preset(a_prompt("evil", evil), before=("evil",))
     contents = [one["content"] for one in composed(place_texts(preset, (), grants=ALL_GRANTS))]

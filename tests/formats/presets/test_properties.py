@@ -1,4 +1,4 @@
-"""What holds for every preset: nothing is lost, and what changes is one value."""
+"""Properties of all presets: nothing is lost, and an edit changes one value."""
 
 import json
 from typing import Any
@@ -35,7 +35,7 @@ EDITS: list[tuple[str, str, Any]] = [
 
 @st.composite
 def files(draw: st.DrawFn) -> dict[str, Any]:
-    """A file with prompts in the chat, of any text, in any order, and members of any kind."""
+    """Draw a preset file with random prompts, order and other members."""
     names = draw(st.lists(TEXTS.filter(bool), min_size=1, max_size=6, unique=True))
     names = [name for name in names if name not in OWN] or ["mine"]
     prompts = [

@@ -1,4 +1,4 @@
-"""Secrets of a preset go, wherever they stand; all else stays."""
+"""Secrets are removed from any place in a preset, and nothing else is."""
 
 import json
 from typing import Any
@@ -41,7 +41,7 @@ def test_secret_is_removed_from_any_place_in_a_preset(file: dict[str, Any], wher
     ],
 )
 def test_preset_with_only_empty_secrets_is_exported_unchanged(file: dict[str, Any]) -> None:
-    """Most files have the names of secrets, empty: they are exported with them."""
+    """Most preset files have members for secrets that are empty. These members are exported."""
     whole = a_file(**file)
     assert json.loads(dump_preset(read_preset(whole, name="Test"))) == whole
 

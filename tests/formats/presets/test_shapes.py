@@ -1,4 +1,4 @@
-"""Every shape of file is read, reported, composed, and written again without loss."""
+"""Preset files of every shape are read, reported, composed and written without loss."""
 
 import json
 

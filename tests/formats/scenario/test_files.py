@@ -1,4 +1,4 @@
-"""The books of a scenario: a book that is listed twice counts once."""
+"""The lorebooks of a scenario: a book that is listed twice counts once."""
 
 from typing import Any
 

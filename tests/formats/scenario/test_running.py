@@ -1,4 +1,4 @@
-"""What a scenario's settings do, and what its result tells."""
+"""The effect of a scenario's settings and components on its result."""
 
 import itertools
 import json

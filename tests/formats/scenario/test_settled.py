@@ -1,4 +1,4 @@
-"""Whatever people say, the bytes before the history stay the same (S0-03, S0-28, S1-08)."""
+"""The bytes before the history do not depend on what people say (S0-03, S0-28, S1-08)."""
 
 import json
 from typing import Any
@@ -148,7 +148,10 @@ TIMED = sorted(route for route in REPEATING if "{{lastMessage}}" in str(REPEATIN
 def before_history(
     scenario: dict[str, Any], said: str, *, layout: str, name: str = "Anna"
 ) -> list[tuple[str, str]]:
-    """Role and text of each message before the history, which begins with "Good evening."."""
+    """Return role and text of each message before the history.
+
+    The history begins with "Good evening.".
+    """
     history = [{"role": "user", "name": "Anna", "content": "Good evening."}]
     facts = {
         "speaker.name": name,

@@ -1,4 +1,4 @@
-"""What lore may ask about beside the conversation."""
+"""Facts and texts, other than the conversation, that lore entries test or scan."""
 
 from typing import Any
 

@@ -1,4 +1,4 @@
-"""Edits of books: the file's own JSON changes where it was asked, in both formats."""
+"""Edits of lorebooks change only the edited members of the file's JSON, in both formats."""
 
 import time
 from copy import deepcopy

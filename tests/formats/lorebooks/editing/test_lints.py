@@ -1,4 +1,4 @@
-"""Lints: each says one true thing about a book, and a sound book has none."""
+"""Lints of lorebooks: each reports one problem, and a book without problems has none."""
 
 import json
 from pathlib import Path
@@ -17,7 +17,7 @@ PROSE = "Six boats went out before dawn and came home late with herring, rope an
 
 
 def found(book, **options):
-    """The findings as `uid kind: text`."""
+    """Return the findings on a lorebook as lines of the form `uid kind: text`."""
     return [f"{lint.uid} {lint.kind}: {lint.text}" for lint in lint_book(book, **options)]
 
 
@@ -31,7 +31,7 @@ def a_world(*entries, **more):
 
 
 def waiting(content="A tower.", level=1, **fields):
-    """An entry that waits for recursion."""
+    """Return an entry with a delay level, which is active only after recursion."""
     return a_world_entry(content, delayUntilRecursion=level, **fields)
 
 

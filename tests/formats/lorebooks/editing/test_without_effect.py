@@ -1,4 +1,4 @@
-"""Fields of SillyTavern's entries that do nothing here are told, of whatever form the book is."""
+"""Reports on fields of SillyTavern's lore entries that have no effect in this package."""
 
 import pytest
 
