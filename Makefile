@@ -4,7 +4,7 @@
 # make test  - what to run while working: a few minutes
 # make check - everything, as .ci/run does: whole games, real services, another Python, fuzzing
 # make docs  - build the documentation site into build/site (LINKS=1: check its links to others)
-# make lock  - write requirements/ anew, with the newest versions for this Python
+# make lock  - write requirements/development.txt, with the newest versions for every Python
 # Choose the interpreter with PYTHON=... (3.11 or newer) and the ports with
 # EVENNIA_AI_TELNET_PORT=... and the others of server/ports.py, here or in the environment.
 

@@ -1,24 +1,23 @@
-"""What `make test` and `make check` run: two lists of steps, a line each.
+"""The steps of `make test`, `make check` and `make docs`, a line each.
 
-`make test` is what a person runs and waits for: style, layers, types, migrations, one exchange in
-a real game, and the tests that need no server and no service, on the Python at hand: of a table of
-cases the first and the last, and none that takes seconds. `make check` runs all of them
-and the rest: whole games, real services and models, the other end of the supported Pythons, the
-floors of the benchmarks, mutations, fuzzing. Continuous integration runs `make check`. Standard
-library only.
+`make test` is what a person runs and waits for, on the Python at hand: style, layers, types,
+migrations, one exchange in a real game, and the tests that need no server and no service. Of a
+table of cases it runs the first and the last, and no test that takes seconds. `make check` runs all
+of them and the rest: whole games, real services and models, another supported Python, the floors of
+the benchmarks, mutations, fuzzing. Continuous integration runs `make check`. Standard library only.
 """
 
 import os
 import time
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
-from server.installation import Installation
-from server.locking import OtherPython, for_development, other_python, this_version, version_of
-from server.preparing import FUZZER, elsewhere, has
-from server.steps import Meanwhile, Shown, StepError, Times, everything, nothing, run, say
+from server.installation import Installation, installed, other_python, this_version
+from server.preparing import FUZZER, has
+from server.steps import Running, Shown, StepError, Times, everything, nothing, run, say
 
 WORKERS = str(min(os.cpu_count() or 1, 8))
 """How many processes share the tests."""
@@ -26,7 +25,7 @@ WORKERS = str(min(os.cpu_count() or 1, 8))
 ALONE = "not server and not service and not packaging and not extra"
 """The tests that need nothing but the package and what is installed for tests."""
 QUICK = f"{ALONE} and not long"
-"""Those of them that need no patience."""
+"""The tests of those that take less than about a second."""
 
 _NEWCOMER = "tests/acceptance/test_newcomer_plays.py"
 PLAYED = (
@@ -44,10 +43,10 @@ _VARIABLES = {
 
 
 def results(line: str) -> str | None:
-    """What to show of pytest's lines: skipped, failed, how many tests and attacks there were."""
-    told = line.startswith(("SKIPPED", "FAILED", "ERROR")) or " passed" in line
-    told = told or line.endswith(" attacks held")
-    return line.strip("= ") if told else None
+    """Return a line of pytest's that names a skipped or failed test, or counts tests or attacks."""
+    is_name = line.startswith(("SKIPPED", "FAILED", "ERROR"))
+    is_count = " passed" in line or line.endswith(" attacks held")
+    return line.strip("= ") if is_name or is_count else None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -153,46 +152,104 @@ In one process: whole games go on beside it, and a second one would collect ever
 """
 
 
+class Steps:
+    """The steps of one command: what each of them took, and which failed."""
+
+    def __init__(self, installation: Installation) -> None:
+        self.installation = installation
+        self._times = Times()
+        self._failed: list[str] = []
+        self._began = time.monotonic()
+
+    def finish(self, *steps: Step, installation: Installation | None = None) -> None:
+        """Run each step to its end; one that fails does not hide the next."""
+        for step in steps:
+            options = self._options(step, installation or self.installation)
+            with self._noting(step.title):
+                run(step.title, **options)
+
+    def start(self, step: Step) -> Running:
+        """Start a step, for `wait_for`."""
+        return Running(step.title, **self._options(step, self.installation))
+
+    def wait_for(self, *started: Running) -> None:
+        """Wait for the end of each, and show it."""
+        for one in started:
+            with self._noting(one.title):
+                one.wait()
+
+    def conclude(self, success: str) -> None:
+        """Show what each step took, then `success`.
+
+        Raises:
+            StepError: one or more steps failed; the text names them.
+        """
+        say(self._times.table())
+        say(f"It took {(time.monotonic() - self._began) / 60:.1f} minutes.")
+        if self._failed:
+            raise StepError(f"failed: {', '.join(self._failed)}")
+        say(success)
+
+    @contextmanager
+    def _noting(self, title: str) -> Iterator[None]:
+        try:
+            yield
+        except StepError as error:
+            say(f"!! {error}")
+            self._failed.append(title)
+
+    def _options(self, step: Step, installation: Installation) -> dict[str, Any]:
+        program, *words = step.command
+        return {
+            "command": [installation.programs / program, *words],
+            "cwd": installation.root,
+            "environment": installation.environment(_VARIABLES),
+            "shown": step.shown,
+            "times": self._times,
+        }
+
+
 def test(root: Path) -> None:
-    """Run what a person waits for: every step, and a failing one does not hide the next.
-
-    Raises:
-        StepError: one or more failed; the text names them.
-    """
-    installation, times = for_development(root), Times()
-    with (
-        _meanwhile(installation, TYPES, times) as types,  # one process, as other static steps
-        _meanwhile(installation, ONE_EXCHANGE, times) as exchange,  # it mostly waits
-    ):
-        failed = _failing(installation, (*STATIC, QUICK_TESTS), times)
-        failed += _waited(types) + _waited(exchange)
-    say(times.table())
-    _raise_for(failed)
-    say(f"All of `make test` passed on Python {this_version()}; `make check` runs the rest.")
-
-
-def check(root: Path) -> None:
-    """Everything; what mostly waits goes on beside what computes.
+    """Run what a person waits for.
 
     Raises:
         StepError: one or more steps failed; the text names them.
     """
-    began = time.monotonic()
-    installation, times = for_development(root), Times()
-    other = other_python()
-    with _meanwhile(installation, PREPARING, times) as preparing:
-        failed = _failing(installation, (*STATIC, TYPES), times) + _waited(preparing)
-    with _meanwhile(installation, GAMES, times) as games:
-        failed += _failing(installation, (TESTS, DOCS, *FLOORS), times)
-        failed += _fuzzed(installation, times)
-        failed += _elsewhere(root, other, times)
-        failed += _failing(installation, (MUTATIONS,), times)
-        failed += _waited(games)
-    say(times.table())
-    say(f"`make check` took {(time.monotonic() - began) / 60:.1f} minutes.")
-    _raise_for(failed)
+    steps = Steps(installed(root))
+    # Types are one process, as the other static steps are, and the game mostly waits.
+    with steps.start(TYPES) as types, steps.start(ONE_EXCHANGE) as exchange:
+        steps.finish(*STATIC, QUICK_TESTS)
+        steps.wait_for(types, exchange)
+    steps.conclude(
+        f"All of `make test` passed on Python {this_version()}; `make check` runs the rest."
+    )
+
+
+def check(root: Path) -> None:
+    """Run everything; what mostly waits runs next to what computes.
+
+    Raises:
+        StepError: one or more steps failed; the text names them.
+    """
+    steps, other = Steps(installed(root)), other_python()
+    with steps.start(PREPARING) as preparing:
+        steps.finish(*STATIC, TYPES)
+        steps.wait_for(preparing)
+    with steps.start(GAMES) as games:
+        steps.finish(TESTS, DOCS, *FLOORS)
+        if has(FUZZER, steps.installation):
+            steps.finish(*FUZZING)
+        else:
+            say(f"!! SKIPPED: no {FUZZER} for Python {this_version()} here, so nothing was fuzzed")
+        if other is not None:
+            say(f"   on Python {other.version}, with the newest Evennia for it")
+            steps.finish(ELSEWHERE, installation=other.installation(root))
+        else:
+            say("!! SKIPPED: no other supported Python is on this machine, so nothing ran on one")
+        steps.finish(MUTATIONS)
+        steps.wait_for(games)
     versions = sorted({this_version(), *([other.version] if other else [])})
-    say(f"All of `make check` passed on Python {' and '.join(versions)}.")
+    steps.conclude(f"All of `make check` passed on Python {' and '.join(versions)}.")
 
 
 def build_docs(root: Path) -> None:
@@ -201,82 +258,6 @@ def build_docs(root: Path) -> None:
     Raises:
         StepError: Sphinx found a fault; it has been printed.
     """
-    steps = (DOCS, LINKS) if os.environ.get("LINKS") else (DOCS,)
-    _raise_for(_failing(for_development(root), steps, Times()))
-    say(f"The site is in {SITE}; open {root / SITE / 'index.html'}")
-
-
-def _elsewhere(root: Path, other: OtherPython | None, times: Times) -> list[str]:
-    """What failed on the other Python; nothing, loudly, where there is none."""
-    if other is None:
-        say("!! SKIPPED: no other supported Python is on this machine, so nothing ran on one")
-        return []
-    try:
-        installation = elsewhere(root, other)
-    except StepError as error:
-        say(f"!! {error}")
-        return [f"the installation on Python {other.version}"]
-    found = version_of(str(installation.python))
-    say(f"   on Python {found}, with the newest Evennia for it")
-    return _failing(installation, (ELSEWHERE,), times)
-
-
-def _fuzzed(installation: Installation, times: Times) -> list[str]:
-    """What failed of the fuzzing; nothing, loudly, where there is no fuzzer for this Python."""
-    if not has(FUZZER, installation):
-        say(f"!! SKIPPED: no {FUZZER} for Python {this_version()} here, so nothing was fuzzed")
-        return []
-    return _failing(installation, FUZZING, times)
-
-
-def _failing(installation: Installation, steps: Iterable[Step], times: Times) -> list[str]:
-    """The titles of those that failed; each of them is run, and noted in `times`."""
-    failed = []
-    for step in steps:
-        try:
-            run(
-                step.title,
-                _on(installation, step),
-                cwd=installation.root,
-                environment=installation.environment(_VARIABLES),
-                shown=step.shown,
-                times=times,
-            )
-        except StepError as error:
-            say(f"!! {error}")
-            failed.append(step.title)
-    return failed
-
-
-@contextmanager
-def _meanwhile(installation: Installation, step: Step, times: Times) -> Iterator[Meanwhile]:
-    """The step in a process of its own while the block runs."""
-    with Meanwhile(
-        step.title,
-        _on(installation, step),
-        root=installation.root,
-        environment=installation.environment(_VARIABLES),
-        shown=step.shown,
-        times=times,
-    ) as started:
-        yield started
-
-
-def _waited(started: Meanwhile) -> list[str]:
-    """Its title where it failed."""
-    try:
-        started.wait()
-    except StepError as error:
-        say(f"!! {error}")
-        return [started.title]
-    return []
-
-
-def _on(installation: Installation, step: Step) -> list[str]:
-    program, *words = step.command
-    return [str(installation.programs / program), *words]
-
-
-def _raise_for(failed: list[str]) -> None:
-    if failed:
-        raise StepError(f"failed: {', '.join(failed)}")
+    steps = Steps(installed(root))
+    steps.finish(DOCS, *([LINKS] if os.environ.get("LINKS") else []))
+    steps.conclude(f"The site is in {SITE}; open {root / SITE / 'index.html'}")

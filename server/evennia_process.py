@@ -3,6 +3,7 @@
 Standard library only: this runs in the machine's Python, not in the game's.
 """
 
+import ast
 import contextlib
 import json
 import os
@@ -34,21 +35,29 @@ _GAVE_UP = "Connection to Evennia timed out"
 
 
 def put_old_game_aside(root: Path) -> Path | None:
-    """Keep the demo's database beside the place of a new one, if a version before 0.1.0 made it.
+    """Keep the demo's database beside the place of a new one, if its tables are not those of now.
 
-    Its tables cannot be brought up to date: migrations begin anew with 0.1.0. Return where it is.
+    Until 0.1.0 is released the first migration is written anew where tables change, so an older
+    database cannot be brought up to date.
+
+    Returns:
+        Where the old database is kept, or None if it is not an old one.
     """
     database = root / "server" / "evennia.db3"
     if not database.exists():
         return None
-    known = {file.stem for file in (root / "evennia_ai" / "migrations").glob("[0-9]*.py")}
+    wanted = _columns_of_migration(root / "evennia_ai" / "migrations" / "0001_initial.py")
     with contextlib.closing(sqlite3.connect(f"{database.as_uri()}?mode=ro", uri=True)) as reading:
         try:
-            rows = reading.execute("SELECT name FROM django_migrations WHERE app = 'evennia_ai'")
-            made_by = {name for (name,) in rows}
-        except sqlite3.DatabaseError:  # nothing was made in it yet
+            names = {name for (name,) in reading.execute("SELECT name FROM sqlite_master")}
+            found = {
+                table: {row[1] for row in reading.execute(f"PRAGMA table_info({table})")}
+                for table in wanted
+            }
+        except sqlite3.DatabaseError:  # Evennia made nothing in it yet
             return None
-    if made_by <= known:
+    is_made = any(name.startswith("evennia_ai_") for name in names)
+    if not is_made or found == wanted:
         return None
     kept = database.with_name(f"evennia.before-0.1.0.{int(time.time())}.db3")
     for tail in ("", "-wal", "-shm"):
@@ -57,6 +66,21 @@ def put_old_game_aside(root: Path) -> Path | None:
             file.rename(kept.with_name(kept.name + tail))
     say(f"== The demo game is of a version before 0.1.0: a new one is made, the old one is {kept}")
     return kept
+
+
+def _columns_of_migration(migration: Path) -> dict[str, set[str]]:
+    """Return the columns of each table that a migration creates, by the name of the table."""
+    tables: dict[str, set[str]] = {}
+    for call in ast.walk(ast.parse(migration.read_text(encoding="utf-8"))):
+        if not isinstance(call, ast.Call) or ast.unparse(call.func) != "migrations.CreateModel":
+            continue
+        given = {one.arg: one.value for one in call.keywords}
+        columns = tables[f"evennia_ai_{ast.literal_eval(given['name']).lower()}"] = set()
+        for field in given["fields"].elts:  # type: ignore[attr-defined]
+            name, made = field.elts
+            is_key = ast.unparse(made.func) in ("models.ForeignKey", "models.OneToOneField")
+            columns.add(f"{name.value}_id" if is_key else name.value)
+    return tables
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

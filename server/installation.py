@@ -1,20 +1,27 @@
-"""The virtual environments of this checkout, made once and remade when what they hold changes.
+"""The virtual environments of this checkout, and the lock with the versions that are in them.
 
-`pyproject.toml` says what is wanted, a lock (`server.locking`) which versions of it.
-
-Standard library only: this runs before anything is installed.
+`venv` makes an environment and uv fills it. `pyproject.toml` says what is wanted, the lock which
+versions of it. Standard library only: this runs before anything is installed.
 """
 
-import hashlib
-import json
 import os
+import shutil
 import subprocess
 import sys
 from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Final
 
-from server.steps import StepError, nothing, run, say
+from server.steps import StepError, attempt, nothing, run, say
+
+SUPPORTED: Final = ("3.11", "3.12", "3.13")
+DEVELOPMENT: Final = "game,test,check,docs"
+"""The extras that `make test`, `make check` and `make docs` install."""
+LOCKED: Final = f"{DEVELOPMENT},embeddings"
+"""The extras whose versions the lock has; the others have no wheels on some machines."""
+LOCK: Final = Path("requirements", "development.txt")
+"""One file for all Pythons: a line that is for some of them says so in a marker."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -29,15 +36,42 @@ class Installation:
         return self.programs / "python"
 
     def environment(self, more: Mapping[str, str] | None = None) -> dict[str, str]:
-        """This process's environment, with the installation's programs found first.
+        """Return this process's environment, with the installation's programs found first.
 
         Evennia looks for `twistd` on the path, so calling its launcher by its full name is not
-        enough. What was compiled is kept, also where the shell asks for the contrary: each step is
-        many processes, and Evennia's modules take longer to compile than to run.
+        enough. Compiled modules are kept, even if the shell asks not to: each step is many
+        processes, and Evennia's modules take longer to compile than to run.
         """
         path = os.pathsep.join([str(self.programs), os.environ.get("PATH", "")])
         ours = {"PATH": path, "PYTHONUNBUFFERED": "1", "PYTHONDONTWRITEBYTECODE": ""}
         return {**os.environ, **(more or {}), **ours}
+
+    def install(self, title: str, *words: str) -> None:
+        """Install what these words of `pip install` name: with uv, or else with pip.
+
+        uv takes a tenth of pip's time. It does not read pip's configuration (`pip.conf`,
+        `PIP_INDEX_URL`, `PIP_FIND_LINKS`), so it finds nothing on a machine that names its package
+        index only there. pip takes the same constraints and makes the same environment.
+
+        Raises:
+            StepError: pip could not install it either.
+        """
+        environment = self.environment({"PIP_DISABLE_PIP_VERSION_CHECK": "1"})
+        python = str(self.python)
+        uv = [str(self.programs / "uv"), "pip", "install", "--quiet", "--python", python]
+        try:
+            outcome = attempt(title, [*uv, *words], cwd=self.root, environment=environment)
+        except StepError as error:
+            reason = str(error)
+        else:
+            if not outcome.status:
+                return
+            lines = outcome.output.splitlines()
+            causes = [line.strip() for line in lines if "cause: " in line]
+            reason = [f"status {outcome.status}", *lines[:1], *causes][-1]  # what caused the rest
+        say(f"   uv could not, so pip does it, which takes longer ({reason})")
+        pip = [python, "-m", "pip", "install", "--no-compile"]
+        run(title, [*pip, *words], cwd=self.root, environment=environment, shown=nothing)
 
 
 def installed(
@@ -45,65 +79,122 @@ def installed(
     *,
     folder: str = ".venv",
     python: str = sys.executable,
-    extras: str = "",
-    lock: Path | None = None,
+    extras: str = DEVELOPMENT,
+    lock: Path | None = LOCK,
 ) -> Installation:
-    """The installation in `folder`, made or brought up to date first, with `name[extras]`.
+    """Return the installation in `folder` with these extras, made or brought up to date first.
 
-    It has the versions of `lock`, or without one the newest.
+    Without a lock it gets the newest versions.
 
     Raises:
         StepError: the environment could not be made, or something could not be installed.
     """
-    target = root / folder
-    installation = Installation(root=root, programs=target / "bin")
-    stamp = target / "evennia_ai-installed.json"
-    wanted = _fingerprint(root, python=python, lock=lock)
-    if _is_current(stamp, fingerprint=wanted, extras=extras) and installation.python.exists():
+    installation = environment_of(root, folder=folder, python=python)
+    # As make does it: uv itself would build this package again each time, and ask the index.
+    stamp = root / folder / f"installed-{extras}"
+    sources = (root / "pyproject.toml", root / LOCK)
+    if stamp.exists() and stamp.stat().st_mtime >= max(one.stat().st_mtime for one in sources):
         say(f"== {folder} is up to date")
         return installation
-    if not installation.python.exists():
-        _make(target, python=python)
-    what = [f".[{extras}]" if extras else ".", *(["-c", str(lock)] if lock else [])]
-    run(
-        f"Installing evennia_ai into {folder} (half a minute on a fast line)",
-        [installation.python, "-m", "pip", "install", "--no-compile", "-e", *what],
-        cwd=root,
-        environment=installation.environment({"PIP_DISABLE_PIP_VERSION_CHECK": "1"}),
-        shown=nothing,
-    )
-    stamp.write_text(json.dumps({"fingerprint": wanted, "extras": extras}), encoding="utf-8")
+    constraints = ("-c", str(lock)) if lock else ()
+    title = f"Installing evennia_ai into {folder}"
+    installation.install(title, "-e", f".[{extras}]", *constraints)
+    stamp.touch()
     return installation
 
 
-def _make(target: Path, *, python: str) -> None:
-    target.parent.mkdir(exist_ok=True)
+def environment_of(root: Path, *, folder: str = ".venv", python: str) -> Installation:
+    """Return the environment in `folder`, made first unless it is of this version of Python.
+
+    Raises:
+        StepError: the environment could not be made.
+    """
+    target = root / folder
+    installation = Installation(root=root, programs=target / "bin")
+    if version_of(str(installation.python)) != version_of(python):
+        target.parent.mkdir(exist_ok=True)
+        command = [python, "-m", "venv", "--clear", str(target)]
+        try:
+            run(f"Making {folder}", command, cwd=root, environment=os.environ, shown=nothing)
+        except StepError as error:
+            raise StepError(
+                f"{error}. On Debian and Ubuntu the module is a package of its own: "
+                "apt-get install python3-venv"
+            ) from error
+    if not (installation.programs / "uv").exists():
+        pip = [str(installation.python), "-m", "pip", "install", "--quiet"]
+        attempt("Installing uv", [*pip, "uv", "-c", str(LOCK)], cwd=root, environment=os.environ)
+    return installation
+
+
+def write_lock(root: Path) -> None:
+    """Write the newest versions that `pyproject.toml` allows, for every supported Python.
+
+    Raises:
+        StepError: uv found no versions that fit together, or no package index.
+    """
+    uv = str(environment_of(root, python=sys.executable).programs / "uv")
+    options = ["--universal", "--upgrade", "--quiet", "--no-annotate"]
+    command = [
+        *(uv, "pip", "compile", *options, "--python-version", SUPPORTED[0]),
+        *(f"--extra={name}" for name in LOCKED.split(",")),
+        *("--custom-compile-command", "make lock"),
+        *("pyproject.toml", "--output-file", str(LOCK)),
+    ]
+    title = "Looking for the newest versions"
     try:
-        run(
-            f"Making {target.name} with {python}",
-            [python, "-m", "venv", target],
-            cwd=target.parent,
-            environment=os.environ,
-            shown=nothing,
-        )
+        run(title, command, cwd=root, environment=os.environ, shown=nothing)
     except StepError as error:
         raise StepError(
-            f"{error}. On Debian and Ubuntu the module is a package of its own: "
-            "apt-get install python3-venv"
+            f"{error}. If a package index is only in pip's configuration, "
+            "name it in UV_DEFAULT_INDEX"
         ) from error
+    say(f"{LOCK} has the newest versions; `make test` installs them")
 
 
-def _fingerprint(root: Path, *, python: str, lock: Path | None) -> str:
-    project = (root / "pyproject.toml").read_bytes() + (lock.read_bytes() if lock else b"")
-    version = subprocess.run(
-        [python, "--version"], capture_output=True, text=True, check=True
-    ).stdout
-    return hashlib.sha256(project + version.encode()).hexdigest()
+def this_version() -> str:
+    """Return `3.11` if this Python is a Python 3.11."""
+    return "{}.{}".format(*sys.version_info)
 
 
-def _is_current(stamp: Path, *, fingerprint: str, extras: str) -> bool:
-    if not stamp.exists():
-        return False
-    known = json.loads(stamp.read_text(encoding="utf-8"))
-    has_extras = set(extras.split(",")) <= {"", *known["extras"].split(",")}
-    return known["fingerprint"] == fingerprint and has_extras
+def version_of(program: str) -> str | None:
+    """Return `3.12` for a Python 3.12; None for a program that does not run."""
+    script = "import sys, venv; print('%d.%d' % sys.version_info[:2])"
+    try:
+        done = subprocess.run([program, "-c", script], capture_output=True, text=True, check=False)
+    except OSError:
+        return None
+    return done.stdout.strip() if done.returncode == 0 else None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class OtherPython:
+    """A second Python on this machine."""
+
+    version: str
+    program: str
+
+    def installation(self, root: Path) -> Installation:
+        """Return where `make check` installs this checkout for it."""
+        return Installation(root=root, programs=root / self.folder / "bin")
+
+    @property
+    def folder(self) -> str:
+        return f".venvs/{self.version}"
+
+
+def other_python() -> OtherPython | None:
+    """Return the supported Python farthest from this one; None if there is no other.
+
+    `uv python find` ends with an error at the first of pyenv's programs that leads to no Python,
+    so the installations of pyenv are tried here.
+    """
+    newest_first = SUPPORTED[::-1]
+    pyenv = Path(os.environ.get("PYENV_ROOT", Path.home() / ".pyenv"), "versions")
+    for version in SUPPORTED if this_version() == newest_first[0] else newest_first:
+        name = f"python{version}"
+        found = (shutil.which(name), *sorted(map(str, pyenv.glob(f"{version}.*/bin/{name}"))))
+        for program in found if version != this_version() else ():
+            if program and version_of(program) == version:
+                return OtherPython(version=version, program=program)
+    return None

@@ -15,6 +15,7 @@ from pathlib import Path
 from typing import Any
 
 from server import workers
+from server.checks import build_docs, check, test
 from server.evennia_process import (
     Evennia,
     is_running,
@@ -22,10 +23,10 @@ from server.evennia_process import (
     recorded_ports,
     refuse_taken,
 )
-from server.installation import Installation, installed
-from server.locking import lock_of, write_lock
+from server.installation import Installation, installed, write_lock
 from server.logins import FILE, read_logins
 from server.ports import HOST, Ports
+from server.preparing import prepare
 from server.steps import StepError, say
 from server.telnet import Connection
 
@@ -55,20 +56,20 @@ class Exchange:
 
 def main(words: list[str]) -> int:
     """Do what was asked for; returns the exit status."""
-    actions = {
+    actions: dict[str, Callable[[Path], None]] = {
         "play": _play,
         "stop": _stop,
-        "test": _test,
-        "check": _check,
-        "docs": _docs,
-        "prepare": _prepare,
-        "lock": _lock,
+        "test": test,
+        "check": check,
+        "docs": build_docs,
+        "prepare": prepare,  # for `make check`
+        "lock": write_lock,
     }
     if len(words) != 1 or words[0] not in actions:
         say(f"usage: python3 -m server {'|'.join(actions)}")
         return 2
     try:
-        actions[words[0]]()
+        actions[words[0]](ROOT)
     except (StepError, ValueError) as error:
         print(f"make {words[0]}: {error}", file=sys.stderr)
         return 1
@@ -77,59 +78,30 @@ def main(words: list[str]) -> int:
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         return 1
     except KeyboardInterrupt:
-        print(f"make {words[0]}: interrupted", file=sys.stderr)
+        print(f"\nmake {words[0]}: interrupted", file=sys.stderr)
         return 130
     return 0
 
 
-def _play() -> None:
+def _play(root: Path) -> None:
     count = workers.wanted()
-    ports = _ports_to_play_on(ROOT)
-    lock = lock_of(ROOT, python=sys.executable)
+    ports = _ports_to_play_on(root)
     is_postgres = os.environ.get(workers.ADDRESS, "").startswith("postgres")
     extras = "game,workers" if count else "game,postgres" if is_postgres else "game"
-    game = Evennia(installation=installed(ROOT, extras=extras, lock=lock), ports=ports)
+    game = Evennia(installation=installed(root, extras=extras), ports=ports)
     if count:
         play_with_workers(game, count)
     else:
         play(game)
 
 
-def _stop() -> None:
-    ports = recorded_ports(ROOT) or Ports.from_environment()
-    programs = ROOT / ".venv" / "bin"
-    Evennia(installation=Installation(root=ROOT, programs=programs), ports=ports).stop()
-    workers.stop(ROOT)
-    workers.stop_postgres(ROOT)
+def _stop(root: Path) -> None:
+    ports = recorded_ports(root) or Ports.from_environment()
+    programs = root / ".venv" / "bin"
+    Evennia(installation=Installation(root=root, programs=programs), ports=ports).stop()
+    workers.stop(root)
+    workers.stop_postgres(root)
     say("The game is stopped. `make play` starts it again, with everything as it was.")
-
-
-def _lock() -> None:
-    write_lock(ROOT, python=sys.executable)
-
-
-def _test() -> None:
-    from server.checks import test
-
-    test(ROOT)
-
-
-def _check() -> None:
-    from server.checks import check
-
-    check(ROOT)
-
-
-def _docs() -> None:
-    from server.checks import build_docs
-
-    build_docs(ROOT)
-
-
-def _prepare() -> None:
-    from server.preparing import prepare
-
-    prepare(ROOT)
 
 
 def _ports_to_play_on(root: Path) -> Ports:

@@ -291,7 +291,7 @@ def json_of_file(content: bytes, *, wanted: Use, where: str) -> tuple[Any, tuple
         FormatError: the file is not JSON in UTF-8; the message names its kind if that is known.
     """
     if not content.strip():
-        raise FormatError(wanted, f"{where}: the file is empty; get it again")
+        raise FormatError(wanted, f"{where}: the file is empty; download it again")
     try:
         return parse_json(decode_text(content, kind=wanted, where=where), kind=wanted, where=where)
     except FormatError as error:

@@ -107,7 +107,7 @@ def test_import_of_the_file_in_force_says_so_and_shows_the_report(stage, card_fo
     stage.builds("card/import oren", "card/approve Oren Tallow = fields")
     told = stage.builds("card/import oren")
     assert "This very file is card Oren Tallow, revision 2, already" in told
-    assert "ID 1020, system" in told
+    assert "ID 1020, role system" in told
     assert cards.CARDS.newest_number("Oren Tallow") == 2
 
 

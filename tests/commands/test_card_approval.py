@@ -57,7 +57,7 @@ def test_an_approved_import_is_in_force_with_the_grants_that_were_named(stage, w
 def test_an_unknown_grant_is_told_with_those_there_are_and_approves_nothing(stage, waiting):
     told = stage.builds("card/approve oren = fields, all")
     assert "'all' is no grant" in told
-    assert "its system prompt stands after the game's own rules" in told
+    assert "its system prompt is placed after the game's own rules" in told
     assert store.CARDS.list_keys() == ()
 
 

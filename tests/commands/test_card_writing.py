@@ -138,7 +138,7 @@ def test_the_same_text_again_is_no_revision(stage, mira):
 
 @pytest.mark.req("S0-28")
 def test_a_text_that_names_what_is_said_is_told_where_it_is_written(stage, mira):
-    moved = "which changes with every message: in the layout cache it stands behind the history"
+    moved = "which changes with every message: in the layout cache it is placed after the history"
     made = flat(stage.builds("card/create Zed = Zed heard {{lastMessage}}."))
     assert f"char_description: names {{{{lastMessage}}}}, {moved}" in made
 

@@ -19,7 +19,7 @@ import pytest
 
 from evennia_ai.cli import evennia_ai, run
 from evennia_ai.engine.execution_request import execution_request
-from server.locking import lock_of
+from server.installation import LOCK
 from tests.engine.prompt.builders import the_inputs
 
 pytestmark = [pytest.mark.packaging, pytest.mark.minutes(2)]
@@ -95,8 +95,7 @@ class Environment:
         self.programs = folder / "python" / "bin"
         self.folder = folder
         venv.create(folder / "python", with_pip=False)
-        lock = lock_of(ROOT, python=sys.executable)
-        self.pip("install", "--quiet", f"{wheel}{extra}", *(["-c", str(lock)] if lock else []))
+        self.pip("install", "--quiet", f"{wheel}{extra}", "-c", str(ROOT / LOCK))
 
     def pip(self, *words: str) -> None:
         """Run pip for this Python; the test fails where pip does."""

@@ -1,9 +1,12 @@
 """`make test` and `make check`: the steps they have, and what a person sees of them."""
 
 import ast
+import os
 import re
+import signal
 import subprocess
 import sys
+import threading
 from pathlib import Path
 from types import SimpleNamespace
 
@@ -11,8 +14,8 @@ import pytest
 
 from server import checks, preparing
 from server.checks import ALONE, GAMES, PLAYED, QUICK, TESTS, results
-from server.locking import OtherPython
-from server.steps import Meanwhile, StepError, Times, Took, nothing, run
+from server.installation import Installation, OtherPython
+from server.steps import Outcome, Running, StepError, Times, nothing, run
 from tests.conftest import pytest_ignore_collect
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -115,14 +118,14 @@ def test_whatever_fails_in_make_check_everything_is_run_and_told(monkeypatch, tm
 
 
 def _recorded(monkeypatch, ran, *, fails=False):
-    """Every step of `make check`, of which none is run for good: `ran` gets their titles."""
+    """Return every step of `make check`; none of them is run, and `ran` gets their titles."""
 
     def one(title, *_, **__):
         ran.append(title)
         if fails:
             raise StepError(title)
 
-    class Beside:
+    class Started:
         def __init__(self, title, *_, **__):
             self.title = title
 
@@ -135,11 +138,10 @@ def _recorded(monkeypatch, ran, *, fails=False):
         def wait(self):
             one(self.title)
 
-    installation = checks.Installation(root=ROOT, programs=Path(sys.executable).parent)
+    installation = Installation(root=ROOT, programs=Path(sys.executable).parent)
     monkeypatch.setattr(checks, "run", one)
-    monkeypatch.setattr(checks, "Meanwhile", Beside)
-    monkeypatch.setattr(checks, "for_development", lambda *_, **__: installation)
-    monkeypatch.setattr(checks, "elsewhere", lambda *_, **__: installation)
+    monkeypatch.setattr(checks, "Running", Started)
+    monkeypatch.setattr(checks, "installed", lambda *_, **__: installation)
     monkeypatch.setattr(checks, "has", lambda *_: True)
     other = OtherPython(version="3.13", program=sys.executable)
     monkeypatch.setattr(checks, "other_python", lambda: other)
@@ -173,8 +175,8 @@ def test_a_step_that_says_nothing_is_one_line(capsys, tmp_path):
 
 def test_what_each_step_took_is_told_the_dearest_first(tmp_path):
     times = Times()
-    times.note("Style", Took(seconds=3, cpu_seconds=2))
-    times.note("Whole games", Took(seconds=400, cpu_seconds=550))
+    times.note("Style", Outcome(status=0, output="", seconds=3, cpu_seconds=2))
+    times.note("Whole games", Outcome(status=0, output="", seconds=400, cpu_seconds=550))
 
     assert times.table().splitlines() == [
         "seconds       clock     CPU",
@@ -189,28 +191,29 @@ def test_steps_after_and_beside_each_other_are_noted_also_where_they_fail(capsys
     fails = [sys.executable, "-c", "raise SystemExit(3)"]
     with pytest.raises(StepError):
         run("Looking", fails, cwd=tmp_path, environment={}, times=times)
-    with Meanwhile("Aside", fails, root=tmp_path, environment={}, times=times) as aside:
+    with Running("Aside", fails, cwd=tmp_path, environment={}, times=times) as aside:
         with pytest.raises(StepError):
             aside.wait()
 
     assert {line.split()[0] for line in times.table().splitlines()[1:-1]} == {"Looking", "Aside"}
 
 
-def test_a_step_that_runs_beside_others_tells_its_output_when_it_is_waited_for(capsys, tmp_path):
+def test_started_step_shows_its_output_when_it_is_waited_for(capsys, tmp_path):
     command = [sys.executable, "-c", "print('said')"]
-    with Meanwhile("Aside", command, root=tmp_path, environment={}, shown=str) as aside:
+    with Running("Aside", command, cwd=tmp_path, environment={}, shown=str) as aside:
+        aside.outcome()
         assert capsys.readouterr().out == ""
         aside.wait()
 
     first, second = capsys.readouterr().out.splitlines()
-    assert first == "== Aside: done in 0 s (CPU 0 s), beside the steps above"
+    assert first == "== Aside: done in 0 s (CPU 0 s)"
     assert second == "   said"
 
 
-def test_a_step_that_failed_beside_others_shows_everything_and_is_an_error(capsys, tmp_path):
+def test_started_step_that_failed_shows_everything_and_is_an_error(capsys, tmp_path):
     command = [sys.executable, "-c", "print('why'); raise SystemExit(3)"]
     with (
-        Meanwhile("Aside", command, root=tmp_path, environment={}) as aside,
+        Running("Aside", command, cwd=tmp_path, environment={}) as aside,
         pytest.raises(StepError, match="Aside: failed with status 3"),
     ):
         aside.wait()
@@ -218,16 +221,36 @@ def test_a_step_that_failed_beside_others_shows_everything_and_is_an_error(capsy
     assert "why" in capsys.readouterr().out
 
 
-def test_a_step_beside_others_ends_with_the_block(tmp_path):
-    with Meanwhile(
-        "Aside",
-        [sys.executable, "-c", "import time; time.sleep(99)"],
-        root=tmp_path,
-        environment={},
-    ) as aside:
-        process = aside.process
+def test_interrupt_reaches_a_step_once_and_waits_until_it_has_tidied_up(tmp_path):
+    script = (
+        "import time\n"
+        "try:\n    print('begun', flush=True)\n    time.sleep(99)\n"
+        "except KeyboardInterrupt:\n    time.sleep(0.5)\n    print('tidied up')"
+    )
+    command = [sys.executable, "-c", script]
 
-    assert process.returncode != 0
+    def interrupt(line):
+        if line == "begun":
+            threading.Timer(0.2, os.kill, (os.getpid(), signal.SIGINT)).start()
+
+    with (
+        pytest.raises(KeyboardInterrupt),
+        Running("Aside", command, cwd=tmp_path, environment={}, heard=interrupt) as aside,
+    ):
+        aside.outcome()
+
+    assert aside.outcome().output == "begun\ntidied up"
+
+
+def test_step_that_takes_too_long_is_killed(capsys, tmp_path):
+    command = [sys.executable, "-c", "import time; time.sleep(99)"]
+    with pytest.raises(StepError, match="Looking: failed with status -9"):
+        run("Looking", command, cwd=tmp_path, environment={}, limit_seconds=0.1)
+
+
+def test_program_that_is_not_there_is_an_error_of_its_step(capsys, tmp_path):
+    with pytest.raises(StepError, match=r"Looking: .*No such file"):
+        run("Looking", [tmp_path / "no-such-program"], cwd=tmp_path, environment={})
 
 
 def test_a_failing_step_does_not_hide_the_next(monkeypatch, capsys):
@@ -238,18 +261,22 @@ def test_a_failing_step_does_not_hide_the_next(monkeypatch, capsys):
         raise StepError(title)
 
     monkeypatch.setattr(checks, "run", fails)
-    installation = checks.Installation(root=ROOT, programs=ROOT)
+    installation = Installation(root=ROOT, programs=ROOT)
 
-    failed = checks._failing(installation, checks.STATIC, Times())
+    steps = checks.Steps(installation)
+    steps.finish(*checks.STATIC)
 
-    assert failed == ran == [step.title for step in checks.STATIC]
+    assert ran == [step.title for step in checks.STATIC]
+    with pytest.raises(StepError, match=", ".join(ran)):
+        steps.conclude("All passed.")
+    assert "All passed." not in capsys.readouterr().out
 
 
 def test_what_is_missing_fails_where_nothing_may_be_skipped(monkeypatch, capsys):
-    installation = checks.Installation(root=ROOT, programs=ROOT)
-    monkeypatch.setattr(preparing, "for_development", lambda *_, **__: installation)
+    installation = Installation(root=ROOT, programs=ROOT)
+    monkeypatch.setattr(preparing, "installed", lambda *_, **__: installation)
     monkeypatch.setattr(preparing, "ensure", lambda *_, **__: ("postgresql",))
-    monkeypatch.setattr(preparing, "run", lambda *_, **__: "")
+    monkeypatch.setattr(Installation, "install", lambda *_, **__: None)
     monkeypatch.setattr(preparing, "other_python", lambda: None)
 
     monkeypatch.delenv(preparing.NOTHING_SKIPPED, raising=False)
@@ -263,15 +290,15 @@ def test_what_is_missing_fails_where_nothing_may_be_skipped(monkeypatch, capsys)
 def test_what_cannot_be_installed_is_missing_and_the_rest_is_installed(monkeypatch, capsys):
     asked = []
 
-    def no_model_server(title, command, **_):
-        asked.append(command[-1])
+    def no_model_server(_, title, *words):
+        asked.append(words[-1])
         if "xllamacpp" in title:
             raise StepError("no wheel")
 
-    installation = checks.Installation(root=ROOT, programs=ROOT)
-    monkeypatch.setattr(preparing, "for_development", lambda *_, **__: installation)
+    installation = Installation(root=ROOT, programs=ROOT)
+    monkeypatch.setattr(preparing, "installed", lambda *_, **__: installation)
     monkeypatch.setattr(preparing, "ensure", lambda *_, **__: ())
-    monkeypatch.setattr(preparing, "run", no_model_server)
+    monkeypatch.setattr(Installation, "install", no_model_server)
     monkeypatch.setattr(preparing, "other_python", lambda: None)
     monkeypatch.setenv(preparing.NOTHING_SKIPPED, "1")
 

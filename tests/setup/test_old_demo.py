@@ -1,46 +1,83 @@
-"""A demo game of before 0.1.0 is kept, and a new one is made."""
+"""A demo game whose tables are older than the code is kept, and a new one is made."""
 
 import sqlite3
+from pathlib import Path
 
 import pytest
 
 from server.evennia_process import put_old_game_aside
 
+MIGRATION = "evennia_ai/migrations/0001_initial.py"
+TEXT = """
+operations = [
+    migrations.CreateModel(
+        name="Note",
+        fields=[
+            ("id", models.BigAutoField()),
+            ("text", models.TextField()),
+            ("file", models.ForeignKey(to="evennia_ai.sourcefile")),
+        ],
+    ),
+]
+"""
+
 
 @pytest.fixture
-def root(tmp_path):
+def root(tmp_path: Path) -> Path:
     (tmp_path / "server").mkdir()
-    (tmp_path / "evennia_ai" / "migrations").mkdir(parents=True)
-    (tmp_path / "evennia_ai" / "migrations" / "0001_initial.py").touch()
+    (tmp_path / MIGRATION).parent.mkdir(parents=True)
+    (tmp_path / MIGRATION).write_text(TEXT)
     return tmp_path
 
 
-def a_game(root, *migrations):
-    with sqlite3.connect(root / "server" / "evennia.db3") as made:
-        made.execute("CREATE TABLE django_migrations (app text, name text)")
-        rows = [("evennia_ai", name) for name in migrations] + [("objects", "0013_old")]
-        made.executemany("INSERT INTO django_migrations VALUES (?, ?)", rows)
+def a_game(root: Path, *statements: str) -> Path:
+    database = root / "server" / "evennia.db3"
+    with sqlite3.connect(database) as made:
+        made.execute("CREATE TABLE objects_objectdb (id integer)")
+        made.execute("INSERT INTO objects_objectdb VALUES (7)")
+        for statement in statements:
+            made.execute(statement)
     made.close()
+    return database
 
 
-def test_a_game_from_before_is_kept_beside_the_new_one(root, capsys):
-    a_game(root, "0001_tables", "0002_append_only_records")
+@pytest.mark.parametrize(
+    "statement",
+    [
+        "CREATE TABLE evennia_ai_note (id integer, text text)",
+        "CREATE TABLE evennia_ai_note (id integer, text text, file_id integer, by text)",
+        "CREATE TABLE evennia_ai_noterevision (id integer)",
+    ],
+    ids=["a column is missing", "a column is too many", "a table is missing"],
+)
+def test_game_with_other_tables_is_kept_beside_the_new_one(
+    root: Path, capsys: pytest.CaptureFixture[str], statement: str
+) -> None:
+    database = a_game(root, statement)
     kept = put_old_game_aside(root)
-    assert not (root / "server" / "evennia.db3").exists()
+    assert kept is not None
+    assert not database.exists()
     with sqlite3.connect(kept) as old:
-        assert old.execute("SELECT count(*) FROM django_migrations").fetchone() == (3,)
+        assert old.execute("SELECT id FROM objects_objectdb").fetchall() == [(7,)]
     old.close()
     assert str(kept) in capsys.readouterr().out
 
 
-@pytest.mark.parametrize("migrations", [["0001_initial"], []])
-def test_a_game_of_this_version_goes_on(root, migrations):
-    a_game(root, *migrations)
+@pytest.mark.parametrize(
+    "statements",
+    [
+        ["CREATE TABLE evennia_ai_note (id integer, text text, file_id integer)"],
+        [],
+    ],
+    ids=["tables of now", "nothing of ours yet"],
+)
+def test_game_of_this_version_goes_on(root: Path, statements: list[str]) -> None:
+    database = a_game(root, *statements)
     assert put_old_game_aside(root) is None
-    assert (root / "server" / "evennia.db3").exists()
+    assert database.exists()
 
 
-def test_without_a_game_there_is_nothing_to_keep(root):
+def test_nothing_is_kept_without_a_game(root: Path) -> None:
     assert put_old_game_aside(root) is None
     (root / "server" / "evennia.db3").touch()
     assert put_old_game_aside(root) is None

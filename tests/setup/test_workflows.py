@@ -5,7 +5,8 @@ from typing import Any
 
 import yaml
 
-from server.locking import SUPPORTED
+from server.installation import SUPPORTED
+from tests.setup.test_installation import locked
 
 ROOT = Path(__file__).resolve().parents[2]
 WORKFLOWS = {
@@ -16,11 +17,6 @@ WORKFLOWS = {
 
 def _commands(job: dict[str, Any]) -> list[str]:
     return [step["run"] for step in job["steps"] if "run" in step]
-
-
-def _locked_evennia(python: str) -> str:
-    lock = (ROOT / "requirements" / f"python-{python}.txt").read_text(encoding="utf-8")
-    return lock.partition("\nevennia==")[2].partition("\n")[0]
 
 
 def test_workflows_call_make_test_and_make_check_on_each_supported_python() -> None:
@@ -36,7 +32,7 @@ def test_matrix_names_the_evennia_that_each_python_gets() -> None:
     for job in WORKFLOWS["test"]["jobs"].values():
         for row in job["strategy"]["matrix"]["include"]:
             if row["python"] in SUPPORTED:
-                assert f"{_locked_evennia(row['python'])}.".startswith(f"{row['evennia']}.")
+                assert f"{locked(row['python'])['evennia']}.".startswith(f"{row['evennia']}.")
 
 
 def test_nothing_is_published_before_it_is_switched_on() -> None:

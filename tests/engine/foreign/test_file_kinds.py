@@ -131,5 +131,5 @@ def test_kind_of_an_unknown_file_is_empty(content):
 @pytest.mark.parametrize("wanted", READERS)
 @pytest.mark.parametrize("content", [b"", b" \r\n"])
 def test_an_empty_file_is_called_empty(content, wanted):
-    with pytest.raises(FormatError, match="the file is empty; get it again"):
+    with pytest.raises(FormatError, match="the file is empty; download it again"):
         READERS[wanted](content)
