@@ -368,7 +368,7 @@ def test_err_deeply_nested_card_is_refused_at_once():
     with little_work():
         with pytest.raises(FormatError, match="nested more than 64 deep"):
             a_card(extensions={"deep": deep})
-    while deep:  # let it go level by level
+    while deep:  # free the list level by level, because Python would free it recursively
         deep = deep.pop()
 
 

@@ -57,7 +57,7 @@ def twice(name: str) -> bytes:
         return an_archive(CARD, [(name, b"1"), (name, b"2")])
 
 
-# What is tried -> the file, and words of the refusal.
+# Maps attacks to the hostile file, and to words in the error that refuses it.
 REFUSED = {
     "truncated JSON": (JSON[:-2], "is not valid JSON"),
     "truncated picture": (picture(text("ccv3", JSON))[:90], "cut off in the text chunk"),
@@ -153,7 +153,7 @@ def test_err_hostile_card_is_refused(what):
     assert words in refusal(content)
 
 
-# What is strange and can be read -> the file, and how its one notice begins.
+# Maps unusual but readable content to the file, and to the beginning of its only notice.
 READ = {
     "stale V1 copies beside V2": (as_json(STALE), ""),
     "stale V1 copies beside V3": (as_json({**STALE, **card_data()}), ""),

@@ -1,7 +1,7 @@
-"""Whatever a file has in the place of what belongs there: what was read is shown, edited, written.
+"""Cards and books with unreadable fields can still be shown, edited and exported.
 
 Real files have null, numbers, lists and other programs' spellings in any field. A card or a book
-that was let in may never become one that nobody can touch again.
+that was imported must always stay editable.
 """
 
 import json

@@ -21,7 +21,8 @@ from tests.formats.cards.carriers import (
 )
 
 MIB = 1024 * 1024
-DRAGON = "\U0001f409"  # one of it makes every character of a text four bytes long
+# with one such character, Python stores every character of a text in four bytes
+DRAGON = "\U0001f409"
 JPEG = b"\xff\xd8\xff"
 
 
@@ -68,7 +69,8 @@ def _one_chunk(length: int) -> bytes:
     return text("chara-ext-asset_:0", bytes(length))
 
 
-# What the file is, and the limit or the words with which it is refused; "" where it is read.
+# Worst files by description: the file, and the limit or the words with which it is refused, "" if
+# it is read.
 JSON_FILES: dict[str, tuple[Callable[[], bytes], str]] = {
     "a text that is never closed": (lambda: b'"' + b'\\"' * 4_000_000, "is not valid JSON"),
     "nothing but opened lists": (lambda: b"[" * 8_000_000, "values"),

@@ -201,7 +201,7 @@ def test_unreadable_settings_of_an_agnai_book_give_notices_and_are_kept(book, no
     ]
 
 
-# The first text of all makes hypothesis's table of characters, which takes a second.
+# The first generated text makes Hypothesis build its table of characters, which takes a second.
 UNHURRIED = settings(deadline=None, suppress_health_check=[HealthCheck.too_slow])
 FIELDS = st.sampled_from(
     [

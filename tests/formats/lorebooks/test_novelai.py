@@ -194,7 +194,7 @@ def test_book_of_another_shape_is_not_taken_for_novelai():
     assert translate_book(framed, limit_entries=9) is None
 
 
-# The first text of all makes hypothesis's table of characters, which takes a second.
+# The first generated text makes Hypothesis build its table of characters, which takes a second.
 UNHURRIED = settings(deadline=None, suppress_health_check=[HealthCheck.too_slow])
 FIELDS = st.sampled_from([*a_novel_entry(), "advancedConditions"])
 

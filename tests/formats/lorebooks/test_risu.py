@@ -238,7 +238,7 @@ def test_other_risuai_export_is_no_book():
     assert translate_book({"type": "risu", "data": {}}, limit_entries=9) is None
 
 
-# The first text of all makes hypothesis's table of characters, which takes a second.
+# The first generated text makes Hypothesis build its table of characters, which takes a second.
 UNHURRIED = settings(deadline=None, suppress_health_check=[HealthCheck.too_slow])
 FIELDS = st.sampled_from(
     [*a_risu_entry(), "id", "useRegex", "activationPercent", "extentions", "folder"]

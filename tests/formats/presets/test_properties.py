@@ -23,7 +23,8 @@ VALUES = st.recursive(
     lambda inner: st.lists(inner, max_size=3) | st.dictionaries(TEXTS, inner, max_size=3),
     max_leaves=8,
 )
-# A field of a component, the member of a file that it is, and a value that no drawn prompt has.
+# Each row is a field of a component, its member in a preset file, and a value that no generated
+# prompt has.
 EDITS: list[tuple[str, str, Any]] = [
     ("content", "content", "Something that nobody drew, at all and ever, in these forty."),
     ("name", "name", "A name that nobody drew, at all and ever, in these forty."),

@@ -110,7 +110,7 @@ def test_variable_set_by_one_prompt_is_read_by_another() -> None:
     result = run_scenario({"preset": SHAPES["variables"]})
     [text] = [one["content"] for one in result["messages"] if "- " in one["content"]]
     assert "harbour" in text
-    assert "dawn" not in text  # its switch is off
+    assert "dawn" not in text  # the prompt that sets the text "dawn" is switched off
     assert "{{" not in text
 
 

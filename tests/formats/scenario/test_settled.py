@@ -36,7 +36,7 @@ def a_condition(fact: str, value: str) -> dict[str, Any]:
     return {"fact": fact, "test": "is_any", "values": [value]}
 
 
-# Each names what is said in a text that is placed before the history.
+# Scenarios with a text before the history that repeats what people say.
 REPEATING: dict[str, dict[str, Any]] = {
     **{f"constant lore with {name}": lore(an_entry(f"Heard: {name}")) for name in SAID},
     **{
@@ -85,7 +85,7 @@ REPEATING: dict[str, dict[str, Any]] = {
         **lore(an_entry("Example of {{lastMessage}}", extensions={"position": 5})),
     },
 }
-# Each is there or not by what is said, and repeats none of it.
+# Scenarios with a text before the history whose presence depends on what people say.
 BY_KEY: dict[str, dict[str, Any]] = {
     "keyed lore": lore(an_entry("Pirates are bad.", "pirate")),
     "keyed outlet": {**lore(outlet("Pirates!", "pirate")), **reader("K[{{outlet::news}}]")},
@@ -141,7 +141,7 @@ BY_KEY: dict[str, dict[str, Any]] = {
     },
 }
 ROUTES = {**REPEATING, **BY_KEY}
-# The same routes for texts that tell the time.
+# Names of scenarios that are also tested with the time in place of what people say.
 TIMED = sorted(route for route in REPEATING if "{{lastMessage}}" in str(REPEATING[route]))
 
 
