@@ -52,9 +52,9 @@ def _has_type(name: str, *kinds: type) -> Callable[[Mapping[str, Any]], bool]:
 
 
 def is_card_v1(data: Mapping[str, Any]) -> bool:
-    """True if an object has the name of a V1 card and another of its texts.
+    """True if a JSON object has a name and another text of a V1 card.
 
-    A lorebook has a name and a description, too, so those two are not enough next to entries.
+    An object with entries needs more than a name and a description, which lorebooks have too.
     """
     texts = {"description", "personality", "scenario", "first_mes", "mes_example"}
     if isinstance(data.get("entries"), list | dict):

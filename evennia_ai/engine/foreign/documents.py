@@ -103,7 +103,7 @@ class _Duplicates:
         return made
 
     def notices(self) -> tuple[str, ...]:
-        """Return a notice for each kept name, and one notice that counts the other names."""
+        """Return a notice for each kept duplicate name, and one that counts the others."""
         named = [
             f"member '{one_line(name)}' occurs twice; the last one counts" for name in self._names
         ]
@@ -170,7 +170,7 @@ def one_line(text: str) -> str:
 class Finding(NamedTuple):
     """A problem that a lint reports about a file.
 
-    It is an error if some content of the file is lost or can never work.
+    `is_error` is True if some content of the file is lost or can never work.
     """
 
     text: str
@@ -405,4 +405,4 @@ Progress = Callable[[str, int, int], None]
 
 
 def ignore_progress(what: str, done: int, total: int) -> None:
-    """Ignore progress. Callers without a display pass this function."""
+    """Ignore reports of progress. Callers without a display of progress pass this function."""

@@ -232,7 +232,7 @@ def _flat(form: Any) -> Iterator[tuple[str, tuple[Any, Any]]]:
 
 
 def build_dataclass(form: type[_Form], values: Mapping[str, Any]) -> _Form:
-    """Build a dataclass from checked values, including the nested dataclasses."""
+    """Build a dataclass, and the dataclasses in its fields, from checked values."""
     inner = _inner(cast(Hashable, form))
     if not inner:
         return form(**values)

@@ -290,7 +290,7 @@ _EMPTY: Final = {"original": ""}
 
 
 def _readings(text: str) -> Iterator[str]:
-    """Yield the text as written, and the text with macros expanded if macros can build words.
+    """Yield a text as written, and with its macros expanded if these can build words.
 
     Macros can hide a phrase: `ig{{// }}nore`, `{{reverse:erongi}}`.
     """
@@ -420,7 +420,7 @@ _SEARCHES: Final[tuple[tuple[WarningKind, Search], ...]] = (
 
 
 def _excerpt(part: str, start: int, end: int) -> str:
-    """Return a few whole words around a span of text, on one line."""
+    """Return a span of a text with a few whole words around it, on one line."""
     end = min(max(end, start + 1), start + 2 * _EXCERPT)
     room = max(_EXCERPT - (end - start), 0) // 2
     first, last = max(start - room, 0), min(end + room, len(part))

@@ -69,7 +69,7 @@ It raises ValueError if the file cannot be read.
 def resolve_assets(
     assets: Sequence[Asset], *, find_file: FileFinder | None, progress: Progress = ignore_progress
 ) -> tuple[tuple[StoredAsset, ...], tuple[str, ...]]:
-    """Find the bytes of a card's assets.
+    """Return a card's assets with their bytes, as far as the bytes came with the card.
 
     Args:
         find_file: finds embedded files. None if the card's file cannot contain files; then no
@@ -159,7 +159,7 @@ class CardImport:
 
     @property
     def raw(self) -> Mapping[str, Any]:
-        """The JSON value of the card, as in its file."""
+        """The JSON value of the card as it is in its file."""
         return self.card.source
 
     @property

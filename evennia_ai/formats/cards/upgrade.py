@@ -54,7 +54,7 @@ _FLAGS: Final = frozenset({"constant", "selective", "case_sensitive"})
 
 
 def upgrade_card(raw: Mapping[str, Any]) -> Object:
-    """Return a card's JSON value as V3; a book that cannot be read is not changed."""
+    """Return a card's JSON value upgraded to V3; a book that cannot be read is not changed."""
     if raw.get("spec") is None:
         outer: Mapping[str, Any] = {}
         data = {name: value for name, value in raw.items() if name not in SPEC}

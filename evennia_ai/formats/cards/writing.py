@@ -56,7 +56,7 @@ class CardField:
 
 
 def field_named(text: str) -> CardField:
-    """Parse the name of a field, `<field>[/<part>]`.
+    """Parse the name of a card field that a builder types: `<field>[/<part>]`.
 
     Raises:
         FormatError: there is no such field; the message lists all fields.
@@ -83,7 +83,7 @@ def field_named(text: str) -> CardField:
 
 
 def text_of(card: Card, field: CardField) -> str:
-    """Return the text of a field in the form that builders type, "" for an empty field."""
+    """Return the text of a card field in the form that builders type, "" if it is empty."""
     if field.word in _LISTS:
         known = getattr(card, _LISTS[field.word])
         return known[int(field.part) - 1] if int(field.part) <= len(known) else ""
@@ -95,7 +95,7 @@ def text_of(card: Card, field: CardField) -> str:
 
 
 def with_text(card: Card, field: CardField, text: str) -> Card:
-    """Return a copy of the card with another text in one field.
+    """Return a copy of a card with another text in one field.
 
     The text "" empties the field, or removes a greeting.
 

@@ -96,7 +96,7 @@ class Chat:
 
 
 def read_chat(readline: ReadLine, *, where: str, limits: ChatLimits | None = None) -> Chat:
-    """Read a chat file line by line.
+    """Read a SillyTavern chat file line by line.
 
     Args:
         where: the name of the file in error messages.
@@ -199,7 +199,7 @@ class _Lines:
         return values
 
     def refuse(self, problem: str) -> NoReturn:
-        """Raise FormatError about the line that was read last."""
+        """Raise FormatError about the line of the chat file that was read last."""
         raise FormatError(KIND, f"{self._where}: line {self.number}: {problem}")
 
 

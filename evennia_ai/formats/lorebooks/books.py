@@ -88,7 +88,7 @@ def read_book(
     revision: int = 0,
     absent: Absent = NO_ICONS,
 ) -> Lorebook:
-    """Read a book from the JSON value of its file.
+    """Read a lorebook from the JSON value of its file.
 
     Args:
         label: the name of the book; by default its own name.
@@ -136,7 +136,7 @@ def read_book(
 
 
 def own_data_faults(data: Any, *, label: str) -> tuple[FormatError, ...]:
-    """Return the errors in the data of `evennia_ai` in the entries of a readable book.
+    """Return the errors in the `evennia_ai` data of a lorebook's entries.
 
     An import refuses only the entries with errors. An edit refuses the whole change.
     """

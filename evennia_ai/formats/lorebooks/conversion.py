@@ -105,7 +105,7 @@ _SHARED: Final = ("name", "description", "scan_depth", "token_budget", "recursiv
 
 
 def as_v3(book: Mapping[str, Any], *, name: str = "") -> Object:
-    """Convert a book to a V3 lorebook; a V3 book is returned unchanged.
+    """Convert a lorebook's JSON to Card V3; a V3 book is returned unchanged.
 
     Args:
         name: the name for a book that contains no name.
@@ -136,7 +136,7 @@ def as_v3(book: Mapping[str, Any], *, name: str = "") -> Object:
 
 
 def as_world(book: Mapping[str, Any]) -> Object:
-    """Convert a book to a SillyTavern world file; a world file is returned unchanged.
+    """Convert a lorebook's JSON to a SillyTavern world file; a world file is returned unchanged.
 
     Raises:
         FormatError: the book cannot be read.
@@ -165,9 +165,9 @@ def as_world(book: Mapping[str, Any]) -> Object:
 
 
 def is_world(book: Mapping[str, Any]) -> bool:
-    """True if the book is a world file.
+    """True if a lorebook's JSON is a SillyTavern world file.
 
-    If some entries have each spelling, the structure of the book decides.
+    If only some entries have the spelling of world files, the structure of the book decides.
 
     Raises:
         FormatError: the book cannot be read.
@@ -224,7 +224,7 @@ def _with_frame(raw: Object, frame: Any) -> Object:
 def _v3_head(
     world: Mapping[str, Any], *, name: str, frame: Object | None, listed: Listed
 ) -> Object:
-    """Return the settings of a V3 book.
+    """Return the settings of a V3 book for a world file.
 
     They include a record of the data that converting back to this world file would lose.
     """

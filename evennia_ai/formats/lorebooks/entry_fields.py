@@ -94,7 +94,7 @@ Target = Literal["entry", "app", "own"]
 
 
 class Write(NamedTuple):
-    """A change of one member in the JSON of an entry; the value None removes the member.
+    """A change of one member in the JSON of a lore entry; the value None removes the member.
 
     With `only_there`, the member is changed only if it exists.
     """
@@ -314,7 +314,7 @@ def _conditions_on(fact: str) -> Callable[[LoreEntry], Any]:
 
 
 def _other_conditions(entry: LoreEntry) -> Any:
-    """Return the conditions of an entry that are not SillyTavern filters."""
+    """Return the conditions of an entry that are not filters of SillyTavern."""
     return tuple(c for c in entry.conditions if c.fact not in _FILTERED)
 
 

@@ -242,7 +242,7 @@ def _by_character(only: _CharacterFilter) -> Iterator[Condition]:
 
 
 def list_doubts(app: AppEntry) -> list[str]:
-    """Return notices on unknown numbers, an outlet without a name and too many groups."""
+    """Return notices on an entry's unknown numbers, unnamed outlet and too many groups."""
     found = [
         f"{name} {code} is unknown: {default} is used"
         for name, code, known, default in (
@@ -411,14 +411,14 @@ def _named_sources(value: Any, where: Where) -> frozenset[Any]:
 
 
 def _checked(value: Any, check: Check, where: Where) -> Any:
-    """Return the value if it passes the check; otherwise raise FormatError."""
+    """Return a value that passes a check; raise FormatError for another value."""
     if problem := check(value):
         raise where.wrong(problem, value)
     return value
 
 
 def _object(value: Any, known: tuple[str, ...], where: Where) -> dict[str, Any]:
-    """Return the value if it is an object with only known members; otherwise raise FormatError."""
+    """Return a JSON object that has only known members; raise FormatError for another value."""
     if not isinstance(value, dict):
         raise where.wrong("an object of " + ", ".join(known), value)
     for name in value:

@@ -52,7 +52,7 @@ def _count(value: Any) -> int:
 
 
 def read_flag(value: Any) -> bool:
-    """Parse a flag, which programs also write as 0 or 1, or as text."""
+    """Parse a true-or-false value, which programs also write as 0 or 1, or as text."""
     if isinstance(value, bool):
         return value
     if isinstance(value, int) and value in (0, 1):

@@ -184,7 +184,7 @@ class Preset:
         return any(isinstance(one, Mapping) and "injection_order" in one for one in prompts)
 
     def is_on(self, identifier: str) -> bool:
-        """True if this prompt is in the order and switched on."""
+        """True if the prompt with this identifier is in the order and switched on."""
         return self.switches.get(identifier, False)
 
     def changed(self, **fields: Any) -> "Preset":

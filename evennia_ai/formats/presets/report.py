@@ -211,7 +211,7 @@ def preset_report(
 
 
 def report_object(report: PresetReport) -> dict[str, Any]:
-    """Return the report as the JSON object that `--json` prints (docs/reference/cli.md)."""
+    """Return the report of a preset as the JSON object that `--json` prints."""
     values = asdict(report)
     warnings = [{**asdict(one), "text": one.text} for one in report.warnings]
 
@@ -219,7 +219,7 @@ def report_object(report: PresetReport) -> dict[str, Any]:
 
 
 def report_lines(report: PresetReport) -> list[str]:
-    """Render the report in lines of at most `WIDTH` columns; cut lists end with "and N more"."""
+    """Return the report of a preset as lines; lists that are cut end with "and N more"."""
     macros = [f"{one.macro} in {_count(one.texts, 'text')}" for one in report.unknown_macros]
     rules = [f"{name}: {value!r}" for name, value in report.rules.items()]
     secrets = [f"{name} was removed from the file" for name in report.secrets]

@@ -65,7 +65,7 @@ _STATIC_BY_ID: Final = {component.id: component for component in STATIC_COMPONEN
 def read_components(
     rows: Sequence[tuple[str, Any]], *, placed: Mapping[str, int] = PLUGGABLE_IDS
 ) -> tuple[PromptComponent, ...]:
-    """Read the components of a scenario, and give each one a unique ID and key.
+    """Return the listed components of a scenario, each with a unique ID and key.
 
     Args:
         rows: the path and raw mapping of each component.

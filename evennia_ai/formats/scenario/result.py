@@ -91,7 +91,7 @@ def _activated(
 def _placed(
     messages: Sequence[Message], entries: Iterable[ActiveEntry], follow: Mapping[str, int]
 ) -> dict[str, Any]:
-    """Return the labels of active lore entries by position, from top to bottom.
+    """Return a dict of the labels of active lore entries by position, from top to bottom.
 
     Entries with the same depth and role form a list, and so do entries next to the same component.
     Entries next to a message with one of their keys are listed by the depth of that message. The
@@ -217,7 +217,7 @@ def _verdict(verdict: Verdict) -> dict[str, Any]:
 
 
 def _notices(turn: ComposedTurn) -> Iterable[str]:
-    """Yield notices on files, unknown template names and texts that break the prompt cache."""
+    """Yield a scenario's notices: on files, unknown names and texts that prevent caching."""
     yield from turn.notices
     inputs = turn.inputs
     named = (*ALWAYS_KNOWN, *SAID_LAST, *FIELDS, *(CLOCKED if inputs.now else ()))

@@ -86,7 +86,7 @@ class ScannedSources:
         }
 
     def expanded(self, values: Mapping[str, str], dice: Dice) -> dict[SourceName, str]:
-        """Return the texts with their macros expanded for a turn."""
+        """Return the scanned texts by name, with their macros expanded for one turn."""
         return fill_each(self._templates, values, dice, Meter(SCANNED_WORK))
 
 

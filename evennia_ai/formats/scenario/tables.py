@@ -105,7 +105,7 @@ def list_items(items: list[Any] | None, *, path: str) -> list[tuple[str, Any]]:
 
 
 def one_of(path: str, value: str, choices: Sequence[_Choice]) -> _Choice:
-    """Return the choice that equals the value, or raise FormatError."""
+    """Return the allowed word that equals a scenario's value, or raise FormatError."""
     for choice in choices:
         if value == choice:
             return choice
@@ -113,14 +113,14 @@ def one_of(path: str, value: str, choices: Sequence[_Choice]) -> _Choice:
 
 
 def text_at(path: str, value: object) -> str:
-    """Return the value if it is a string, or raise FormatError."""
+    """Return a scenario's value if it is a string, or raise FormatError."""
     if not isinstance(value, str):
         raise wrong_value_error(path, value, "text")
     return value
 
 
 def wrong_value_error(path: str, value: object, wanted: str) -> FormatError:
-    """Return a FormatError that says what kind of value was wanted at the path."""
+    """Return a FormatError that names the path of a scenario's value and the allowed values."""
     where = path or "the scenario"
     return FormatError(
         KIND, f"{where}: {render_briefly(value)} is not allowed: it must be {wanted}"

@@ -165,7 +165,7 @@ def _list_ignored_decorators(card: Card) -> Iterator[str]:
 
 
 def _clamped_entry(entry: LoreEntry) -> str:
-    """Return words on how the depth of an entry is clamped, "" if it is not clamped."""
+    """Return words on how the depth of a lore entry is clamped, "" if it is not clamped."""
     asked = entry.depth if entry.asked_depth is None else entry.asked_depth
     if asked is None or (entry.from_oldest and asked >= 0):
         return ""

@@ -161,7 +161,7 @@ class ImportReport:
 
 
 def report_object(report: ImportReport) -> dict[str, Any]:
-    """Return the report as the JSON object that `--json` prints (docs/reference/cli.md)."""
+    """Return a card's import report as the JSON object that `--json` prints."""
     values = asdict(report)
     warnings = [{**asdict(warning), "text": warning.text} for warning in report.warnings]
 
@@ -190,7 +190,7 @@ Item = TypeVar("Item")
 
 
 def report_lines(report: ImportReport) -> list[str]:
-    """Render the report in lines of at most `WIDTH` columns; cut lists end with "and N more"."""
+    """Return a card's import report as lines; lists that are cut end with "and N more"."""
     sections = (
         _identity_lines(report.identity),
         _text_lines(report),
@@ -323,7 +323,7 @@ def cut_lines(
 
 
 def more_lines(number: int, indent: int = 2) -> Iterator[str]:
-    """Yield the line "and N more" if the number is positive."""
+    """Yield the line "and N more" if N is positive."""
     if number > 0:
         yield f"{' ' * indent}and {number} more"
 

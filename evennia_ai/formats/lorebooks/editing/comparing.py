@@ -48,7 +48,7 @@ def book_differences(
     *,
     sees: Callable[[str], bool] = lambda _: True,
 ) -> list[str] | None:
-    """Return the differences between two books as lines of a unified diff.
+    """Return the differences between two lorebooks as lines of a unified diff.
 
     Args:
         older: the JSON of a book as text or as a value, None for no book.
@@ -118,7 +118,7 @@ def _typed_values(entry: _Entry | None) -> dict[str, Any]:
 
 
 def changed_ids(older: str | None, newer: str | None) -> Mapping[str, list[str]]:
-    """Return the ids of entries under the keys "new", "removed" and "changed".
+    """Return the ids of a book's entries under the keys "new", "removed" and "changed".
 
     The result is empty if a book is too long or cannot be read.
     """
@@ -134,7 +134,7 @@ def changed_ids(older: str | None, newer: str | None) -> Mapping[str, list[str]]
 
 
 def _read(book: str | Mapping[str, Any] | None) -> _Book | None:
-    """Read a book for comparing; None if it is too long or cannot be read."""
+    """Return a lorebook as read for a comparison, None if it is too long or cannot be read."""
     if book is None:
         return _Book({}, {})
     if isinstance(book, str) and len(book) > LONGEST_COMPARED:

@@ -93,7 +93,7 @@ def new_book(name: str) -> dict[str, Any]:
 def add_entry(
     book: Mapping[str, Any], fields: Mapping[str, Any], *, taken: Iterable[str] = ()
 ) -> tuple[dict[str, Any], str]:
-    """Return the book with a new entry at its end, and the id of that entry.
+    """Return a lorebook's JSON with a new entry at its end, and the id of that entry.
 
     Args:
         taken: further ids that the new entry may not get.
@@ -113,7 +113,7 @@ def add_entry(
 
 
 def change_entry(book: Mapping[str, Any], uid: str, fields: Mapping[str, Any]) -> dict[str, Any]:
-    """Return the book with new values in some fields of an entry; None removes a field.
+    """Return a lorebook's JSON with new values in fields of an entry; None removes a field.
 
     If a decorator in the content overrides a field, the decorator's line is changed too.
 
@@ -134,7 +134,7 @@ def change_entry(book: Mapping[str, Any], uid: str, fields: Mapping[str, Any]) -
 
 
 def remove_entry(book: Mapping[str, Any], uid: str) -> dict[str, Any]:
-    """Return the book without an entry; the others keep their ids.
+    """Return a lorebook's JSON without one entry; the other entries keep their ids.
 
     The book remembers its highest id, so that no later entry gets the id of a removed one. Records
     of past turns and locks still refer to that id.
@@ -160,7 +160,7 @@ def remove_entry(book: Mapping[str, Any], uid: str) -> dict[str, Any]:
 
 
 def changed_entry_ids(older: Mapping[str, Any], newer: Mapping[str, Any]) -> frozenset[str]:
-    """Return the ids of entries that differ between two books or are only in one of them.
+    """Return the ids of entries that differ between two lorebooks or are only in one.
 
     Raises:
         FormatError: one of the books cannot be read.
@@ -174,13 +174,13 @@ def changed_entry_ids(older: Mapping[str, Any], newer: Mapping[str, Any]) -> fro
 
 
 def content_at(book: Mapping[str, Any], index: int) -> str:
-    """Return the raw content of the entry with this index, including decorators."""
+    """Return the content of a lorebook's entry, given by its index, with its decorators."""
     raw = list(entries_in_order(unwrap_book(book)["entries"]))[index][1]
     return str(raw.get("content") or "") if isinstance(raw, dict) else ""
 
 
 def set_mode(book: Mapping[str, Any], mode: BookMode) -> dict[str, Any]:
-    """Return the book with a different activation mode."""
+    """Return a lorebook's JSON with a different activation mode."""
     book = _editable(book)
     if "entries" in book:
         return _checked(with_mode(book, mode))

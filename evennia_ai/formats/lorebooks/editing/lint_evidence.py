@@ -53,7 +53,7 @@ class Evidence:
 
     @property
     def scan_depth(self) -> int:
-        """The scan depth of entries that set none."""
+        """The scan depth of entries that have none of their own."""
         own = self.book.scan_depth
         return self.rules.scan_depth if own is None else own
 
@@ -116,7 +116,7 @@ class Evidence:
         return not any(self._found.fed_by.get(number, set()) - {index} for number in numbers)
 
     def spread(self, number: int, index: int) -> tuple[int, int] | None:
-        """Return how common a key is, or None if it is not common.
+        """Return in how many texts of entries a key occurs, or None if it is not common.
 
         The result has two numbers: the other entries whose text contains the key, and all other
         entries. `number` identifies the key, `index` its entry.

@@ -67,7 +67,7 @@ def lint_book(
 ) -> tuple[BookFinding, ...]:
     """Return the problems of a lorebook: first those of the whole book, then those by entry.
 
-    Of an entry that is refused only the notice of its reader is returned.
+    For a refused entry, only the notice on reading it is returned.
 
     Args:
         limit_tokens: the size of a prompt, None if unknown.
@@ -266,7 +266,7 @@ def _describe_common_keys(entry: LoreEntry, evidence: Evidence) -> Iterator[str]
 
 
 def _lint_chances(entry: LoreEntry, evidence: Evidence) -> Iterator[Finding]:
-    """Yield findings on chances, groups and timers that have no effect."""
+    """Yield findings on an entry's chance, groups and timers that have no effect."""
     if entry.chance <= 0:
         yield "chance", "has a chance of 0 %, so it is never active; raise it or disable the entry"
     for name in dict.fromkeys(entry.grouping.names):
@@ -286,7 +286,7 @@ def _lint_chances(entry: LoreEntry, evidence: Evidence) -> Iterator[Finding]:
 
 
 def _lint_text(entry: LoreEntry, evidence: Evidence) -> Iterator[Finding]:
-    """Yield a finding if the content is missing or can never fit into the budget."""
+    """Yield a finding if an entry's content is missing or can never fit into the budget."""
     tokens, budget = evidence.tokens[entry.index], evidence.budget
     if not entry.template.source.strip():
         yield "content", "has no content, so it adds nothing; write some, or disable it"
