@@ -112,7 +112,7 @@ def card_as_v3(card: Card, *, modified_at: int) -> dict[str, Any]:
     if not card.source:
         value["data"].setdefault("creation_date", modified_at)
     value["data"]["modification_date"] = modified_at
-    read_card(value)  # raises FormatError for an edited card that no import could read
+    read_card(value)  # check that an import can read the edited card
     return value
 
 

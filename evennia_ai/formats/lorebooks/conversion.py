@@ -300,7 +300,7 @@ def _id(raw: Any, name: str) -> Id:
     for uid in (said.get("uid"), said.get("id")):
         if isinstance(uid, str | int | float) and not isinstance(uid, bool):
             return uid
-    number = parse_plain_number(name, digits=18)  # a name with more digits is kept as text
+    number = parse_plain_number(name, digits=18)  # an id with more digits is kept as text
     return name if number is None else number
 
 

@@ -43,7 +43,7 @@ from evennia_ai.formats.lorebooks.values import (
 )
 
 Object = dict[str, Any]
-# A V3 entry, with the notices about it.
+# A translated entry: the V3 entry, and the notices about it.
 _TranslatedEntry = tuple[Object, tuple[str, ...]]
 
 _USUAL_ORDER: Final = 100

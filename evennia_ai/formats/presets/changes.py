@@ -22,8 +22,8 @@ from evennia_ai.formats.presets.preset import (
     PresetPrompt,
 )
 
-# The namespace of the identifiers of new prompts. They are derived from the names of the prompts,
-# so that repeated exports are equal.
+# The UUID namespace for identifiers of new prompts. They are derived from the preset and the key of
+# the component, so that repeated exports are equal.
 _NAMESPACE: Final = UUID("5d1a3d4e-6f0b-4f0e-9a57-2c1f3b8e7d60")
 _COPIED: Final = ("name", "content", "role")
 # Fields of a component that a preset cannot store.

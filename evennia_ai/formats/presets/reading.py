@@ -76,7 +76,7 @@ DEFAULT_LIMITS: Final = PresetLimits()
 def read_preset(
     data: bytes | str | Mapping[str, Any], *, name: str, limits: PresetLimits = DEFAULT_LIMITS
 ) -> Preset:
-    """Read a preset from the bytes, the text or the JSON value of its file.
+    """Read a SillyTavern preset from the bytes, the text or the JSON value of its file.
 
     Args:
         name: the name of the preset, which files do not contain.

@@ -197,7 +197,7 @@ def entry_settings(entry: LoreEntry) -> dict[str, Any]:
 
 
 class _Named(NamedTuple):
-    """A raw entry with its id and its name in the file."""
+    """A raw lore entry with its id and its name in the file."""
 
     name: str
     """The entry's name in an object of entries, or its position in a list."""
