@@ -13,7 +13,7 @@ from evennia_ai.engine.errors import FormatError
 from evennia_ai.engine.foreign.documents import decode_text, parse_json
 
 Use = Literal["card", "book", "preset", "chat"]
-"""The reader of this package that can load a file."""
+"""The name of the reader of this package that can load a file."""
 _HOW: Final[Mapping[Use, str]] = {
     "card": "import it as a card",
     "book": "import it as a lorebook",
@@ -43,7 +43,7 @@ class FileKind(NamedTuple):
 
 
 def _has(*names: str) -> Callable[[Mapping[str, Any]], bool]:
-    """Return a function that is true for JSON objects with all of these members."""
+    """Return a function that is True for JSON objects with all of these members."""
     return lambda data: all(name in data for name in names)
 
 
@@ -52,9 +52,9 @@ def _has_type(name: str, *kinds: type) -> Callable[[Mapping[str, Any]], bool]:
 
 
 def is_card_v1(data: Mapping[str, Any]) -> bool:
-    """True if an object has the name of a V1 card and another of its texts.
+    """True if a JSON object has a name and another text of a V1 card.
 
-    A lorebook has a name and a description, too, so those two are not enough next to entries.
+    An object with entries needs more than a name and a description, which lorebooks have too.
     """
     texts = {"description", "personality", "scenario", "first_mes", "mes_example"}
     if isinstance(data.get("entries"), list | dict):
@@ -65,8 +65,8 @@ def is_card_v1(data: Mapping[str, Any]) -> bool:
 _AI_DUNGEON: Final = FileKind(
     "an AI Dungeon world", None, "write its cards as entries with keys and content"
 )
-# The first matching row decides. Formats that name themselves come first, because they could also
-# match a row that only compares the names of members.
+# Tests for JSON objects. The first matching row decides. Formats that name themselves come first,
+# because they could also match a row that only compares the names of members.
 _OBJECTS: Final[tuple[tuple[Callable[[Mapping[str, Any]], bool], FileKind], ...]] = (
     (
         lambda data: str(data.get("spec")).startswith("chara_card"),

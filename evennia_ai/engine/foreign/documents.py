@@ -103,7 +103,7 @@ class _Duplicates:
         return made
 
     def notices(self) -> tuple[str, ...]:
-        """Return a notice for each recorded name, and one notice with the number of the others."""
+        """Return a notice for each kept duplicate name, and one that counts the others."""
         named = [
             f"member '{one_line(name)}' occurs twice; the last one counts" for name in self._names
         ]
@@ -159,7 +159,7 @@ def _each_once(nested: list[Any]) -> list[Any]:
 
 
 def one_line(text: str) -> str:
-    """Return a text for a message, without control characters and at most `MAX_LINE` long."""
+    """Return a text on one line, without control characters and at most `MAX_LINE` long."""
     # most texts are short printable ASCII, which needs no change
     if len(text) <= MAX_LINE and text.isascii() and text.isprintable():
         return text
@@ -170,7 +170,7 @@ def one_line(text: str) -> str:
 class Finding(NamedTuple):
     """A problem that a lint reports about a file.
 
-    It is an error if some content of the file is lost or can never work.
+    `is_error` is True if some content of the file is lost or can never work.
     """
 
     text: str
@@ -207,7 +207,7 @@ def limit_notices(notices: Iterable[str]) -> tuple[str, ...]:
 
 
 def _inside(nested: dict[Any, Any] | list[Any], *, kind: str, where: str) -> Iterable[Any]:
-    """Return the items of a list, or the names and values of an object."""
+    """Return the items of a list, or the member names and the values of a JSON object."""
     if isinstance(nested, list):
         return nested
     if not all(isinstance(name, str) for name in nested):
@@ -405,4 +405,4 @@ Progress = Callable[[str, int, int], None]
 
 
 def ignore_progress(what: str, done: int, total: int) -> None:
-    """Ignore progress. Callers without a display pass this function."""
+    """Ignore reports of progress. Callers without a display of progress pass this function."""

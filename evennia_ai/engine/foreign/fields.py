@@ -60,7 +60,7 @@ _Model = TypeVar("_Model", bound=BaseModel)
 
 @dataclass(frozen=True, slots=True)
 class Must:
-    """A requirement on a field beyond its type, or its type and bounds described in words."""
+    """An annotation that adds a requirement to a field, or puts its type and bounds into words."""
 
     wanted: str
     """The text that completes the sentence "it must be ..."."""
@@ -232,7 +232,7 @@ def _flat(form: Any) -> Iterator[tuple[str, tuple[Any, Any]]]:
 
 
 def build_dataclass(form: type[_Form], values: Mapping[str, Any]) -> _Form:
-    """Build a dataclass from checked values, including the nested dataclasses."""
+    """Build a dataclass, and the dataclasses in its fields, from checked values."""
     inner = _inner(cast(Hashable, form))
     if not inner:
         return form(**values)
@@ -248,7 +248,7 @@ def _named_in(form: Any, values: Mapping[str, Any]) -> dict[str, Any]:
 
 @cache
 def _inner(form: Hashable) -> dict[str, type]:
-    """Return the types of the nested dataclasses by field name."""
+    """Return the fields of a dataclass that are dataclasses: a dict of types by field name."""
     hints = get_type_hints(form, include_extras=True)
     kinds = {name: kind for name, kind in hints.items() if isinstance(kind, type)}
     return {name: kind for name, kind in kinds.items() if is_dataclass(kind)}

@@ -112,7 +112,10 @@ def _break_line(line: str, limit: int) -> Iterator[str]:
 
 
 def _end_of_fitting(text: str, limit: int, *, start: int = 0) -> int:
-    """Return the end of the longest part of the text from `start` that fits `limit` columns."""
+    """Return the index after the longest part of a text that fits into `limit` columns.
+
+    The part begins at `start`.
+    """
     if text.isascii():
         return min(len(text), start + max(limit, 0))
     taken = 0

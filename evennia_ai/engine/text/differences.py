@@ -16,7 +16,7 @@ _SENTENCE: Final = re.compile(r"(?<=[.!?…。！？])\s+")
 
 
 def diff_texts(before: str, after: str, *, width: int = WIDTH) -> Iterator[str]:
-    """Yield the lines of a diff: `- ` for removed, `+ ` for added, two blanks for context.
+    """Yield the lines of a diff of two texts: `- ` removed, `+ ` added, two blanks for context.
 
     The line ` ...` marks a gap between two changes. Equal texts yield no lines.
     """
@@ -44,7 +44,7 @@ def diff_members(
 
 
 def render_value(value: Any) -> str:
-    """Render a JSON value for authors.
+    """Return a JSON value as text for authors.
 
     Text is unchanged, and a list of texts has one text per line.
     """

@@ -66,7 +66,7 @@ def normal_positions(text: str) -> tuple[int, ...] | None:
 
 
 def _is_composed(seen: list[tuple[int, str]], begin: int, at: int) -> bool:
-    """True if the character at `at` combines with the characters from `begin` to one letter."""
+    """True if the character `seen[at]` forms one letter with those from `seen[begin]` on."""
     one = seen[at][1]
     if one.isascii():
         return False

@@ -25,7 +25,7 @@ Script = Literal["thai", "burmese", "khmer", "han", "kana", "hangul"]
 
 SCRIPTS: Final[Mapping[Script, tuple[tuple[int, int], ...]]] = MappingProxyType(
     {
-        "thai": ((0x0E00, 0x0EFF),),  # these ranges include Lao
+        "thai": ((0x0E00, 0x0EFF),),  # this range includes Lao
         "burmese": ((0x1000, 0x109F),),
         "khmer": ((0x1780, 0x17FF),),
         # The five ranges: radicals and punctuation, bopomofo, common characters, compatibility
@@ -55,7 +55,7 @@ a text.
 
 
 def script_ranges(*scripts: Script) -> str:
-    """Return the characters of these scripts as ranges for a regular expression's brackets."""
+    """Return the characters of scripts as ranges for the brackets of a regular expression."""
     ranges = (one for script in scripts for one in SCRIPTS[script])
     return "".join(f"{chr(first)}-{chr(last)}" for first, last in ranges)
 
@@ -123,7 +123,7 @@ def split_words(text: str) -> list[str]:
 
 
 def split_ascii_words(text: str) -> list[str]:
-    """Return the runs of ASCII letters, digits and underscores."""
+    """Return the words of a text that are runs of ASCII letters, digits and underscores."""
     if not text.isascii():
         # each character outside ASCII becomes `?`, which the translation turns into a blank
         text = text.encode("ascii", "replace").decode("ascii")
@@ -131,7 +131,7 @@ def split_ascii_words(text: str) -> list[str]:
 
 
 def split_signs(text: str) -> list[str]:
-    """Return the words of a text in order, in lower case and without full-width characters.
+    """Return the words of a text in order, in lower case and with full-width letters as normal.
 
     In scripts without blanks each character is a word, so that phrases in these scripts are found
     too. Korean counts as a script with blanks here.
@@ -190,7 +190,7 @@ class WordStarts:
         self._starts: list[int] | None = None
 
     def after(self, at: int) -> int:
-        """Return the next index after `at` at which a word may start, or the text's length."""
+        """Return the next index after `at` at which a word of the text may start, or its length."""
         if self._starts is None:
             words = [self._in_word(char) for char in self._text]
             self._starts = [i for i in range(1, len(words)) if not (words[i - 1] and words[i])]

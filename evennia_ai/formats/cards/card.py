@@ -146,7 +146,7 @@ class Card:
 
     @property
     def char(self) -> str:
-        """The value of `{{char}}`: the nickname, or the name of a card without a nickname.
+        """The value of the macro `{{char}}`: the nickname, or the name of a card without one.
 
         It is always one line of at most `MAX_CHAR` characters, because it is inserted into other
         texts.
@@ -163,7 +163,7 @@ _ASSET: Final = TypeAdapter(_model_for(Asset))
 
 
 def macro_values(card: Card | None, *, user: str = "") -> dict[str, str]:
-    """Return the values of `{{user}}` and `{{char}}`; a user without a name is `DEFAULT_USER`."""
+    """Return the values of the macros `{{user}}` and `{{char}}`; without a card only `user`."""
     values = {"user": user or DEFAULT_USER}
     if card is not None:
         values["char"] = card.char
@@ -171,7 +171,7 @@ def macro_values(card: Card | None, *, user: str = "") -> dict[str, str]:
 
 
 def greetings(card: Card, *, group: bool = False) -> tuple[str, ...]:
-    """Return the greetings that a builder can choose from, as written.
+    """Return the greetings of a card that a builder can choose from, as written.
 
     These are the first message and its alternates. In a group, the greetings for groups follow.
     """
@@ -192,7 +192,7 @@ def texts_with_macros(card: Card) -> tuple[str, ...]:
 
 
 def greeting(card: Card, *, index: int = 0, group: bool = False) -> str:
-    """Return one greeting as written; 0 is the first message, n the n-th alternate.
+    """Return a greeting of a card as written; 0 is the first message, n the n-th alternate.
 
     Raises:
         FormatError: the card has no greeting with this index.
@@ -304,8 +304,8 @@ def _build_card(raw: Any, notices: list[str]) -> Card:
     )
 
 
-# Texts of the prompt that are refused if they are too long. A card without another field, or with
-# a text of another type, is still usable, so that is only a notice.
+# A card is refused if one of these texts of a prompt is too long. A card without another field is
+# still usable, so an error in another field only causes a notice.
 _BOUNDED: Final = frozenset(
     {
         *("description", "personality", "scenario", "first_mes", "mes_example"),
@@ -338,7 +338,7 @@ def _repair_lists(data: Mapping[str, Any], notices: list[str]) -> dict[str, Any]
 
 
 def _read_fields(data: dict[str, Any], where: str, notices: list[str]) -> dict[str, Any]:
-    """Return the card's fields by name; one that cannot be read becomes a notice.
+    """Return a dict of a card's fields by name; one that cannot be read becomes a notice.
 
     Raises:
         FormatError: the name cannot be read, or a text of the prompt is too long.
@@ -360,7 +360,7 @@ def _read_fields(data: dict[str, Any], where: str, notices: list[str]) -> dict[s
 
 
 def _macro_texts(read: Mapping[str, Any], where: str) -> Iterator[tuple[str, str]]:
-    """Yield the path and text of every field that may contain macros."""
+    """Yield the path and the text of every card field that may contain macros."""
     for name, value in read.items():
         if isinstance(value, str):
             yield f"{where}.{name}", value
@@ -374,8 +374,8 @@ def _macro_texts(read: Mapping[str, Any], where: str) -> Iterator[tuple[str, str
         yield f"{where}.extensions.depth_prompt.prompt", text
 
 
-# Members of V3 that are no fields of `Card`, so only `source` keeps them. The values are the type
-# that V3 requires and its name in notices.
+# Members of a V3 card that are no fields of `Card`, so only `source` keeps them. The values are the
+# type that V3 requires and its name in notices.
 _KEPT: Final[Mapping[str, tuple[type[Any] | UnionType, str]]] = {
     "creation_date": (int | float, "number"),
     "modification_date": (int | float, "number"),
@@ -441,7 +441,7 @@ def _read_spec_version(raw: Mapping[str, Any], spec: Spec, notices: list[str]) -
     except ValueError:
         notices.append(f"spec_version '{shown}' is not a number: read as an older version")
         return shown
-    if not number <= NEWEST_VERSION:  # written with `not`, so that NaN is caught too
+    if not number <= NEWEST_VERSION:  # negated, so that NaN is reported too
         notices.append(
             f"spec_version {shown} is newer than {NEWEST_VERSION}: unknown parts are only kept"
         )

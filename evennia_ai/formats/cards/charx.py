@@ -68,7 +68,7 @@ def asset_path(asset: Asset) -> str:
 
 
 def ascii_path(path: str) -> str:
-    """Return the path in ASCII: other characters become `_`, and a hash keeps the path unique."""
+    """Return a path in ASCII: other characters become `_`, and a hash keeps the path unique."""
     if path.isascii():
         return path
     digest = sha256(path.encode()).hexdigest()[:12]
@@ -79,7 +79,7 @@ def ascii_path(path: str) -> str:
 
 
 def _plain(text: str, default: str) -> str:
-    """Replace all characters except ASCII letters, digits, `_` and `-`.
+    """Return a text for paths: all characters except ASCII letters, digits and `-` become `_`.
 
     Return `default` if nothing usable remains.
     """
@@ -158,7 +158,7 @@ def files_next_to_card(content: bytes, *, limits: CardLimits) -> ArchiveFiles:
 def _open_archive(
     content: bytes, *, limits: CardLimits
 ) -> Iterator[tuple[zipfile.ZipFile, list[zipfile.ZipInfo]]]:
-    """Open an archive whose directory passes all checks.
+    """Open a CHARX archive whose directory passes all checks.
 
     Yield the archive and its members without folders.
     """
@@ -223,7 +223,7 @@ def _member_problem(info: zipfile.ZipInfo) -> str:
 def _unpack_member(
     archive: zipfile.ZipFile, info: zipfile.ZipInfo, *, left: int, limits: CardLimits
 ) -> bytes:
-    """Unpack a member chunk by chunk, so that an archive bomb stops at the first limit.
+    """Unpack an archive member piece by piece, so that an archive bomb stops at a limit.
 
     Args:
         left: the number of bytes that may still be unpacked from the archive.

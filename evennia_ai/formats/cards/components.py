@@ -57,7 +57,7 @@ def card_components(
     default_post_history: str = "",
     post_history_depth: int = DEFAULT_DEPTH,
 ) -> tuple[PromptComponent, ...]:
-    """Return the card's texts as components, without empty ones, in order of their IDs.
+    """Return the texts of a card that are not empty as prompt components, sorted by ID.
 
     Args:
         default_system_prompt: the game's system prompt. The card's replaces it if granted, and
@@ -135,7 +135,7 @@ def character_book(
 
 
 def with_original(text: str, default: str) -> str:
-    """Return the card's text, or the default if the card's text is empty.
+    """Return a card's text, or the game's text `default` if the card's text is empty.
 
     The first `{{original}}` in the card's text becomes the default; later ones are removed.
     """
@@ -180,7 +180,7 @@ def _depth_prompt(card: Card, grants: Grants) -> list[PromptComponent]:
 
 
 def _read_depth(written: Any) -> int:
-    """Parse the depth that a file gives as a number or as text; a missing one gets the default."""
+    """Parse a depth in a file, given as a number or as text; other values give the default."""
     if isinstance(written, str) and re.fullmatch(r"-?[0-9]{1,9}", written.strip()):
         written = int(written)
     if not isinstance(written, int) or isinstance(written, bool):
@@ -203,7 +203,7 @@ def _post_history(card: Card, grants: Grants, default: str, *, depth: int) -> li
 
 
 def _contain(component: PromptComponent, *, depth: int) -> PromptComponent:
-    """Move a component without a grant into the history, with the role user."""
+    """Return a component that lacks its grant, moved into the history with the role user."""
     return component.changed(
         role="user", placement="history", injection_depth=depth, priority=CONTAINED_PRIORITY
     )

@@ -60,8 +60,8 @@ def _words(words: str) -> re.Pattern[str]:
     return re.compile(rf"\b(?:{words})\b")
 
 
-# Each row is a fixed string and a pattern. The slower pattern is only tried on texts that contain
-# the string.
+# Phrases that try to override instructions. Each row is a fixed string and a pattern. The slower
+# pattern is only tried on texts that contain the string.
 OVERRIDES: Final[tuple[tuple[str, re.Pattern[str]], ...]] = (
     ("ignor", _verb_and_object("ignore|ignoring", _ORDERS)),
     ("disregard", _verb_and_object("disregard|disregarding", _ORDERS)),
@@ -97,7 +97,7 @@ OVERRIDES: Final[tuple[tuple[str, re.Pattern[str]], ...]] = (
     ("uncensored", _words("uncensored (?:ai|mode|model|assistant|responses?)")),
     ("ai language model", _words("(?:as|not) an ai language model")),
     ("content policy", _words("content policy")),
-    # Patterns for German, French, Spanish, Portuguese, Italian, Dutch and Polish.
+    # Phrases in German, French, Spanish, Portuguese, Italian, Dutch and Polish.
     ("ignorier", _verb_and_object(r"ignorier\w*", r"anweisung\w*|regeln|befehle?")),
     ("vergiss", _verb_and_object("vergiss", r"anweisung\w*|regeln|befehle?")),
     ("instructions", _verb_and_object("ignorez|oublie|oubliez", "instructions")),
@@ -106,7 +106,7 @@ OVERRIDES: Final[tuple[tuple[str, re.Pattern[str]], ...]] = (
     ("istruzioni", _verb_and_object(r"ignor\w+|dimentic\w+", "istruzioni")),
     ("instructies", _verb_and_object(r"negeer\w*|vergeet", "instructies")),
     ("instrukcje", _verb_and_object("zignoruj|ignoruj", "instrukcje")),
-    # Patterns for Russian, Chinese, Japanese and Korean, most of which do not expect spaces between
+    # Phrases in Russian, Chinese, Japanese and Korean. Most patterns expect no spaces between
     # words.
     ("инструкции", re.compile(r"(?:игнорируи\w*|забудь\w*) [^.]{0,40}инструкции")),
     ("忽略", re.compile("忽略[^。]{0,12}(?:指令|指示|规则|提示|要求|说明)")),
@@ -199,8 +199,9 @@ FIXABLE: Final[frozenset[WarningKind]] = frozenset(
 )
 """The kinds of warnings that the author of a card can fix; lints report these kinds too."""
 MOST_PLACES: Final = 20
-_PART: Final = 4_000  # the number of characters that are searched at a time
-# the number of characters of the next part that are searched together with a part
+# The number of characters of a text that are searched at a time. Each search also includes
+# `_OVERLAP` characters of the next part, so that it finds phrases between two parts.
+_PART: Final = 4_000
 _OVERLAP: Final = 300
 _EXCERPT: Final = 60
 _LARGEST_DATA: Final = 200
@@ -289,7 +290,7 @@ _EMPTY: Final = {"original": ""}
 
 
 def _readings(text: str) -> Iterator[str]:
-    """Yield the text as written, and the text with macros expanded if macros can build words.
+    """Yield a text as written, and with its macros expanded if these can build words.
 
     Macros can hide a phrase: `ig{{// }}nore`, `{{reverse:erongi}}`.
     """
@@ -419,7 +420,7 @@ _SEARCHES: Final[tuple[tuple[WarningKind, Search], ...]] = (
 
 
 def _excerpt(part: str, start: int, end: int) -> str:
-    """Return a few whole words around a span of text, on one line."""
+    """Return a span of a text with a few whole words around it, on one line."""
     end = min(max(end, start + 1), start + 2 * _EXCERPT)
     room = max(_EXCERPT - (end - start), 0) // 2
     first, last = max(start - room, 0), min(end + room, len(part))

@@ -76,7 +76,7 @@ def dump_card(
     modified_at: int,
     limits: CardLimits = DEFAULT_LIMITS,
 ) -> bytes:
-    """Export a card as a file of this format.
+    """Return the bytes of a card's export in one of the formats JSON, PNG and CHARX.
 
     Args:
         picture: a PNG file that replaces the card's own picture.
@@ -112,12 +112,12 @@ def card_as_v3(card: Card, *, modified_at: int) -> dict[str, Any]:
     if not card.source:
         value["data"].setdefault("creation_date", modified_at)
     value["data"]["modification_date"] = modified_at
-    read_card(value)  # raises FormatError for an edited card that no import could read
+    read_card(value)  # check that an import can read the edited card
     return value
 
 
 def edited_source(card: Card) -> Mapping[str, Any]:
-    """Return the JSON value of the card's file with the edited fields written into it.
+    """Return the JSON value of a card's file with the edited fields written into it.
 
     A card that was made in the game has no file, so all of its fields are written.
     """
@@ -142,7 +142,7 @@ def _field_as_json(name: str, value: Any) -> Any:
 
 
 def export_losses(card: CardImport, form: Form, *, picture: bytes | None = None) -> tuple[str, ...]:
-    """Return a line for each part of the card that a file of this format cannot hold."""
+    """Return a line for each part of a card that a file of a format cannot hold."""
     if form == "charx":
         return ()
     named = {embedded_path(stored.asset.uri) for stored in card.assets}
@@ -185,7 +185,7 @@ def _is_icon_of(stored: StoredAsset, picture: bytes) -> bool:
 
 
 def _keeps_asset_chunks(card: CardImport, picture: bytes | None) -> bool:
-    """True if the export keeps the asset chunks of the picture that the card was imported from.
+    """True if an export keeps the asset chunks of the picture that a card was imported from.
 
     A replacement picture has none of these chunks.
     """
@@ -193,7 +193,7 @@ def _keeps_asset_chunks(card: CardImport, picture: bytes | None) -> bool:
 
 
 def _is_worth_keeping(picture: bytes | None, card: CardImport) -> bool:
-    """True if the picture is not the blank placeholder and no asset contains it already."""
+    """True if a card's picture is not the blank placeholder and no asset contains it."""
     is_made = picture is not None and png.BLANK_PIXELS not in picture
     return is_made and all(stored.content != picture for stored in card.assets)
 
@@ -284,7 +284,7 @@ def _is_picture_itself(asset: Object) -> bool:
 
 
 def _is_icon(asset: Any) -> bool:
-    """True for a readable icon; in a file, the list of assets may contain any JSON values."""
+    """True if a JSON value in a card's list of assets is a readable icon."""
     return (
         isinstance(asset, dict)
         and asset.get("type") == "icon"
@@ -307,13 +307,13 @@ def _with_main_icon(value: Object, fields: Object, matches: Callable[[Object], b
 
 
 def _assets(value: Object) -> list[Any]:
-    """Return the assets of a card. A file may have any JSON value in place of the list."""
+    """Return the list of assets in a card's JSON; empty if there is no list."""
     assets = value["data"].get("assets")
     return assets if isinstance(assets, list) else []
 
 
 def _with_assets(value: Object, assets: list[Any]) -> Object:
-    """Return the card with these assets; a value that is not a list stays as it is."""
+    """Return a card's JSON with other assets; assets that are no list stay as they are."""
     if not isinstance(value["data"].get("assets", []), list):
         return value
     return {**value, "data": {**value["data"], "assets": assets}}
@@ -335,8 +335,8 @@ def _archive_files(card: CardImport) -> tuple[dict[str, bytes], dict[str, str]]:
             archived = wanted = asset_path(stored.asset)
             stem, _, suffix = wanted.rpartition(".")
             number = 2
-            # Number the path until it is free. Equal content may share a path, and the paths of the
-            # picture are reserved.
+            # Append numbers to the asset's path until no other file has it. Files with equal
+            # content share a path. The paths in PICTURE_MEMBERS are reserved.
             while (
                 files.get(archived, stored.content) != stored.content or archived in PICTURE_MEMBERS
             ):

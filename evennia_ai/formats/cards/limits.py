@@ -89,21 +89,20 @@ def refuse_over_limit(what: str, *, limit: str, most: int) -> NoReturn:
 
 
 def check_text(text: str, *, limits: CardLimits) -> None:
-    """Refuse JSON text with too many objects or values, before anything parses it.
+    """Raise FormatError if a card's JSON text has too many objects or values for parsing.
 
     Braces and commas inside strings do not count.
     """
     for limit, marks in (("values", ",:["), ("objects", "{")):
         most = getattr(limits, limit)
-        # Count the characters in the whole text first, including those inside strings: this is
-        # fast, and nearly every text passes. Only a text that does not pass needs the slow count
-        # outside strings.
+        # Count the marks in the whole text first, including those inside strings: this is fast, and
+        # nearly every text has few enough. Only other texts need the slow count outside strings.
         if _count(text, marks) > most and _has_more_outside_strings(text, marks, most=most):
             refuse_over_limit(f"the card has too many {limit}", limit=limit, most=most)
 
 
 def check_value(value: Any, *, limits: CardLimits) -> None:
-    """Refuse a card whose JSON is nested too deeply or whose book has too many entries."""
+    """Raise FormatError if a card's JSON is nested too deeply or its book has too many entries."""
     # at the maximum, the JSON parser has already checked the nesting
     if limits.nesting < MAX_NESTING:
         level = _containers((value,))
@@ -126,7 +125,7 @@ def check_value(value: Any, *, limits: CardLimits) -> None:
 
 
 def check_strings(value: Any, *, limits: CardLimits) -> None:
-    """Refuse a JSON value with a string or member name that is too long; the error has its path."""
+    """Raise FormatError if a string or member name in a card's JSON is too long."""
     most = limits.string_characters
     steps = _path_to_long_string(value, most)
     if steps is not None:
@@ -155,7 +154,7 @@ def _containers(values: Iterable[Any]) -> list[Any]:
 
 
 def _has_more_outside_strings(text: str, marks: str, *, most: int) -> bool:
-    """True if JSON text has more than `most` of these characters outside its strings."""
+    """True if a JSON text has more than `most` of the characters `marks` outside its strings."""
     between = _text_between_strings(text)
     while most >= 0 and (parts := list(islice(between, 10_000))):
         most -= _count("".join(parts), marks)

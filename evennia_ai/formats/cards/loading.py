@@ -34,7 +34,8 @@ from evennia_ai.formats.cards.png import EmbeddedAssets, card_in_picture
 from evennia_ai.formats.file_kinds import describe_file
 
 DEFAULT_ADDRESS: Final = "ccdefault:"
-EMBEDDED: Final = "embeded://"  # the misspelling is part of the standard
+# The misspelling is part of Card V3.
+EMBEDDED: Final = "embeded://"
 # Prefixes for embedded files: the spelling of the standard, the correct spelling, and the prefix of
 # PNG chunks.
 _EMBEDDED_PREFIXES: Final = (EMBEDDED, "embedded://", "__asset:")
@@ -68,7 +69,7 @@ It raises ValueError if the file cannot be read.
 def resolve_assets(
     assets: Sequence[Asset], *, find_file: FileFinder | None, progress: Progress = ignore_progress
 ) -> tuple[tuple[StoredAsset, ...], tuple[str, ...]]:
-    """Find the bytes of a card's assets.
+    """Return a card's assets with their bytes, as far as the bytes came with the card.
 
     Args:
         find_file: finds embedded files. None if the card's file cannot contain files; then no
@@ -158,7 +159,7 @@ class CardImport:
 
     @property
     def raw(self) -> Mapping[str, Any]:
-        """The JSON value of the card, as in its file."""
+        """The JSON value of the card as it is in its file."""
         return self.card.source
 
     @property
@@ -280,7 +281,7 @@ def _parse_card(text: str, limits: CardLimits) -> Card:
     check_text(text, limits=limits)
     card = card_from_text(text)
     check_value(card.source, limits=limits)
-    # only a text over the limit can contain a string over the limit
+    # a text within the limit for strings cannot contain a longer string
     if len(text) > limits.string_characters:
         check_strings(card.source, limits=limits)
     return card

@@ -44,7 +44,7 @@ class PngChunk:
     """The checksum that the file contains, which may be wrong."""
 
     def data(self, content: bytes) -> bytes:
-        """Return the chunk's data, given the bytes of the whole file."""
+        """Return the data of the chunk, given the bytes of the whole file."""
         return content[self.start : self.start + self.length]
 
     def whole(self, content: bytes) -> bytes:
@@ -98,7 +98,7 @@ def parse_chunks(content: bytes, *, limits: CardLimits) -> tuple[tuple[PngChunk,
 
 
 def encode_chunk(kind: bytes, data: bytes) -> bytes:
-    """Return a chunk with its length, type and checksum."""
+    """Return the bytes of a PNG chunk with this type and data."""
     crc = zlib.crc32(data, zlib.crc32(kind))
     return b"".join((struct.pack(">I4s", len(data), kind), data, struct.pack(">I", crc)))
 
@@ -123,7 +123,8 @@ def blank_picture() -> bytes:
 
 
 Keyword = Literal["ccv3", "chara"]
-KEYWORDS: Final[tuple[Keyword, ...]] = ("ccv3", "chara")  # in order of preference
+# The keywords of text chunks with a card, in order of preference.
+KEYWORDS: Final[tuple[Keyword, ...]] = ("ccv3", "chara")
 # Prefixes of the keywords of asset chunks. Both spellings are in use. The longer prefix is tried
 # first, because it contains the shorter one.
 ASSET_PREFIXES: Final = ("chara-ext-asset_:", "chara-ext-asset_")
@@ -187,7 +188,7 @@ def replace_cards(
     keep_assets: bool,
     limits: CardLimits,
 ) -> bytes:
-    """Return the picture with its cards replaced by these texts; other chunks are kept.
+    """Return a PNG file with its cards replaced by those in `texts`; other chunks are kept.
 
     Asset chunks belong to the replaced card, so they are removed unless `keep_assets` is True.
     """
@@ -273,17 +274,17 @@ def _is_card(content: bytes, found: PngChunk) -> bool:
 
 
 def _keyword(content: bytes, found: PngChunk) -> str:
-    """Return the keyword of a text chunk, "" if it has none."""
+    """Return the keyword of a PNG text chunk, "" if it has none."""
     head = content[found.start : found.start + min(found.length, _KEYWORD_BYTES)]
     keyword, end, _ = head.partition(b"\0")
     return keyword.decode("latin-1") if end else ""
 
 
 def _unpack_text(found: PngChunk, content: bytes, keyword: Keyword, *, limits: CardLimits) -> bytes:
-    """Return the base64 text of a text chunk, unpacked if necessary."""
+    """Return the base64 text in a PNG text chunk, unpacked if it is compressed."""
     most = 2 * limits.text_bytes  # base64 needs four bytes for three, and white space may be added
     value, is_packed = found.data(content).partition(b"\0")[2], False
-    if found.kind == b"zTXt":  # skip one byte, the compression method
+    if found.kind == b"zTXt":  # one byte, the compression method, precedes the text of a zTXt chunk
         value, is_packed = value[1:], True
     # after the keyword: compression flag and method, language, keyword in that language, text
     elif found.kind == b"iTXt":
@@ -310,7 +311,7 @@ def _decode_card(value: bytes, keyword: Keyword, notices: list[str]) -> bytes:
 
 
 def _asset_path(content: bytes, found: PngChunk) -> str:
-    """Return the path of the file in an asset chunk, "" for other chunks."""
+    """Return the path of the asset in a PNG chunk, "" for a chunk without an asset."""
     if found.kind != b"tEXt":
         return ""
     keyword = _keyword(content, found)

@@ -1,7 +1,7 @@
 """Upgrade the JSON value of a card to Card V3.
 
 The fields of V1 move into `data`. V2 and incomplete V3 get the fields that V3 requires. All other
-members, also unknown ones, stay as they are. The value that is passed in is not changed.
+members, also unknown ones, stay as they are. The argument itself is never changed.
 """
 
 from collections.abc import Callable, Mapping
@@ -17,7 +17,8 @@ from evennia_ai.formats.lorebooks.written import EntryFields, read_v3_entry, unr
 
 Object = dict[str, Any]
 SPEC: Final = {"spec": "chara_card_v3", "spec_version": "3.0"}
-# The members that V3 requires in a card's `data`, in the order of V3, with their empty values.
+# Maps the members that V3 requires in a card's `data`, in V3's order, to functions that return
+# their empty values.
 _REQUIRED: Final[Mapping[str, Callable[[], Any]]] = {
     **dict.fromkeys(("name", "description"), str),
     "tags": list,
@@ -28,7 +29,7 @@ _REQUIRED: Final[Mapping[str, Callable[[], Any]]] = {
     **dict.fromkeys(("personality", "scenario", "creator_notes"), str),
     "group_only_greetings": list,
 }
-# Optional members. V3 does not allow null for them, so a null is removed.
+# Optional members of a card's `data`. V3 does not allow null for them, so a null is removed.
 _OPTIONAL: Final = (
     *("character_book", "nickname", "creator_notes_multilingual", "source", "assets"),
     *("creation_date", "modification_date"),
@@ -41,7 +42,7 @@ _ENTRY: Final[Mapping[str, Callable[[EntryFields], Any]]] = {
     "insertion_order": lambda fields: fields.order,
     "use_regex": lambda fields: fields.patterns != "none",
 }
-# The types that V3 requires for members of an entry; many files have other types.
+# The types that V3 requires for members of a lore entry. Many files have other types.
 _TYPES: Final[Mapping[str, tuple[type, ...]]] = {
     "keys": (list,),
     "enabled": (bool,),
@@ -53,7 +54,7 @@ _FLAGS: Final = frozenset({"constant", "selective", "case_sensitive"})
 
 
 def upgrade_card(raw: Mapping[str, Any]) -> Object:
-    """Return a card's JSON value as V3; a book that cannot be read is not changed."""
+    """Return a card's JSON value upgraded to V3; a book that cannot be read is not changed."""
     if raw.get("spec") is None:
         outer: Mapping[str, Any] = {}
         data = {name: value for name, value in raw.items() if name not in SPEC}
@@ -65,7 +66,8 @@ def upgrade_card(raw: Mapping[str, Any]) -> Object:
     for name, default in _REQUIRED.items():
         if data.get(name) is None:
             data[name] = default()
-    if type(data["character_version"]) in (int, float):  # true and false are no versions
+    # `True` and `False` are of other types, so they are not read as versions
+    if type(data["character_version"]) in (int, float):
         data["character_version"] = str(data["character_version"])
     if isinstance(data.get("character_book"), dict):
         with suppress(FormatError):  # a book that cannot be read is exported unchanged
@@ -90,7 +92,7 @@ def _upgrade_book(book: Mapping[str, Any]) -> Object:
 
 
 def _upgrade_entry(entry: Object, name: str) -> Object:
-    """Return an entry with the members that V3 requires; unreadable members are not changed."""
+    """Return a lore entry with all members that V3 requires; unreadable ones stay unchanged."""
     fields = read_v3_entry(entry, default_uid=name, where=f"book.entries[{name}]")
     kept = unreadable_in_card(entry)
     for member, value_of in _ENTRY.items():
@@ -109,7 +111,7 @@ def _upgrade_entry(entry: Object, name: str) -> Object:
 
 
 def _with_id(entry: Object, name: str) -> Object:
-    """Return an entry with an id: its readable id, else its `uid`, else its name in the file."""
+    """Return a lore entry with an id: its own id, else its `uid`, else its name in the file."""
     if entry.get("id") is not None and "id" not in unreadable_in_card(entry):
         return {**entry}
     uid = read_v3_entry(entry, default_uid=name, where=f"book.entries[{name}]").uid

@@ -1,4 +1,4 @@
-"""Create cards in the game and edit their fields one by one.
+"""Create character cards in the game and edit their fields one by one.
 
 Builders name a field as in Card V3 (`data`) or by a shorter word. An edit changes only that field:
 the export keeps all other members of the card's JSON, also unknown ones
@@ -42,7 +42,7 @@ _BY_STANDARD: Final = {name: word for word, name in {**_TEXTS, **_LISTS}.items()
 
 @dataclass(frozen=True, slots=True)
 class CardField:
-    """A field of a card, or a part of one."""
+    """The name of a field of a card, or of a part of one, such as `greeting/2`."""
 
     word: str
     part: str = ""
@@ -56,7 +56,7 @@ class CardField:
 
 
 def field_named(text: str) -> CardField:
-    """Parse the name of a field, `<field>[/<part>]`.
+    """Parse the name of a card field that a builder types: `<field>[/<part>]`.
 
     Raises:
         FormatError: there is no such field; the message lists all fields.
@@ -83,7 +83,7 @@ def field_named(text: str) -> CardField:
 
 
 def text_of(card: Card, field: CardField) -> str:
-    """Return the text of a field in the form that builders type, "" for an empty field."""
+    """Return the text of a card field in the form that builders type, "" if it is empty."""
     if field.word in _LISTS:
         known = getattr(card, _LISTS[field.word])
         return known[int(field.part) - 1] if int(field.part) <= len(known) else ""
@@ -95,7 +95,7 @@ def text_of(card: Card, field: CardField) -> str:
 
 
 def with_text(card: Card, field: CardField, text: str) -> Card:
-    """Return a copy of the card with another text in one field.
+    """Return a copy of a card with another text in one field.
 
     The text "" empties the field, or removes a greeting.
 
@@ -120,7 +120,7 @@ def with_text(card: Card, field: CardField, text: str) -> Card:
 
 
 def new_card(name: str, *, description: str = "", creator: str = "") -> Card:
-    """Create a card that has nothing but these fields."""
+    """Return a new card with only these fields."""
     return Card(name=name, description=description, creator=creator)
 
 
@@ -135,15 +135,15 @@ def fields_of(card: Card) -> Iterator[CardField]:
 
 
 def keeps_greetings(old: Card, new: Card) -> bool:
-    """True if each greeting number refers to the same greeting in both cards.
+    """True if each number of a greeting refers to the same greeting in both cards.
 
     The text of that greeting may differ.
     """
     before, after = greetings(old), greetings(new)
     if len(before) == len(after):
         return len(old.group_only_greetings) <= len(new.group_only_greetings)
-    # A greeting was added at the end. The numbers of group greetings come last, so they would have
-    # shifted.
+    # A greeting was added after the other ones. The numbers of group greetings come after it, so
+    # they would have shifted.
     return after[: len(before)] == before and not old.group_only_greetings
 
 
@@ -162,7 +162,7 @@ def _note_of(card: Card) -> Mapping[str, Any]:
 
 
 def _with_note(card: Card, field: CardField, text: str) -> dict[str, Any]:
-    """Return the card's extensions with an edited `depth_prompt` (SillyTavern's note)."""
+    """Return the card's extensions with an edited `depth_prompt`, SillyTavern's character note."""
     value: str | int = text
     if field.part == "depth":
         number = "0" if text.lower() == "bottom" else text

@@ -21,7 +21,7 @@ from evennia_ai.engine.text.columns import clip_text
 KIND: Final = "chat"
 LINE_FEED: Final = "\n"
 _NOBODY: Final = "unused"
-"""The placeholder that SillyTavern 1.18 and newer write in the header in place of both names."""
+"""The placeholder that SillyTavern 1.18 and newer write in a chat's header for both names."""
 NARRATOR: Final = "narrator"
 """The value of `extra.type` in a message that is spoken by a narrator."""
 
@@ -47,7 +47,7 @@ class ChatLimits:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ChatMessage:
-    """A message of a chat."""
+    """A message of a SillyTavern chat."""
 
     line: int
     """The line number of the message in the file."""
@@ -66,18 +66,18 @@ class ChatMessage:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Chat:
-    """A chat that was read from a file."""
+    """A SillyTavern chat that was read from a file."""
 
     header: Mapping[str, Any] | None
     """The JSON values of the first line, None if the first line is not a header."""
     user: str
     """The user's name.
 
-    It is the name in the header, unless each of the user's lines has another name. Then it is the
-    name on the first of these lines.
+    It is the name in the header, unless all of the user's messages have other names. Then it is the
+    name in the first of these messages.
     """
     character: str
-    """The character's name, used for lines without a name.
+    """The character's name, used for messages without a name.
 
     It is the character in the header, else the only character who speaks. It is "" if several
     characters speak and the header names none of them.
@@ -96,7 +96,7 @@ class Chat:
 
 
 def read_chat(readline: ReadLine, *, where: str, limits: ChatLimits | None = None) -> Chat:
-    """Read a chat file line by line.
+    """Read a SillyTavern chat file line by line.
 
     Args:
         where: the name of the file in error messages.
@@ -129,7 +129,7 @@ def read_chat(readline: ReadLine, *, where: str, limits: ChatLimits | None = Non
 
 
 def values_sha256(chat: Chat) -> str:
-    """Return the SHA-256 of a chat's JSON values, equal for files with the same values."""
+    """Return a SHA-256 of a chat's JSON values; files with the same values have the same."""
     digest = sha256()
     for line in (chat.header or {}, *(message.raw for message in chat.messages)):
         digest.update(canonical_json(dict(line)).encode() + b"\n")
@@ -137,9 +137,10 @@ def values_sha256(chat: Chat) -> str:
 
 
 def is_chat(beginning: bytes) -> bool:
-    """True if a file that begins so is a SillyTavern chat; its first line may follow empty ones.
+    """True if a file with this beginning is a SillyTavern chat.
 
-    Transcripts of this package begin differently (`evennia_ai.engine.history.transcripts`).
+    Empty lines may precede its first line. Transcripts of this package begin differently
+    (`evennia_ai.engine.history.transcripts`).
     """
     try:
         values = json.loads(beginning.lstrip().partition(b"\n")[0])
@@ -154,7 +155,7 @@ def dump_chat(
     """Yield the lines of a chat file; the last line has no newline, as in SillyTavern's files.
 
     Args:
-        messages: the JSON values of the lines.
+        messages: the JSON values of the messages, one for each line.
     """
     lines = messages if header is None else chain([header], messages)
     for number, line in enumerate(lines):
@@ -198,7 +199,7 @@ class _Lines:
         return values
 
     def refuse(self, problem: str) -> NoReturn:
-        """Raise FormatError about the line that was read last."""
+        """Raise FormatError about the line of the chat file that was read last."""
         raise FormatError(KIND, f"{self._where}: line {self.number}: {problem}")
 
 
@@ -238,7 +239,7 @@ def _read_message(lines: _Lines, values: Mapping[str, Any]) -> ChatMessage:
 
 
 def _read_flag(lines: _Lines, values: Mapping[str, Any], key: str) -> bool:
-    """Return the value of a flag; null counts as false, because SillyTavern sometimes writes it."""
+    """Return a flag of a message; null counts as false, because SillyTavern sometimes writes it."""
     value = values.get(key)
     if value is not None and not isinstance(value, bool):
         lines.refuse(f"{key} must be true or false, not {one_line(repr(value))[:40]}")
@@ -246,11 +247,11 @@ def _read_flag(lines: _Lines, values: Mapping[str, Any], key: str) -> bool:
 
 
 def _user_name(in_header: object, of_lines: list[str]) -> str:
-    """Return the user's name.
+    """Return the name of a chat's user.
 
     Args:
         in_header: the name in the chat's header.
-        of_lines: the name on each of the user's lines, "" for a line without a name.
+        of_lines: the name in each of the user's messages, "" for a message without a name.
     """
     named = in_header if isinstance(in_header, str) and in_header != _NOBODY else ""
     if named in of_lines or not any(of_lines):
@@ -259,11 +260,11 @@ def _user_name(in_header: object, of_lines: list[str]) -> str:
 
 
 def _character_name(in_header: object, of_lines: list[str]) -> str:
-    """Return the character's name.
+    """Return the name of a chat's character, "" if several speak.
 
     Args:
         in_header: the name in the chat's header.
-        of_lines: the name on each line of the other speakers, "" for a line without a name.
+        of_lines: the name in each message of the other speakers, "" for a message without a name.
     """
     named = in_header if isinstance(in_header, str) and in_header != _NOBODY else ""
     if named and ("" in of_lines or named in of_lines):

@@ -1,4 +1,4 @@
-"""Convert chats to records of an NPC's history, and back.
+"""Convert SillyTavern chats to records of an NPC's history, and back.
 
 The first record holds the source: the file, its hash, and the builder who imported the file. Each
 message becomes one of the records after it. Lines of the character that the NPC plays become the
@@ -21,11 +21,11 @@ from evennia_ai.engine.prompt.names import bare_name, is_word_of_the_game, mark_
 from evennia_ai.formats.chats.chat import KIND, NARRATOR, Chat, ChatMessage, values_sha256
 
 OF_CHAT: Final = "chat"
-"""The value of `of` in the meta of the record that holds a chat's source."""
+"""The value of the key `of` in the `meta` of the record that holds a chat's source."""
 VALUES: Final = "values_sha256"
-"""The key, in the meta of the source record, of the chat's hash (`chat.values_sha256`)."""
+"""The key in the `meta` of a chat's source record that holds the chat's hash."""
 LINE: Final = "line"
-"""The key, in the meta of a message's record, of the JSON values of its line."""
+"""The key in the `meta` of a message's record that holds the JSON values of its line."""
 # Matches control characters except line ends, which `_LINE_END` replaces with newlines.
 _CONTROL: Final = re.compile("[\x00-\x08\x0e-\x1f\x7f-\x84\x86-\x9f]")
 _LINE_END: Final = re.compile("\r\n|[\n\r\x0b\x0c\x85\u2028\u2029]")
@@ -34,12 +34,12 @@ _BLANKS: Final = re.compile(r"[^\S\n]+")
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ChatSource:
-    """The origin of a chat, with the names that its speakers have in the game."""
+    """The origin of an imported chat: its file, who imports it, and who its speakers are."""
 
     file: str
     sha256: str
     played: str
-    """The name, in the chat, of the character that the NPC plays."""
+    """The name of the character that the NPC plays, as the chat has it."""
     speaker_ref: str = ""
     """The reference of the player's character that spoke as the user.
 
@@ -50,7 +50,7 @@ class ChatSource:
 
 
 def find_played(chat: Chat, names: Iterable[str], *, wanted: str = "") -> str:
-    """Return the chat's name for the character that an NPC plays.
+    """Return the name of the character in a chat that an NPC plays.
 
     In a chat with one character it is that character, even if the NPC has another name.
 
@@ -75,7 +75,7 @@ def find_played(chat: Chat, names: Iterable[str], *, wanted: str = "") -> str:
 
 
 def chat_to_records(chat: Chat, source: ChatSource) -> Iterator[NewRecord]:
-    """Yield the source of a chat as a record, then its messages as records in their order."""
+    """Yield the records of a chat: one for its source, then one for each message in order."""
     yield NewRecord(
         kind=RecordKind.SNAPSHOT,
         role="system",
@@ -96,12 +96,12 @@ def chat_to_records(chat: Chat, source: ChatSource) -> Iterator[NewRecord]:
 
 
 def is_chat_source(record: NewRecord | Record) -> bool:
-    """True if the record holds the source of a chat."""
+    """True if a record holds the source of an imported chat."""
     return record.kind is RecordKind.SNAPSHOT and record.meta.get("of") == OF_CHAT
 
 
 def describe_source(record: Record) -> str:
-    """Describe the source of a chat in one line."""
+    """Return one line on the source of an imported chat: file, hash, number of messages."""
     meta = record.meta
     return (
         f"imported from {meta.get('file')}, sha256 {str(meta.get('sha256'))[:12]}: "
@@ -115,7 +115,8 @@ def _message_to_record(message: ChatMessage, chat: Chat, source: ChatSource) -> 
     text = _clean_text(message.text)
     if not is_own:
         text = " ".join(text.split())
-    # The record's body already holds the text, so the meta repeats it only if cleaning changed it.
+    # The body of the record already holds the text, so `meta` repeats the text only if cleaning
+    # changed it.
     values = {name: value for name, value in message.raw.items() if name != "mes" or value != text}
     meta: dict[str, Any] = {LINE: values}
     if message.is_hidden:
@@ -150,7 +151,7 @@ def records_to_chat(
     Imported lines are unchanged, except that corrected records have their new text. Records that
     nobody said, such as tool calls and summaries, are left out.
     """
-    # keyed by place, so that a correction replaces the record it corrects
+    # by the record's place in the history, so that a correction replaces the record it corrects
     messages: dict[str, Record] = {}
     header: Mapping[str, Any] | None = {
         "user_name": partner_name,

@@ -1,7 +1,8 @@
 """Read a lorebook from the JSON of its file.
 
 The formats are Card V3 and V2 (also inside a `lorebook_v3` file), SillyTavern's world files, and
-books of other programs. The latter are recognised by their members and translated to V3 first.
+books of other programs. Books of other programs are recognised by their members and translated to
+V3 first.
 
 Reading is lenient: fields that cannot be read become notices on the book, and only entries that
 cannot be read are refused. `FormatError` is raised for a file that is not a book, or is over a
@@ -63,7 +64,7 @@ def is_world_file(data: Any) -> bool:
 
 
 def book_of_card(raw: Mapping[str, Any]) -> Mapping[str, Any]:
-    """Return the book inside a card in the structure of a Card V3 file.
+    """Return the book inside a card in the structure of a `lorebook_v3` file.
 
     Its entries are then read by the rules for cards. A book without a list of entries becomes
     empty, because tools write null or nothing for it.
@@ -87,7 +88,7 @@ def read_book(
     revision: int = 0,
     absent: Absent = NO_ICONS,
 ) -> Lorebook:
-    """Read a book from the JSON value of its file.
+    """Read a lorebook from the JSON value of its file.
 
     Args:
         label: the name of the book; by default its own name.
@@ -135,7 +136,7 @@ def read_book(
 
 
 def own_data_faults(data: Any, *, label: str) -> tuple[FormatError, ...]:
-    """Return the errors in the data of `evennia_ai` in the entries of a readable book.
+    """Return the errors in the `evennia_ai` data of a lorebook's entries.
 
     An import refuses only the entries with errors. An edit refuses the whole change.
     """
@@ -168,7 +169,7 @@ def _read_entries(
     in_world: bool,
     absent: Absent,
 ) -> tuple[tuple[LoreEntry, ...], list[str]]:
-    """Return the entries in the order of the file, and the notices about them."""
+    """Return the entries of a book in the order of the file, and the notices about them."""
     listed = entries_in_order(read.book["entries"])
     contents = (
         (f"{where}.entries[{one_line(name)}].content", raw.get("content"))
@@ -202,9 +203,9 @@ def _read_entries(
 
 
 def _entries_named(uids: list[str]) -> str:
-    """Name the entries that share a notice, in one line.
+    """Return words that name the entries with the same notice, such as "entries 1, 2".
 
-    Programs write the same oddity into every entry, so one notice can concern many entries.
+    Programs write the same unusual value into every entry, so one notice can be about many entries.
     """
     if len(uids) == 1:
         return f"entry {uids[0]}"
@@ -213,7 +214,7 @@ def _entries_named(uids: list[str]) -> str:
 
 
 def entries_in_order(listed: list[Any] | dict[str, Any]) -> list[tuple[str, Any]]:
-    """Return entries with their names or positions, in the order in which JavaScript iterates them.
+    """Return the entries of a book with their names or indices, in SillyTavern's order.
 
     SillyTavern is written in JavaScript, which iterates integer names first, in ascending order.
     """
@@ -225,13 +226,13 @@ def entries_in_order(listed: list[Any] | dict[str, Any]) -> list[tuple[str, Any]
 def _without_keys(entry: LoreEntry) -> LoreEntry:
     """Return an entry without its keys, for a book with too many keys.
 
-    The entry keeps its name and is never active.
+    The result keeps its name and is never active.
     """
     return replace(entry, keys=(), secondary_keys=(), gates=NO_GATES, refused=_TOO_MANY_KEYS)
 
 
 def make_unique(uid: str, times: Counter[str]) -> str:
-    """Return the id, with a number appended if the id is already taken.
+    """Return an entry's id, with a number appended if another entry has the same id.
 
     Args:
         times: counts how often each id was used; it is updated.
@@ -249,7 +250,7 @@ def make_unique(uid: str, times: Counter[str]) -> str:
 
 
 def unwrap_book(data: Any, where: str = "book") -> dict[str, Any]:
-    """Return the book without the enclosing object of a `lorebook_v3` file.
+    """Return the book in a file, without the enclosing object of a `lorebook_v3` file.
 
     A book of another program is translated to V3.
     """
@@ -257,7 +258,7 @@ def unwrap_book(data: Any, where: str = "book") -> dict[str, Any]:
 
 
 def _read(data: Any, where: str) -> Translation:
-    """Return the book without its enclosing object, translated to V3 if another program's."""
+    """Return the book in a file; a book of another program is translated to V3."""
     if not isinstance(data, dict):
         problem = describe_value(data, wanted="book") or "must be an object with `entries`"
         raise FormatError("book", f"{where}: {problem}")

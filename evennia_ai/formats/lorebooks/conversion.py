@@ -2,10 +2,9 @@
 
 Some data has no field in the other format. The converted book carries it in a member that the other
 program ignores: `evennia_ai_world` under `extensions` in V3, `evennia_ai_v3` in world files, for
-the book and for each entry. The member lists the differences between the original and the result of
-converting back. When a book is converted back, a difference is only applied if its member has the
-same value as before. So an edit made in between wins. Books of other programs become V3, and cannot
-be converted back.
+the book and for each entry. This member lists the differences between the original and the result
+of converting back. Converting back applies a difference only if the value has not been edited
+since. So an edit wins. Books of other programs become V3, and cannot be converted back.
 """
 
 import json
@@ -39,14 +38,17 @@ from evennia_ai.formats.lorebooks.written import (
     respell_as_world,
 )
 
-# The member in which differences are compared one level deeper.
+# The member whose own members are compared one by one. Other members are compared as a whole.
 INSIDE: Final = "extensions"
 
 
 def find_differences(
     rebuilt: Mapping[str, Any], original: Mapping[str, Any], at: tuple[str, ...] = ()
 ) -> list[dict[str, Any]]:
-    """Return the changes that turn `rebuilt` into `original`."""
+    """Return the changes that turn the JSON object `rebuilt` into `original`.
+
+    Each change has the path `at` and the two values; a value that is missing is left out.
+    """
     found: list[dict[str, Any]] = []
     for name in sorted({*original, *rebuilt}):
         named = (("original", original), ("rebuilt", rebuilt))
@@ -62,10 +64,9 @@ def find_differences(
 
 
 def restore_differences(rebuilt: Mapping[str, Any], found: Any) -> dict[str, Any]:
-    """Return a copy of `rebuilt` with differences applied; malformed ones are ignored.
+    """Return a copy of a JSON object with recorded differences applied to it.
 
-    A member that was edited after the conversion differs from the recorded value and keeps its
-    edit.
+    Malformed differences are ignored. A member that was edited after the conversion keeps its edit.
     """
     value = dict(rebuilt)
     if isinstance(value.get(INSIDE), dict):
@@ -99,12 +100,12 @@ Id = str | int | float
 IN_V3: Final = "evennia_ai_world"
 IN_WORLD: Final = "evennia_ai_v3"
 _V3_FRAME: Final[Mapping[str, Any]] = {"spec": "lorebook_v3"}
-# Members of a book that have the same meaning in both formats.
+# Members of a book with the same name and meaning in Card V3 and in world files.
 _SHARED: Final = ("name", "description", "scan_depth", "token_budget", "recursive_scanning")
 
 
 def as_v3(book: Mapping[str, Any], *, name: str = "") -> Object:
-    """Convert a book to a V3 lorebook; a V3 book is returned unchanged.
+    """Convert a lorebook's JSON to Card V3; a V3 book is returned unchanged.
 
     Args:
         name: the name for a book that contains no name.
@@ -123,8 +124,8 @@ def as_v3(book: Mapping[str, Any], *, name: str = "") -> Object:
     told = _object(head.pop(IN_WORLD, None))
     data = _v3_head(head, name=name, frame=frame, listed=listed)
     ids = [(key, _id(raw, key), raw) for key, raw in entries_in_order(listed)]
-    # SillyTavern uses the id of an entry as its name in the file. Only if a book has other names,
-    # the entries must keep theirs.
+    # SillyTavern uses the id of an entry as its name in the file. Other names are recorded in the
+    # entries, so that converting back restores them.
     named = not all(isinstance(uid, int) and uid >= 0 and key == str(uid) for key, uid, _ in ids)
     entries = [_v3_entry(raw, uid, key if named else "") for key, uid, raw in ids]
     data = restore_differences(data, told.get("differences"))
@@ -135,7 +136,7 @@ def as_v3(book: Mapping[str, Any], *, name: str = "") -> Object:
 
 
 def as_world(book: Mapping[str, Any]) -> Object:
-    """Convert a book to a SillyTavern world file; a world file is returned unchanged.
+    """Convert a lorebook's JSON to a SillyTavern world file; a world file is returned unchanged.
 
     Raises:
         FormatError: the book cannot be read.
@@ -149,7 +150,7 @@ def as_world(book: Mapping[str, Any]) -> Object:
     entries = _world_entries(listed)
     back = list(entries.values()) if told.get("is_list") else entries
     world = restore_differences(_world_head(head), told.get("differences"))
-    # repeat the argument `name` that `as_v3` was called with
+    # the argument `name` that restores this book when `as_v3` converts it back
     given = "" if "name" in world else head.get("name") or ""
     again = _v3_head(world, name=given, frame=told.get("frame"), listed=back)
     lost: Object = {}
@@ -164,9 +165,9 @@ def as_world(book: Mapping[str, Any]) -> Object:
 
 
 def is_world(book: Mapping[str, Any]) -> bool:
-    """True if the book is a world file.
+    """True if a lorebook's JSON is a SillyTavern world file.
 
-    If entries have both spellings, the structure of the book decides.
+    If only some entries have the spelling of world files, the structure of the book decides.
 
     Raises:
         FormatError: the book cannot be read.
@@ -181,7 +182,7 @@ def is_world(book: Mapping[str, Any]) -> bool:
 
 
 def _with_v3_entries(book: Mapping[str, Any]) -> Object:
-    """Convert entries of a V3 book that a tool has written in the spelling of world files."""
+    """Return a V3 book in which entries in the spelling of world files are converted."""
     _, listed, _ = _split_book(book)
     if not any(_is_spelled_as_world(entry) for _, entry in entries_in_order(listed)):
         return dict(book)
@@ -202,7 +203,7 @@ def _is_spelled_as_world(entry: Any) -> bool:
 
 
 def _split_book(book: Mapping[str, Any]) -> tuple[Object, Listed, Object | None]:
-    """Split a book into its settings, its entries and the object that encloses it."""
+    """Return the settings of a book, its entries, and the object that encloses it or None."""
     raw = unwrap_book(book)
     head = {name: value for name, value in raw.items() if name != "entries"}
     frame = {name: value for name, value in book.items() if name != "data"}
@@ -210,7 +211,7 @@ def _split_book(book: Mapping[str, Any]) -> tuple[Object, Listed, Object | None]
 
 
 def _with_frame(raw: Object, frame: Any) -> Object:
-    """Put a book back into its enclosing object.
+    """Return a book inside its enclosing object, if it has one.
 
     Raises:
         FormatError: unusual members of the enclosing object make the book unreadable.
@@ -223,9 +224,9 @@ def _with_frame(raw: Object, frame: Any) -> Object:
 def _v3_head(
     world: Mapping[str, Any], *, name: str, frame: Object | None, listed: Listed
 ) -> Object:
-    """Return the settings of a V3 book.
+    """Return the settings of a V3 book for a world file.
 
-    They include the data that converting back to this world file would lose.
+    They include a record of the data that converting back to this world file would lose.
     """
     data: Object = {"name": name} if name else {}
     data |= {known: world[known] for known in _SHARED if known in world}
@@ -271,7 +272,10 @@ def _v3_entry(raw: Any, uid: Id, name: str) -> Any:
 
 
 def _world_entries(listed: Listed) -> Object:
-    """Convert V3 entries to world file entries; each keeps the data that this format would lose."""
+    """Return the entries of a V3 book as entries of a world file, by name.
+
+    Each entry has a record of the data for which world files have no field.
+    """
     entries: Object = {}
     for (key, raw), (name, uid) in zip(entries_in_order(listed), _names(listed), strict=True):
         if not isinstance(raw, dict):
@@ -296,12 +300,12 @@ def _id(raw: Any, name: str) -> Id:
     for uid in (said.get("uid"), said.get("id")):
         if isinstance(uid, str | int | float) and not isinstance(uid, bool):
             return uid
-    number = parse_plain_number(name, digits=18)  # a number with more digits is kept as text
+    number = parse_plain_number(name, digits=18)  # an id with more digits is kept as text
     return name if number is None else number
 
 
 def _recorded_names(ids: Sequence[tuple[str, Id, Object]]) -> Iterator[str]:
-    """Yield unique names for the entries of a V3 book: the recorded names, else their old keys."""
+    """Yield unique names for the entries of a V3 book: recorded names, else those in `ids`."""
     told = [_object(_object(raw).get(IN_WORLD)).get("name") for _, _, raw in ids]
     taken = {name for name in told if isinstance(name, str)}
     given: set[str] = set()
@@ -317,7 +321,7 @@ def _recorded_names(ids: Sequence[tuple[str, Id, Object]]) -> Iterator[str]:
 def _names(listed: Listed) -> Iterator[tuple[str, Id]]:
     """Yield names and ids for the entries of a world file.
 
-    The names also decide the order of the entries.
+    SillyTavern orders entries by these names.
     """
     raws = [raw for _, raw in entries_in_order(listed)]
     told = [_recorded_in_v3(raw).get("name") for raw in raws]
@@ -354,7 +358,7 @@ def _object(value: Any) -> Object:
     return value if isinstance(value, dict) else {}
 
 
-# Members of a world file that V3 keeps under `extensions`: V3's name by the world file's name.
+# Maps the names in world files to V3's names, for members that V3 keeps under `extensions`.
 _APP: Final[Mapping[str, str]] = {
     to_camel(name): name
     for name in (*AppEntry.model_fields, "vectorized", "automation_id", "display_index")
@@ -436,7 +440,7 @@ def _v3_extensions(raw: Mapping[str, Any], fields: EntryFields) -> dict[str, Any
     extensions["position"] = POSITIONS.index(fields.position)
     extensions |= {_APP[name]: value for name, value in raw.items() if name in _APP}
     if "probability" in extensions and extensions.get("useProbability") is None:
-        # without this flag, an entry in a card would use the chance
+        # in a card, an entry without this flag would use its chance
         extensions["useProbability"] = False
     if raw.get("evennia_ai") not in (None, {}):
         extensions["evennia_ai"] = raw["evennia_ai"]
@@ -452,15 +456,15 @@ def _world_members(extensions: Mapping[str, Any]) -> dict[str, Any]:
                 members[name] = extensions[spelled]
                 break
     if "probability" in members and members.get("useProbability") is None:
-        # without this flag, an entry in a world file would ignore the chance
+        # in a world file, an entry without this flag would ignore its chance
         members["useProbability"] = True
     return members
 
 
 def _world_own(raw: Mapping[str, Any], fields: EntryFields, own: Any) -> Any:
-    """Return the entry's `evennia_ai` data for a world file.
+    """Return the `evennia_ai` data of an entry for a world file.
 
-    It includes settings for which only V3 has a field.
+    The data includes settings for which only V3 has a field.
     """
     if own is not None and not isinstance(own, dict):
         return own

@@ -1,14 +1,13 @@
-"""The table of an entry's fields: their names, allowed values and places in the formats.
+"""The table of a lore entry's fields: their names, allowed values and places in the formats.
 
-The readers, the editor and the commands derive from this table. Many fields of SillyTavern and of
-the `evennia_ai` data mean the same as an attribute of `LoreEntry`. Such a field needs only a line
-here. Other fields also need functions in their readers, and a field of the `evennia_ai` data an
-attribute of `OwnFields` in `extension`.
+The readers, the editor and the commands derive from this table. A field that means the same as an
+attribute of `LoreEntry` needs only a line in the table. Other fields also need functions in their
+readers. A field of the `evennia_ai` data also needs an attribute of `OwnFields` in `extension`.
 
 V3 entries keep fields that the standard lacks in `extensions`, in snake case, where SillyTavern
 looks for them. Fields that only this package has are in `extensions.evennia_ai`. World files keep
-SillyTavern's fields in the entry itself, in camel case. The table decides what to write;
-`editing.edits` writes it.
+SillyTavern's fields in the entry itself, in camel case. The table returns the changes for an edit;
+`editing.edits` applies them to the JSON.
 """
 
 from collections.abc import Callable, Iterable, Mapping
@@ -64,7 +63,7 @@ PATTERNS: Final[tuple[Patterns, ...]] = get_args(Patterns)
 SOURCE_NAMES: Final[tuple[SourceName, ...]] = get_args(SourceName)
 _FILTERED: Final = frozenset(fact for fact, _, _ in ENTRY_FILTERS.values())
 
-# SillyTavern writes these words as numbers: the index of the word in the tuple.
+# SillyTavern writes the words of these three tuples as numbers: the index of the word in its tuple.
 LOGICS: Final[tuple[Logic, ...]] = ("any", "not_all", "not_any", "all")
 ROLES: Final[tuple[Role, ...]] = ("system", "user", "assistant")
 POSITIONS: Final[tuple[Position, ...]] = (
@@ -78,7 +77,8 @@ POSITIONS: Final[tuple[Position, ...]] = (
     "outlet",
 )
 V3_POSITIONS: Final[Mapping[str, Position]] = {"before_char": "before", "after_char": "after"}
-# SillyTavern's flags for texts that are scanned in addition to the conversation.
+# Maps SillyTavern's flags of an entry to the texts that are scanned, in addition to the
+# conversation, if the flag is set.
 SOURCES: Final[Mapping[str, SourceName]] = {
     "match_persona_description": "persona",
     "match_character_description": "char_description",
@@ -87,13 +87,14 @@ SOURCES: Final[Mapping[str, SourceName]] = {
     "match_scenario": "scenario",
     "match_creator_notes": "creator_notes",
 }
-# Where a member is written: "entry" is the entry itself. "app" is SillyTavern's data about an
-# entry, which world files keep in the entry itself. "own" is the `evennia_ai` data.
+# The object in which an edit writes a member. "entry" is the JSON object of the entry. "app" is
+# SillyTavern's data, which cards keep under `extensions` and world files in the entry itself. "own"
+# is the `evennia_ai` data.
 Target = Literal["entry", "app", "own"]
 
 
 class Write(NamedTuple):
-    """A change of one member in the JSON of an entry; the value None removes the member.
+    """A change of one member in the JSON of a lore entry; the value None removes the member.
 
     With `only_there`, the member is changed only if it exists.
     """
@@ -104,18 +105,19 @@ class Write(NamedTuple):
     only_there: bool = False
 
 
-# A function that returns the changes that write a value. Its flag is True for an entry of a world
-# file.
+# A function that returns the changes that write a field's value into an entry. Its second argument
+# is True for an entry of a world file.
 Writes = Callable[[Any, bool], Iterable[Write]]
 
 
 def _at(
     target: Target, name: str, world: str = "", *, value: Callable[[Any], Any] = lambda said: said
 ) -> Writes:
-    """Return a function that writes a value, after a conversion, to one member of an entry.
+    """Return a function that gives the change for a field that is one member of an entry.
 
     Args:
         world: the name of the member in world files, "" if it is the same.
+        value: converts the field's value to the value in the file.
     """
     return lambda said, is_world: [
         Write(target, world if is_world and world else name, value(said))
@@ -123,29 +125,32 @@ def _at(
 
 
 def _in_own(name: str) -> Writes:
-    """Return a function that writes a member of the `evennia_ai` data; empty values remove it."""
+    """Return a function that gives the change for a member of the `evennia_ai` data.
+
+    An empty value removes the member.
+    """
     return _at("own", name, value=lambda said: said or None)
 
 
 def _coded(name: str, codes: tuple[str, ...]) -> Writes:
-    """Return a function that writes a word as the number that SillyTavern uses for it."""
+    """Return a function that gives the change for a word that SillyTavern writes as a number."""
     return _at("app", name, value=lambda said: None if said is None else codes.index(said))
 
 
 def _write_name(value: Any, is_world: bool) -> Iterable[Write]:
-    """Return the changes that write the name, which V3 stores in two members."""
+    """Return the changes that write an entry's name, which V3 stores in two members."""
     names = ("comment",) if is_world else ("comment", "name")
     return [Write("entry", name, value) for name in names]
 
 
 def _write_enabled(value: Any, is_world: bool) -> Iterable[Write]:
-    """Return the change that writes the switch, which is inverted in world files (`disable`)."""
+    """Return the change that switches an entry on or off; world files have the flag `disable`."""
     on = value is not False
     return [Write("entry", "disable", not on) if is_world else Write("entry", "enabled", on)]
 
 
 def _write_secondary_keys(value: Any, is_world: bool) -> Iterable[Write]:
-    """Yield the changes that write the secondary keys.
+    """Yield the changes that write an entry's secondary keys.
 
     SillyTavern ignores secondary keys unless the flag `selective` is set, so it is written too.
     """
@@ -154,14 +159,17 @@ def _write_secondary_keys(value: Any, is_world: bool) -> Iterable[Write]:
 
 
 def _write_case_sensitive(value: Any, is_world: bool) -> Iterable[Write]:
-    """Yield the changes that write the flag; V3's own field wins over SillyTavern's."""
+    """Yield the changes that write whether keys are case-sensitive.
+
+    V3's own field wins over SillyTavern's.
+    """
     if not is_world:
         yield Write("entry", "case_sensitive", value)
     yield Write("app", "case_sensitive", value, only_there=not is_world)
 
 
 def _write_patterns(value: Any, is_world: bool) -> Iterable[Write]:
-    """Yield the changes that write which keys are regular expressions.
+    """Yield the changes that write which keys of an entry are regular expressions.
 
     V3 can only express "all keys", by the flag `use_regex`.
     """
@@ -171,7 +179,7 @@ def _write_patterns(value: Any, is_world: bool) -> Iterable[Write]:
 
 
 def _write_priority(value: Any, is_world: bool) -> Iterable[Write]:
-    """Return the change that writes the priority.
+    """Return the change that writes an entry's priority.
 
     World files have a priority only in the `evennia_ai` data.
     """
@@ -179,7 +187,7 @@ def _write_priority(value: Any, is_world: bool) -> Iterable[Write]:
 
 
 def _write_position(value: Any, is_world: bool) -> Iterable[Write]:
-    """Return the changes that write a position.
+    """Yield the changes that write an entry's position.
 
     V3 has words for two positions, and SillyTavern's numbers for the others.
     """
@@ -202,9 +210,9 @@ def _write_position(value: Any, is_world: bool) -> Iterable[Write]:
 
 
 def _write_mention(value: Any, is_world: bool) -> Iterable[Write]:
-    """Yield the changes that write a position next to a message.
+    """Yield the changes that place an entry next to a message with one of its keys.
 
-    If the value is None, the short form `place` is removed too.
+    If the value is None, the member `place` is removed too, which means the same.
     """
     yield Write("own", "mention", value or None)
     if value is None:
@@ -212,23 +220,26 @@ def _write_mention(value: Any, is_world: bool) -> Iterable[Write]:
 
 
 def _write_outlet(value: Any, is_world: bool) -> Iterable[Write]:
-    """Return the changes that write the outlet to SillyTavern's data.
+    """Return the changes that write an entry's outlet to SillyTavern's data.
 
-    The `evennia_ai` data may also have an outlet, so that one is removed.
+    The outlet in the `evennia_ai` data, which would win, is removed.
     """
     return [Write("own", "outlet", None), Write("app", "outlet_name", value)]
 
 
 def _write_chance(value: Any, is_world: bool) -> Iterable[Write]:
-    """Yield the changes that write the chance and the flag `useProbability`, which activates it."""
+    """Yield the changes that write an entry's chance.
+
+    The flag `useProbability` makes the chance count, so it is set too.
+    """
     yield Write("app", "probability", value)
     yield Write("app", "use_probability", None if value is None else True)
 
 
 def _write_sources(value: Any, is_world: bool) -> Iterable[Write]:
-    """Return the changes that write the scanned sources.
+    """Yield the changes that write which texts are scanned in addition to the conversation.
 
-    SillyTavern has a flag for each of its sources; other sources go to the `evennia_ai` data.
+    SillyTavern has a flag for each of its sources of text; others go to the `evennia_ai` data.
     """
     wanted = frozenset(value or ())
     for name, source in SOURCES.items():
@@ -242,7 +253,7 @@ Typed = Literal["text", "word", "flag", "number", "number or off", "keys", "ment
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class LoreField:
-    """A field of an entry: its names, how it is checked, written and read.
+    """A field of a lore entry: its names, and how it is checked, written and read.
 
     In edits, the value None removes the field.
     """
@@ -256,24 +267,24 @@ class LoreField:
     says: Callable[[LoreEntry], Any]
     """The function that returns the field's value in an entry."""
     is_compared: bool
-    """True if an edit is confirmed by comparing the entry's new value with the wanted value."""
+    """True if the field's value in the edited entry must equal the value that the edit wrote."""
     word: str
     """The word that builders use for the field."""
     typed: Typed | None
-    """The kind of value that builders type; None if a switch of a command sets the field."""
+    """The kind of value that builders type; None if `lore/set` does not set the field."""
     into: str = ""
-    """The attribute of `LoreEntry` that takes the value unchanged, "" if there is none."""
+    """The attribute of `LoreEntry` that gets the value of `app` unchanged, "" if there is none."""
     app: str = ""
     """The member of SillyTavern's data that holds the value, "" if there is none."""
     door: Any = None
-    """The pydantic type with which the member `app` is parsed."""
+    """The pydantic type with which the member of SillyTavern's data is parsed."""
     own: Check | None = None
-    """The check of the member with the field's name in the `evennia_ai` data.
+    """The check of the member with this field's name in the `evennia_ai` data of an entry.
 
     It is None if that data has no such member.
     """
     unsaid: Any = None
-    """The value that the entry gets if the file has none."""
+    """The value of the field if the file has none."""
 
 
 def _keys(value: Any) -> str:
@@ -298,12 +309,12 @@ def _sources(entry: LoreEntry) -> Any:
 
 
 def _conditions_on(fact: str) -> Callable[[LoreEntry], Any]:
-    """Return a function that returns those conditions of an entry that test this fact."""
+    """Return a function that selects those conditions of an entry that test this fact."""
     return lambda entry: tuple(c for c in entry.conditions if c.fact == fact)
 
 
 def _other_conditions(entry: LoreEntry) -> Any:
-    """Return the conditions of an entry that are not SillyTavern filters."""
+    """Return the conditions of an entry that are not filters of SillyTavern."""
     return tuple(c for c in entry.conditions if c.fact not in _FILTERED)
 
 
@@ -331,7 +342,7 @@ def _field(
 
 
 class _Kind(NamedTuple):
-    """A kind of values in SillyTavern's data, with the default for a missing value."""
+    """What fields of SillyTavern's data with the same type share: check, parser and default."""
 
     check: Check
     door: Any
@@ -340,14 +351,15 @@ class _Kind(NamedTuple):
 
 
 def _app(name: str, kind: _Kind, into: str = "", *, app: str = "") -> LoreField:
-    """Declare a field that SillyTavern stores as `app` and that becomes the attribute `into`."""
+    """Return a field that is the member `app` of SillyTavern's data and the attribute `into`."""
     return _field(
         name,
         kind.check,
         _at("app", app or name),
         kind.typed,
         says=into,
-        # an entry without a group reads back defaults, so a comparison would fail
+        # an entry without a group is read with defaults in place of these values, so a comparison
+        # would fail
         is_compared=not into.startswith("grouping."),
         into=into or name,
         app=app or name,
@@ -362,7 +374,7 @@ def _own(
     typed: Typed | None = "keys",
     own: Check | None = None,
 ) -> LoreField:
-    """Declare a field of the `evennia_ai` data, which the reader of that data checks."""
+    """Return a field of the `evennia_ai` data, whose values the reader of that data checks."""
     how = _in_own(name)
     return _field(name, any_value, how, typed, says=says, is_compared=False, own=own)
 
@@ -376,7 +388,7 @@ _PATTERNS: Final = one_of(*PATTERNS)
 _TEXT: Final = a_text(MAX_CONTENT)
 _GROUPS: Final = _at("app", "group", value=lambda names: ",".join(names or ()))
 _SWITCH: Final = _Kind(a_flag, Flag, "flag", False)
-# if the entry has no value, the book or the rules decide
+# flags for which the book or the rules decide if an entry has none
 _RULED: Final = _Kind(a_flag, Flag, "flag", None)
 _TIME: Final = _Kind(_COUNT, Count, "number or off", 0)
 _ALL: Final = (
@@ -391,7 +403,7 @@ _ALL: Final = (
     _field("outlet", _LINE, _write_outlet, own=a_name(MAX_NAME)),
     _own("anchor", "anchor", None),
     _field("order", a_bounded_number, _at("entry", "insertion_order", "order")),
-    # The following fields can be set with `lore/set`, which lists them in this order.
+    # The rest are fields that builders set with `lore/set`, which lists them in this order.
     _field("mention", any_value, _write_mention, "mention", says=_mention, word="place"),
     _field("name", _LINE, _write_name, "text"),
     _field("constant", a_flag, _at("entry", "constant"), "flag"),
@@ -422,19 +434,19 @@ _ALL: Final = (
     _own("when", _other_conditions, "questions"),
 )
 FIELDS: Final[Mapping[str, LoreField]] = {field.name: field for field in _ALL}
-"""All fields of an entry, by name."""
+"""All fields of a lore entry, by their name in this package."""
 TYPED_FIELDS: Final[Mapping[str, LoreField]] = {field.word: field for field in _ALL if field.typed}
-"""The fields that builders can set, by the word that builders use.
+"""The fields of an entry that `lore/set` sets, by the word that builders use.
 
 Commands list them in this order.
 """
 APP_FIELDS: Final = tuple(field for field in _ALL if field.app)
-"""The fields that an entry takes unchanged from SillyTavern's data."""
+"""The fields of a `LoreEntry` that are unchanged members of SillyTavern's data."""
 _REQUIRED: Final = frozenset({"keys", "content", "enabled", "order"})
 
 
 def problem_with(name: str, value: Any) -> str:
-    """Return what the value of a field must be, "" for a valid value.
+    """Return a description of the values that a field may have, "" if `value` is valid.
 
     None removes the field, which is allowed unless the field is required.
     """

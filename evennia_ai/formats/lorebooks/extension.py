@@ -1,15 +1,15 @@
-"""Read the extension data of entries: SillyTavern's, and that of this package (`evennia_ai`).
+"""Read the extension data of lore entries: SillyTavern's, and this package's (`evennia_ai`).
 
 World files have names in camel case (`groupWeight`), extension data of cards in snake case
-(`group_weight`, but `useProbability`). Both spellings are read in both places. The table of fields
-describes members that mean the same as an attribute of `LoreEntry`; functions here read the others.
-Other programs may use the same names for other things, so unreadable members are only notices.
+(`group_weight`, but `useProbability`). Both spellings are read in both places. The table in
+`entry_fields` describes members that mean the same as an attribute of `LoreEntry`. Functions in
+this module read the others. Other programs may use the same names for other things, so unreadable
+members are only notices.
 
-The `evennia_ai` data has settings that no other program has. These are conditions on facts of the
-game, the clock of timers, a position next to a component or to the message with a key, an outlet of
-a V3 entry, and a cooldown of a whole group. Errors in this data are never ignored: an edit is
-refused, and an entry of a file is never active. A broken condition may be the one that should keep
-the entry inactive.
+The `evennia_ai` data has settings that no other program has. Examples are conditions on facts of
+the game, a position next to a component, and a cooldown of a whole group. Errors in this data are
+never ignored: an edit is refused, and an entry of a file is never active. An entry with an ignored
+condition could be active when its author does not want it.
 """
 
 import dataclasses
@@ -102,13 +102,13 @@ def _with_table_fields(model: type[_Model]) -> type[_Model]:
 
 
 def _position(value: Any) -> int:
-    """Parse SillyTavern's number of a position, or a word that cards use for two positions."""
+    """Parse the position of an entry: SillyTavern's number, or one of the two words in cards."""
     place = V3_POSITIONS.get(value) if isinstance(value, str) else None
     return parse_code(value) if place is None else POSITIONS.index(place)
 
 
 def _role(value: Any) -> int:
-    """Parse SillyTavern's number of a role, or the name of a role."""
+    """Parse the role of an entry: SillyTavern's number, or the name of a role."""
     return ROLES.index(value) if value in ROLES else parse_code(value)
 
 
@@ -134,8 +134,8 @@ class AppEntry(BaseModel):
 
 
 NOTHING_SAID: Final = AppEntry()
-# The fields that come from SillyTavern, by the part of `LoreEntry` that holds them, "" for the
-# entry itself.
+# The fields of SillyTavern's data, by the part of `LoreEntry` that holds them, then by attribute.
+# The part "" is the entry itself.
 _PARTS: Final[Mapping[str, Mapping[str, LoreField]]] = {
     part: {
         field.into.rpartition(".")[2]: field
@@ -147,7 +147,7 @@ _PARTS: Final[Mapping[str, Mapping[str, LoreField]]] = {
 
 
 def _chance(app: AppEntry, *, used_unless_said: bool) -> float:
-    """Return the chance in percent; 100 if the entry does not use its chance."""
+    """Return the activation chance of an entry in percent; 100 if its chance is not used."""
     used = used_unless_said if app.use_probability is None else app.use_probability
     if not used or app.probability is None:
         return 100
@@ -155,11 +155,11 @@ def _chance(app: AppEntry, *, used_unless_said: bool) -> float:
 
 
 def app_fields(app: AppEntry, *, usual: Position, chance_counts: bool) -> dict[str, Any]:
-    """Return SillyTavern's settings as fields of `EntryFields`.
+    """Return SillyTavern's settings of an entry as a dict of fields of `EntryFields`.
 
     Args:
-        usual: the position if the data has none, or an unknown one.
-        chance_counts: True if a chance counts without `useProbability`.
+        usual: the position of an entry whose data has no position, or an unknown one.
+        chance_counts: True if the chance of an entry without `useProbability` is used.
     """
     timing, recursion = _part(app, "timing"), _part(app, "recursion")
     return {
@@ -179,7 +179,7 @@ def app_fields(app: AppEntry, *, usual: Position, chance_counts: bool) -> dict[s
 
 
 def _part(app: AppEntry, part: str) -> dict[str, Any]:
-    """Return the attributes of one part of `LoreEntry`; missing values get their defaults."""
+    """Return SillyTavern's settings for one part of `LoreEntry` as a dict of attributes."""
     values = {}
     for name, field in _PARTS[part].items():
         value = getattr(app, field.app)
@@ -188,12 +188,12 @@ def _part(app: AppEntry, part: str) -> dict[str, Any]:
 
 
 def _word(words: tuple[_Word, ...], code: int | None, default: _Word) -> _Word:
-    """Return the word for one of SillyTavern's numbers; `default` for None or unknown numbers."""
+    """Return the word for a number in SillyTavern's data; `default` for an unknown number."""
     return words[code] if code is not None and 0 <= code < len(words) else default
 
 
 def _grouping(app: AppEntry) -> Grouping:
-    """Return the inclusion groups, whose names are separated by commas.
+    """Return the inclusion groups of an entry, whose names are separated by commas.
 
     As in SillyTavern, blanks before a comma belong to the name.
     """
@@ -208,16 +208,16 @@ def _grouping(app: AppEntry) -> Grouping:
 
 
 def _sources(app: AppEntry) -> frozenset[SourceName]:
-    """Return the sources of text that are scanned in addition to the conversation."""
+    """Return the names of the texts that are scanned in addition to the conversation."""
     if not SOURCES.keys() & app.model_fields_set:
         return _NO_SOURCES
     return frozenset(source for name, source in SOURCES.items() if getattr(app, name))
 
 
 def _conditions(app: AppEntry) -> tuple[Condition, ...]:
-    """Convert the filters by character and by kind of generation to conditions.
+    """Return conditions for an entry's filters by character and by kind of generation.
 
-    If the character is unknown, a filter that excludes characters lets the entry pass.
+    If the character is unknown, an entry with a filter that excludes characters is still allowed.
     """
     found: list[Condition] = []
     if app.character_filter is not None:
@@ -242,7 +242,7 @@ def _by_character(only: _CharacterFilter) -> Iterator[Condition]:
 
 
 def list_doubts(app: AppEntry) -> list[str]:
-    """Return notices on unknown numbers, an outlet without a name and too many groups."""
+    """Return notices on an entry's unknown numbers, unnamed outlet and too many groups."""
     found = [
         f"{name} {code} is unknown: {default} is used"
         for name, code, known, default in (
@@ -261,12 +261,12 @@ def list_doubts(app: AppEntry) -> list[str]:
 
 
 def unreadable_members(extensions: Mapping[str, Any]) -> frozenset[str]:
-    """Return the members that have a name of SillyTavern and a value of the wrong type."""
+    """Return the names of SillyTavern's members that have a value of the wrong type."""
     return frozenset(read_leniently(AppEntry, extensions)[1])
 
 
 def read_app_entry(extensions: Mapping[str, Any]) -> tuple[AppEntry, tuple[str, ...]]:
-    """Return SillyTavern's settings, and a notice for each one that cannot be read."""
+    """Return SillyTavern's settings of an entry, and a notice for each one that cannot be read."""
     if not extensions:
         return NOTHING_SAID, ()
     read, problems = read_leniently(AppEntry, extensions)
@@ -275,7 +275,7 @@ def read_app_entry(extensions: Mapping[str, Any]) -> tuple[AppEntry, tuple[str, 
 
 @dataclasses.dataclass(frozen=True, slots=True, kw_only=True)
 class OwnFields:
-    """The `evennia_ai` data of an entry; None and empty values mean that a setting is missing."""
+    """The `evennia_ai` data of an entry; a missing setting is None or empty."""
 
     clock: ClockName | None = None
     conditions: tuple[Condition, ...] = ()
@@ -297,8 +297,8 @@ NO_OWN: Final = OwnFields()
 
 MAX_VALUES: Final = 100
 _QUESTION: Final = ("fact", "test", "values", "kept_unknown")
-# Members in the order in which errors are reported. The table has the remaining members, which need
-# only a single check.
+# Members of the `evennia_ai` data that errors list first. The other members follow in the order of
+# the table of fields.
 _LISTED_FIRST: Final = (
     *("clock", "when", "anchor", "group_cooldown", "outlet", "patterns", "priority", "sources"),
     *("place", "mention"),
@@ -312,7 +312,7 @@ _SOURCE: Final = one_of(*SOURCE_NAMES)
 
 
 def read_own(value: Any, *, where: str) -> tuple[OwnFields, tuple[FormatError, ...]]:
-    """Return the `evennia_ai` data, and an error for each invalid member."""
+    """Return the `evennia_ai` data of an entry, and an error for each invalid member."""
     at = Where(where)
     if value is None:
         return NO_OWN, ()
@@ -384,9 +384,9 @@ def _anchor(value: Any, where: Where) -> Anchor:
 
 
 def _mention(given: Mapping[str, Any], where: Where) -> Mention | None:
-    """Read a position next to a message from the members `place` and `mention`.
+    """Return the position next to a message with a key, from the members `place` and `mention`.
 
-    Return None if there is no such position.
+    Return None if an entry has no such position.
     """
     place, more = given.get("place"), given.get("mention")
     if place is None and more is None:
@@ -411,14 +411,14 @@ def _named_sources(value: Any, where: Where) -> frozenset[Any]:
 
 
 def _checked(value: Any, check: Check, where: Where) -> Any:
-    """Return the value if it passes the check; otherwise raise FormatError."""
+    """Return a value that passes a check; raise FormatError for another value."""
     if problem := check(value):
         raise where.wrong(problem, value)
     return value
 
 
 def _object(value: Any, known: tuple[str, ...], where: Where) -> dict[str, Any]:
-    """Return the value if it is an object with only known members; otherwise raise FormatError."""
+    """Return a JSON object that has only known members; raise FormatError for another value."""
     if not isinstance(value, dict):
         raise where.wrong("an object of " + ", ".join(known), value)
     for name in value:
@@ -434,7 +434,10 @@ def _unknown_member(name: str, known: tuple[str, ...], where: Where) -> FormatEr
 
 
 class _OwnReader(NamedTuple):
-    """A reader of one field of `OwnFields`; it runs if one of its members is present."""
+    """A reader of one field of `OwnFields`.
+
+    It runs if the `evennia_ai` data has one of `members`.
+    """
 
     field: str
     members: tuple[str, ...]

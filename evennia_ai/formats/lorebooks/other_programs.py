@@ -1,13 +1,12 @@
 """Translate lorebooks of NovelAI, Agnai and RisuAI to the structure of Card V3.
 
 A translated entry expresses the settings of the other program in V3's fields, SillyTavern's
-extension data and the `evennia_ai` data. The original entry is kept whole under `extensions`, by
-the program's name. A setting that cannot be expressed becomes a notice. Content that is not text is
-passed on unchanged; the reader of V3 entries refuses it.
+extension data and the `evennia_ai` data. The original entry is kept as a whole under `extensions`,
+in a member with the program's name. A setting that cannot be expressed becomes a notice. Content
+that is not text is passed on unchanged; the reader of V3 entries refuses it.
 
-The module begins with shared code, continues with a part for each program, and ends with the choice
-of the program. RisuAI's part also reads RisuAI's `@@` lines in entries of cards, because its cards
-are Card V3.
+The module has shared code, then a part for each program, then the choice of the program. RisuAI
+writes its own `@@` lines into Card V3 cards too, so its part also reads these lines.
 """
 
 import re
@@ -44,7 +43,7 @@ from evennia_ai.formats.lorebooks.values import (
 )
 
 Object = dict[str, Any]
-# A V3 entry, with the notices about it.
+# A translated entry: the V3 entry, and the notices about it.
 _TranslatedEntry = tuple[Object, tuple[str, ...]]
 
 _USUAL_ORDER: Final = 100
@@ -57,14 +56,11 @@ class Translation:
     book: Object
     notices: tuple[str, ...] = ()
     doubts: Mapping[int, tuple[str, ...]] = field(default_factory=dict)
-    """Notices about entries, by the position of the entry."""
+    """Notices about entries, by the index of the entry."""
 
 
 class _ForeignData(BaseModel):
-    """The fields that are read from another program's data, in camel case there.
-
-    Other fields are ignored.
-    """
+    """The fields that are read from another program's data, which has their names in camel case."""
 
     model_config = ConfigDict(strict=True, frozen=True, alias_generator=to_camel)
 
@@ -82,7 +78,7 @@ def _translate_entries(
     *,
     notices: tuple[str, ...],
 ) -> Translation:
-    """Translate a book entry by entry.
+    """Translate the entries of another program's book one by one.
 
     An entry that is not an object is passed on unchanged; the reader of V3 entries refuses it.
     """
@@ -97,13 +93,13 @@ def _translate_entries(
 
 
 def _without_nulls(members: Mapping[str, Any]) -> Object:
-    """Return the members that are not None."""
+    """Return a dict without the members that are None."""
     return {name: value for name, value in members.items() if value is not None}
 
 
-# NovelAI. Its keys match whole words in any letter case; a key of the form `/pattern/` is a regular
-# expression. One number is both order and priority (`contextConfig.budgetPriority`). NovelAI counts
-# its limits in characters and trims texts, which becomes a notice.
+# NovelAI's lorebooks. Keys match whole words in any letter case; a key of the form `/pattern/` is a
+# regular expression. `contextConfig.budgetPriority` is both order and priority. NovelAI counts its
+# limits in characters and trims texts; this cannot be expressed and becomes a notice.
 
 _NOVELAI_PRIORITY: Final = 400
 _NOVELAI_RANGE: Final = 1000
@@ -166,7 +162,7 @@ def _from_novelai(data: Mapping[str, Any]) -> Translation:
 
 
 def _novelai_entry(raw: Mapping[str, Any], *, off: Mapping[str, str]) -> _TranslatedEntry:
-    """Translate an entry; `off` has the switched-off categories by their ids."""
+    """Translate an entry of NovelAI; `off` has the names of switched-off categories by id."""
     entry, unread = _NovelAIEntry.read(raw)
     keys = entry.keys or []
     patterns = [has_slashes(key.strip()) for key in keys]
@@ -186,7 +182,7 @@ def _novelai_entry(raw: Mapping[str, Any], *, off: Mapping[str, str]) -> _Transl
         "insertion_order": priority,
         "priority": priority,
         "constant": constant,
-        # V3 ignores `constant` if `use_regex` is set, so only one of them is written
+        # V3 ignores `constant` if `use_regex` is set, so only one of them is set
         "use_regex": not constant and bool(patterns) and all(patterns),
         "case_sensitive": False,
         "extensions": extensions,
@@ -195,7 +191,7 @@ def _novelai_entry(raw: Mapping[str, Any], *, off: Mapping[str, str]) -> _Transl
 
 
 def _novelai_doubts(entry: _NovelAIEntry, placing: _NovelAIPlacing) -> Iterator[str]:
-    """Yield a notice for each thing NovelAI would do with the entry and this package does not."""
+    """Yield a notice for each setting of a NovelAI entry that this package does not support."""
     if entry.search_range not in (None, _NOVELAI_RANGE):
         yield (
             f"searchRange {entry.search_range} counts characters and is ignored:"
@@ -211,20 +207,21 @@ def _novelai_doubts(entry: _NovelAIEntry, placing: _NovelAIPlacing) -> Iterator[
         yield "a key with '&' is a single phrase here: use secondary keys to require several words"
 
 
-# Agnai. A keyword matches a whole word in any letter case. In a keyword, `*` matches any run of
-# letters and `?` one letter; a keyword with one of these becomes a regular expression. A keyword of
-# only `*` makes the entry constant. `weight` is the order (the highest at the bottom), `priority`
-# decides which entries stay within the budget.
+# Agnai's memory books. A keyword matches a whole word in any letter case. In a keyword, `*` matches
+# any run of letters and `?` one letter; a keyword with one of these becomes a regular expression. A
+# keyword of only `*` makes the entry constant. `weight` is the order of entries (the highest at the
+# bottom). `priority` decides which entries stay within the budget.
 
 _LONGEST_RUN: Final = 30
-"""The maximum number of letters that `*` matches.
+"""The maximum number of letters that `*` in an Agnai keyword matches.
 
 The limit keeps the time of a search bounded for any text.
 """
 _LETTER: Final = r"[\p{L}\p{M}\p{N}_]"
 _WILDCARDS: Final = re.compile(r"[*?]")
 _PIECES: Final = re.compile(r"\*+|\?|[^*?]+")
-# Matches the characters to escape: special characters of regular expressions, and the slash.
+# Matches characters that are escaped in a regular expression: its special characters, and the
+# slash.
 _SYNTAX: Final = re.compile(r"[\\^$.|+()\[\]{}/]")
 
 
@@ -311,7 +308,7 @@ def _agnai_entry(raw: Mapping[str, Any]) -> _TranslatedEntry:
 
 
 def _agnai_key(word: str) -> str:
-    """Return a keyword for an entry that has regular expressions.
+    """Return an Agnai keyword as a key of an entry that also has regular expressions.
 
     The keyword is converted to a regular expression if a plain key would match differently.
     """
@@ -331,16 +328,16 @@ def _agnai_pattern(piece: str) -> str:
 
 
 def _has_edge(char: str) -> bool:
-    """True if a word boundary is possible at the character.
+    """True if a word can begin or end at this character of a keyword.
 
-    Scripts without spaces between words have no such boundaries.
+    In scripts without spaces between words, this is unknown.
     """
     return char == "?" or is_in_word(char)
 
 
-# RisuAI. Keys are one text with commas; with `useRegex` all keys are regular expressions.
-# `insertorder` is both order and priority. Folders are not entries, so their rows are kept with the
-# book. Depths are counted as in Card V3, which differs from RisuAI.
+# RisuAI's lorebooks. Keys are one text with commas; with `useRegex` all keys are regular
+# expressions. `insertorder` is both order and priority. Folders are not entries, so they are only
+# kept under the book's `extensions`. Depths are counted as in Card V3, not as in RisuAI.
 
 _FOLDER_KEY: Final = "\uf000folder:"
 _NOT_ALL: Final = 1
@@ -401,8 +398,8 @@ def _risu_entry(raw: Mapping[str, Any]) -> _TranslatedEntry:
     second = _risu_keys(entry.secondkey, uses_patterns=uses_patterns) if entry.selective else []
     unwanted, logic = head.said.get("not_all"), None
     if not second and unwanted is not None:
-        # A line that names keys of which one must be missing becomes secondary keys with the logic
-        # "not all". This is possible only if the entry has no other secondary keys.
+        # The line @@exclude_keys_all becomes secondary keys with the logic "not all". This is
+        # possible only if the entry has no other secondary keys.
         second = [with_slashes(key) for key in unwanted] if uses_patterns else unwanted
         logic = _NOT_ALL
     chance = entry.activation_percent
@@ -445,17 +442,17 @@ def _risu_keys(written: str | None, *, uses_patterns: bool) -> list[str]:
 
 
 def _risu_doubts(entry: _RisuEntry, head: "RisuHead") -> Iterator[str]:
-    """Yield a notice for each thing RisuAI would do with the entry and this package does not."""
+    """Yield a notice for each setting of a RisuAI entry that this package does not support."""
     if entry.mode == "child":
         yield "mode child is not supported: the entry has its own text, not that of its parent"
     if "not_all" in head.said and entry.selective and (entry.secondkey or "").strip(" ,"):
         yield "@@exclude_keys_all is ignored next to secondary keys"
 
 
-# RisuAI's own `@@` lines at the beginning of a content, which may be mixed with Card V3's
-# decorators. A line is removed from the content if a field can express it. RisuAI's lines and their
-# fallbacks follow the rules of Card V3. All other lines stay, known or unknown; the reader of the
-# content reports those that are ignored.
+# RisuAI's own `@@` lines at the beginning of an entry's content, which may be mixed with Card V3's
+# decorators. A line of RisuAI is removed from the content if a field of an entry can express it.
+# Fallback lines (`@@@`) follow the rules of Card V3. All other lines stay in the content; its
+# reader reports those that are ignored.
 
 _RISU_LINE: Final = re.compile(r"@@@?([a-z_]+)(?:[ \t]+(.*))?")
 _NUMBER: Final = re.compile(r"[+-]?[0-9]{1,15}", re.ASCII)
@@ -463,7 +460,7 @@ _NUMBER: Final = re.compile(r"[+-]?[0-9]{1,15}", re.ASCII)
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class RisuHead:
-    """The content without the lines that were understood, and their values by field."""
+    """An entry's content without RisuAI's own lines, and the values of these lines by field."""
 
     content: str
     said: Mapping[str, Any]
@@ -471,7 +468,10 @@ class RisuHead:
 
 
 def read_risu_lines(content: str) -> RisuHead:
-    """Remove RisuAI's own lines from `content`. Never raises: other lines stay in the content."""
+    """Remove RisuAI's own `@@` lines from an entry's content.
+
+    Lines that cannot be parsed stay in the content.
+    """
     if not has_decorators(content):
         return RisuHead(content=content, said={})
     lines, text = head_lines(content)
@@ -493,7 +493,7 @@ def read_risu_lines(content: str) -> RisuHead:
 
 
 def _chains(lines: Sequence[str]) -> Iterator[list[str]]:
-    """Yield each line together with its fallbacks and the blank lines that follow."""
+    """Yield each decorator line with its fallback lines (`@@@`) and the blank lines that follow."""
     chain: list[str] = []
     for line in lines:
         stripped = line.strip(BLANK_CHARACTERS)
@@ -506,13 +506,15 @@ def _chains(lines: Sequence[str]) -> Iterator[list[str]]:
 
 
 def _counting_line(chain: Sequence[str]) -> tuple[str, str, Any] | None:
-    """Return the name, field and value of the first line in a chain that can be understood.
+    """Return the name, field and value of the first line of RisuAI that can be parsed.
 
-    Return None if that line is a decorator of Card V3, or if there is none.
+    `chain` is a decorator line with its fallback lines. Return None if a decorator of Card V3 comes
+    first, or if there is no such line.
     """
     lines = [stripped for line in chain if (stripped := line.strip(BLANK_CHARACTERS))]
     if lines and lines[0].startswith("@@@"):
-        # the chain begins with a fallback, but there is no line that it could replace
+        # the first line is a fallback (`@@@`) without a line that it could replace, so it is
+        # ignored
         lines = lines[1:]
     for line in lines:
         found = _RISU_LINE.fullmatch(line)
@@ -540,8 +542,8 @@ def _always(value: Any) -> Callable[[str], Any]:
     return lambda text: value
 
 
-# By the name of a line: the field that it sets, and the function that parses its value. The
-# function returns None for a value that it cannot parse.
+# Maps the names of RisuAI's own `@@` lines to the field that the line sets, and the function that
+# parses its value. The function returns None for an invalid value.
 _RISU_FIELDS: Final[Mapping[str, tuple[str, Callable[[str], Any]]]] = {
     "end": ("at_the_end", _always(True)),
     "exclude_keys_all": ("not_all", _key_list),
@@ -556,7 +558,7 @@ _RISU_FIELDS: Final[Mapping[str, tuple[str, Callable[[str], Any]]]] = {
 
 
 def _risu_extensions(head: RisuHead) -> Object:
-    """Return the values of RisuAI's own lines as SillyTavern's extension data."""
+    """Return the values of RisuAI's own `@@` lines as SillyTavern's extension data."""
     chance = head.said.get("chance")
     ends = head.said.get("at_the_end")
     return _without_nulls(
@@ -575,7 +577,7 @@ def _risu_extensions(head: RisuHead) -> Object:
 def with_risu_lines_as_fields(
     raw: Mapping[str, Any],
 ) -> tuple[Mapping[str, Any], tuple[str, ...]]:
-    """Return a Card V3 entry with RisuAI's own lines as fields, and the notices about them."""
+    """Return a Card V3 entry with RisuAI's own `@@` lines as fields, and notices about them."""
     content = raw.get("content")
     head = read_risu_lines(content) if isinstance(content, str) else None
     if head is None or not head.said:
@@ -601,7 +603,7 @@ class _Program(NamedTuple):
     translate: Callable[[Mapping[str, Any]], Translation]
 
 
-# The programs, in the order in which their formats are tried.
+# The programs whose lorebooks can be translated, in the order in which they are tried.
 _PROGRAMS: Final = (
     _Program(_is_novelai, "entries", _from_novelai),
     _Program(_is_agnai, "entries", _from_agnai),

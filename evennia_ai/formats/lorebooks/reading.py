@@ -1,6 +1,6 @@
-"""Build a `LoreEntry` from the fields of a foreign entry and from the decorators in its content.
+"""Build a `LoreEntry` from the fields of an entry in a file and the decorators in its content.
 
-Decorators win over fields. This module also applies the limits against hostile entries.
+Decorators win over fields. This module also limits the number and the length of keys.
 """
 
 from collections.abc import Mapping
@@ -39,7 +39,7 @@ from evennia_ai.formats.lorebooks.written import EntryFields
 # The injection depth of an entry that is placed inside the history but has no depth.
 DEFAULT_DEPTH: Final = 4
 
-# The position and anchor for each value of @@position.
+# Maps the values of @@position to the position and anchor of the entry.
 _PLACES: Final[Mapping[str, tuple[Position, Anchor | None]]] = {
     "before_desc": ("before", Anchor(component="char_description", side="before")),
     "after_desc": ("after", Anchor(component="char_description", side="after")),
@@ -48,7 +48,7 @@ _PLACES: Final[Mapping[str, tuple[Position, Anchor | None]]] = {
 }
 
 
-# Attributes that `LoreEntry` takes unchanged from `EntryFields`.
+# Attributes of `LoreEntry` that are copied from `EntryFields`.
 _COPIED: Final = (
     *("uid", "name", "selective", "logic", "patterns", "enabled", "constant", "order", "priority"),
     *("case_sensitive", "recursion", "chance"),
@@ -58,14 +58,14 @@ _COPIED: Final = (
 def build_entry(
     fields: EntryFields, *, label: str, index: int, absent: Absent
 ) -> tuple[LoreEntry, tuple[str, ...]]:
-    """Build an entry from its fields and the decorators in its content.
+    """Build a lore entry from its fields and the decorators in its content.
 
     An entry with problems is refused: it keeps the values that could be read, and is never active.
 
     Args:
         label: the name of the book.
         index: the position of the entry in the book.
-        absent: decorators that have no effect, with the reason.
+        absent: decorators that have no effect where the entry is used, with the reason.
 
     Returns:
         The entry, and the notices about it.
@@ -100,15 +100,15 @@ def build_entry(
 
 
 def _problem_in_words(problem: FormatError) -> str:
-    """Describe a problem without the entry's name, because notices already contain the name."""
+    """Return words for an error without the entry's name, which notices already contain."""
     path = str(Where("evennia_ai", problem.path)) + ": " if problem.path else ""
     return one_line(path + problem.problem)
 
 
 def _limit_keys(keys: tuple[str, ...], what: str) -> tuple[tuple[str, ...], tuple[str, ...]]:
-    """Return the keys within the limits, and a notice on the others.
+    """Return the keys of an entry within the limits, and notices about the other keys.
 
-    A word that is too long becomes an empty key, which never matches. Removing it instead would
+    A key that is too long becomes an empty key, which never matches. Removing it instead would
     change the logic of secondary keys. Regular expressions have their own limit.
     """
     if len(keys) <= MAX_KEYS and max(map(len, keys), default=0) <= MAX_KEY:
@@ -125,13 +125,13 @@ def _limit_keys(keys: tuple[str, ...], what: str) -> tuple[tuple[str, ...], tupl
     return kept, tuple(notices)
 
 
-# The attributes of `LoreEntry` that describe its position. Only those that the position uses are
-# set.
+# The attributes of `LoreEntry` that describe its position, by name. Attributes that the position
+# does not need are left out.
 _Place = dict[str, Any]
 
 
 def _place(fields: EntryFields, head: ParsedContent) -> _Place:
-    """Return the position: by a decorator, else by `evennia_ai` data, else by the fields."""
+    """Return an entry's position: from a decorator, `evennia_ai` data or the fields, in order."""
     if named := head.value("position"):
         position, anchor = _PLACES[named]
         return {"position": position, "anchor": anchor}
@@ -157,14 +157,14 @@ def _place_by_format(fields: EntryFields) -> _Place:
 
 
 def _at_depth(asked: int, *, from_oldest: bool) -> _Place:
-    """Return the position at a depth; if the depth is clamped, `asked_depth` keeps the original."""
+    """Return a position at a depth; if the depth is clamped, `asked_depth` is the original."""
     depth = min(max(asked, 0), MAX_DEPTH)
     place: _Place = {"position": "depth", "depth": depth, "from_oldest": from_oldest}
     return place if depth == asked else {**place, "asked_depth": asked}
 
 
 def _hears_movement(fields: EntryFields) -> bool:
-    """True if the entry opts in to movement events, or has a condition on them."""
+    """True if an entry is set to scan movement events, or has a condition on them."""
     own = fields.own
     if own.movement is not None:
         return own.movement
@@ -187,7 +187,7 @@ def _with_own_cooldown(fields: EntryFields) -> Grouping:
 
 
 def _gates(head: ParsedContent, *, patterns_only: bool) -> Gates:
-    """Return the gates that decorators set.
+    """Return the gates of an entry: the conditions for its activation that decorators set.
 
     `@@exclude_keys` is ignored if all keys are regular expressions.
     """

@@ -1,10 +1,10 @@
-"""Single values of entries: lenient parsers for foreign data, and strict checks for our own.
+"""Single values of lore entries: lenient parsers for files, and strict checks for builders.
 
 Programs write the same value in several ways: numbers as text, flags as 0, 1 and "true", a level as
 `true`. The parsers accept all of these, and null counts as missing. Anything else is an error of
 pydantic, which `read_leniently` turns into a notice.
 
-The checks (`a_flag`, `one_of(...)`) are for input of builders and for the `evennia_ai` data. A
+The checks (`a_flag`, `one_of(...)`) are for values from builders and for the `evennia_ai` data. A
 check returns "" for a valid value, else a description of valid values, for example "a number from 0
 to 100".
 
@@ -47,12 +47,12 @@ def parse_code(value: Any) -> int:
 
 
 def _count(value: Any) -> int:
-    """Parse a count: negative numbers are 0, fractions are rounded up, `true` is 1."""
+    """Parse a count: negative numbers become 0, fractions are rounded up, `true` becomes 1."""
     return max(math.ceil(value if isinstance(value, bool) else _number(value)), 0)
 
 
 def read_flag(value: Any) -> bool:
-    """Parse a flag, which programs also write as 0 or 1, or as text."""
+    """Parse a true-or-false value, which programs also write as 0 or 1, or as text."""
     if isinstance(value, bool):
         return value
     if isinstance(value, int) and value in (0, 1):
@@ -88,7 +88,7 @@ def _texts(value: Any) -> list[str]:
 
 
 def is_text(item: Any) -> bool:
-    """True if an item of a list is text, or a number that can be used as text."""
+    """True if a value is text, or a number that can be used as text."""
     return isinstance(item, str) or is_number(item)
 
 
@@ -114,10 +114,10 @@ Step = str | int
 
 @dataclass(frozen=True, slots=True)
 class Where:
-    """The path of a value in foreign data, such as `entry.when[0].test`."""
+    """The path of a value in a file, such as `entry.when[0].test`."""
 
     within: str
-    """The name of the value that the path starts from."""
+    """The name of the value from which the path starts."""
     steps: tuple[Step, ...] = ()
 
     def __truediv__(self, step: Step) -> "Where":
@@ -129,7 +129,7 @@ class Where:
         return self.within + "".join(down)
 
     def wrong(self, wanted: str, value: Any) -> FormatError:
-        """Return an error that names the path, the value and what was wanted."""
+        """Return an error that names the path, the value there and the allowed values."""
         return self.refused(f"must be {wanted}, not {one_line(repr(value))[:60]}")
 
     def refused(self, problem: str) -> FormatError:

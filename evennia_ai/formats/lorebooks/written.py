@@ -1,4 +1,4 @@
-"""Read the fields of an entry in either spelling: that of world files, or that of Card V3 and V2.
+"""Read the fields of a lore entry in the spelling of world files or in that of Card V3 and V2.
 
 Both spellings become the same fields (`EntryFields`). Some tools write both into one entry (`key`
 and `keys`). Then the world file's spelling wins in world files, and the card's in cards. The other
@@ -6,7 +6,7 @@ spelling only fills gaps.
 
 Reading never fails: a field of a wrong type counts as missing, with a notice. An entry without a
 readable text, or with errors in its `evennia_ai` data, has `problems` and is never active. Its JSON
-stays with the book.
+is kept unchanged.
 """
 
 from collections.abc import Iterable, Mapping
@@ -46,7 +46,7 @@ from evennia_ai.formats.lorebooks.values import Flag, Identifier, Number, Texts,
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class EntryFields:
-    """The fields of an entry before its decorators are read, by the names of `LoreEntry`."""
+    """The fields of a lore entry before its decorators are read, named as in `LoreEntry`."""
 
     uid: str
     name: str
@@ -75,13 +75,13 @@ class EntryFields:
     conditions: tuple[Condition, ...]
     own: OwnFields
     plain: Mapping[str, Any]
-    """Further attributes, which `LoreEntry` takes unchanged (see `entry_fields`)."""
+    """Further attributes, which are copied to `LoreEntry` (see `entry_fields`)."""
     notices: tuple[str, ...]
     problems: tuple[FormatError, ...] = ()
     """Errors that prevent the entry from ever being active."""
 
 
-# An entry with one of these members was written by SillyTavern.
+# An entry in a card with one of these members under `extensions` was written by SillyTavern.
 _APP_MARKS: Final = frozenset(
     {
         *("position", "probability", "displayIndex", "display_index"),
@@ -124,7 +124,7 @@ class _WorldEntry(AppEntry):
 
 
 def read_fields(raw: Any, *, in_world: bool, default_uid: str, where: str) -> EntryFields:
-    """Read an entry in either spelling; `in_world` is True for an entry of a world file."""
+    """Read an entry of a world file (`in_world` is True) or of a card, in either spelling."""
     if not isinstance(raw, dict):
         problem = FormatError("book", f"{where}: must be an object", problem="must be an object")
         nothing = read_v3_entry({}, default_uid=default_uid, where=where)
@@ -134,7 +134,7 @@ def read_fields(raw: Any, *, in_world: bool, default_uid: str, where: str) -> En
 
 
 def read_v3_entry(raw: Mapping[str, Any], *, default_uid: str, where: str) -> EntryFields:
-    """Read an entry in the card's spelling.
+    """Read an entry in the spelling of Card V3 and V2.
 
     With `use_regex`, `constant` and secondary keys are ignored (Card V3).
     """
@@ -224,7 +224,7 @@ def read_world_entry(raw: Mapping[str, Any], *, default_uid: str, where: str) ->
     )
 
 
-# Pairs of names with the same meaning: the world file's name and the card's name.
+# Pairs of members of an entry with the same meaning: the name in world files and the name in cards.
 _TWINS: Final = (
     *(("uid", "id"), ("key", "keys"), ("keysecondary", "secondary_keys")),
     *(("order", "insertion_order"), ("comment", "name")),
@@ -251,14 +251,14 @@ def is_world_entry(raw: Any, *, in_world: bool) -> bool:
 
 
 def unreadable_in_card(raw: Mapping[str, Any]) -> frozenset[str]:
-    """Return the names of members that cannot be read in an entry in the card's spelling."""
+    """Return the names of members that cannot be read, in an entry in the card's spelling."""
     return frozenset(read_leniently(_V3Entry, raw)[1])
 
 
 def respell_as_world(raw: Mapping[str, Any]) -> Mapping[str, Any]:
     """Return the entry in the spelling of world files.
 
-    Values that it has only in the card's spelling are copied to the world file's names.
+    Values that the entry has only in the card's spelling are copied to the names of world files.
     """
     filled = _fill_gaps(raw, _WORLD_OF_V3)
     extensions = raw.get("extensions")
@@ -275,10 +275,10 @@ def respell_as_world(raw: Mapping[str, Any]) -> Mapping[str, Any]:
 
 
 def _fill_gaps(raw: Mapping[str, Any], names: Mapping[str, str]) -> Mapping[str, Any]:
-    """Return the entry with gaps filled: values under the other spelling's names are copied.
+    """Return an entry in which missing members are copied from those of the other spelling.
 
     Args:
-        names: the other spelling's name, by the name in this spelling.
+        names: the name in the other spelling, by the name in the wanted spelling.
     """
     more = {
         ours: raw[theirs]
@@ -293,7 +293,7 @@ def _fill_gaps(raw: Mapping[str, Any], names: Mapping[str, str]) -> Mapping[str,
 
 
 def _patterns(entry: _V3Entry, own: OwnFields, extensions: Mapping[str, Any]) -> Patterns:
-    """Return which keys are regular expressions.
+    """Return which keys of an entry in a card are regular expressions.
 
     SillyTavern sets `use_regex` on every entry and decides by the form of each key. So the flag is
     ignored in entries that SillyTavern wrote.
@@ -306,7 +306,7 @@ def _patterns(entry: _V3Entry, own: OwnFields, extensions: Mapping[str, Any]) ->
 
 
 def _position_in_card(written: Any) -> tuple[Position, tuple[str, ...]]:
-    """Return the position of a card's entry, with notices.
+    """Return the position of an entry in a card, and notices about it.
 
     Some tools write SillyTavern's numbers 0 and 1 instead of words.
     """
@@ -322,7 +322,7 @@ def _position_in_card(written: Any) -> tuple[Position, tuple[str, ...]]:
 
 
 def _conversion_notices(raw: Mapping[str, Any], entry: BaseModel) -> Iterable[str]:
-    """Yield a notice for each member that was converted from another type."""
+    """Yield a notice for each member of an entry that was converted from another type."""
     for name in ("insertion_order", "order", "priority"):
         if isinstance(raw.get(name), str) and getattr(entry, name, None) is not None:
             yield f"{name} is a text: read as the number {getattr(entry, name):g}"
@@ -345,12 +345,15 @@ def _conversion_notices(raw: Mapping[str, Any], entry: BaseModel) -> Iterable[st
 
 
 def _ignored_fields(problems: Mapping[str, str]) -> Iterable[str]:
-    """Return the notices on unreadable fields except the text, because a lost text is an error."""
+    """Return notices on an entry's unreadable fields except its content.
+
+    Unreadable content is an error, not a notice.
+    """
     return (problem for name, problem in problems.items() if name != "content")
 
 
 def _text_problem(problems: Mapping[str, str], where: str) -> Iterable[FormatError]:
-    """Yield the error of an entry whose text cannot be read."""
+    """Yield the error for an entry whose content cannot be read."""
     if "content" in problems:
         problem = problems["content"].removesuffix(": it is ignored").removeprefix("content ")
         yield FormatError("book", f"{where}.content: {problem}", problem=f"content {problem}")

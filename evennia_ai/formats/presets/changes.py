@@ -1,9 +1,9 @@
-"""Apply the changes that builders made to components back to their preset.
+"""Apply the changes that builders made to a preset's components to the preset itself.
 
-A component and the prompt it came from have the same key. Each changed component is compared with
-the component that the preset creates under its grants, and only the differences change the prompt.
-So a prompt that is inside the history only because a grant is missing is exported in its original
-place.
+A component and the prompt of the preset that it came from have the same key. Each changed component
+is compared with the component that the preset creates under its grants, and only the differences
+change the prompt. So a prompt that is inside the history only because a grant is missing is
+exported in its original place.
 """
 
 from collections.abc import Collection, Iterable, Iterator, Mapping
@@ -22,8 +22,8 @@ from evennia_ai.formats.presets.preset import (
     PresetPrompt,
 )
 
-# The namespace of the identifiers of new prompts. They are derived from the names of the prompts,
-# so that repeated exports are equal.
+# The UUID namespace for identifiers of new prompts. They are derived from the preset and the key of
+# the component, so that repeated exports are equal.
 _NAMESPACE: Final = UUID("5d1a3d4e-6f0b-4f0e-9a57-2c1f3b8e7d60")
 _COPIED: Final = ("name", "content", "role")
 # Fields of a component that a preset cannot store.
@@ -31,11 +31,11 @@ _NOT_WRITTEN: Final = (
     *("depth_counts", "description", "volatile", "priority", "required", "scope", "trust"),
 )
 _PLAIN: Final = PromptComponent(id=1, key="plain")
-# The values that components created from a preset have in those fields. Other values are reported
-# as lost.
+# The values that components of a preset have in the fields that it cannot store. Changed values are
+# reported as lost.
 _USUAL: Final = {**{name: getattr(_PLAIN, name) for name in _NOT_WRITTEN}, "trust": "imported"}
-# Keys of components that never become new prompts, because the game or SillyTavern's own prompts
-# define them.
+# Keys of components that never become new prompts of a preset, because they belong to the game or
+# to SillyTavern's own prompts.
 _NO_PROMPTS: Final = frozenset({one.key for one in OWN.values()}.union(STATIC_IDS))
 
 
@@ -49,14 +49,14 @@ def apply_changes(
     """Return the preset with the changes that builders made to its components.
 
     Args:
-        changes: components that replace those of the preset by their key; others become new
-            prompts. Static components belong to the game and are left out.
-        grants: the grants under which the preset made its components.
+        changes: changed components, which replace those of the preset with the same key, and new
+            ones, which become new prompts. Static components belong to the game and are left out.
+        grants: the grants with which the preset's components were made.
         removed: keys of removed components. SillyTavern's own prompts cannot be removed, so they
             are switched off.
     """
     before = {one.key: one for one in preset_components(preset, grants=grants)}
-    # A prompt that lacks its grant has a component with another key, so both keys are tried.
+    # A prompt without its grant has a component with another key, so both keys are tried.
     prompts = {
         contained if (contained := contained_key(one)) in before else one.key: one
         for one in preset.by_identifier.values()
@@ -87,7 +87,7 @@ def apply_changes(
 
 
 def list_unwritable(changes: Iterable[PromptComponent]) -> tuple[str, ...]:
-    """Return a sentence for each changed component with settings that presets do not have."""
+    """Return a sentence for each changed component with settings that presets cannot store."""
     return tuple(
         f"'{one.key}': {', '.join(fields)} cannot be written in a preset and are left out"
         for one in changes
@@ -134,7 +134,7 @@ def _new_prompt(component: PromptComponent, preset: Preset) -> PresetPrompt:
 def _changed_prompts(
     preset: Preset, changed: Mapping[str, PresetPrompt], gone: Collection[str]
 ) -> Iterator[PresetPrompt]:
-    """Yield the prompts after the changes.
+    """Yield the prompts of a preset after the changes to its components.
 
     If several prompts have the same identifier, only the first is changed.
     """
@@ -152,9 +152,10 @@ def _changed_order(
     before: Mapping[str, PromptComponent],
     gone: Collection[str],
 ) -> tuple[OrderItem, ...]:
-    """Return the order after the changes.
+    """Return the order of a preset after the changes to its components.
 
-    An item moves if the ID of its component changed, and gets the switch of its component.
+    A prompt moves if the ID of its component changed. It is switched on if its component is
+    enabled.
     """
     added = [OrderItem(name, True) for name in now if name not in preset.by_identifier]
     items = [
@@ -169,7 +170,7 @@ def _changed_order(
     place = 0
     for item in items:
         component = now.get(item.identifier)
-        # An item without a component takes the place of the item before it, so the stable sort
+        # A prompt without a component gets the sort key of the prompt before it, so the stable sort
         # keeps it there.
         place = HISTORY_ID if item.identifier == HISTORY else component.id if component else place
         places[item.identifier] = place

@@ -1,8 +1,8 @@
-"""Export a preset as a file: the stored original with only the differences written into it.
+"""Export a preset: the JSON of its imported file with only the changes written into it.
 
-Everything else is unchanged: unknown members, lists that nothing reads, lines of the order that
-name no prompt, prompts that no order names, the order of members, and the outdated flag `enabled`
-of each prompt. Secrets were already removed when the file was read.
+Everything else is unchanged: unknown members, orders that SillyTavern ignores, lines of the order
+without a prompt, prompts outside the order, the order of members, and outdated flags. Secrets were
+already removed when the file was read.
 """
 
 import json
@@ -34,7 +34,7 @@ FORMS: Final[tuple[Form, ...]] = ("preset", "prompts")
 `preset` is a preset as SillyTavern saves it today, `prompts` an export of its prompt manager.
 """
 
-# The attributes of `PresetPrompt`, by the names of their members in a file.
+# Maps the attributes of `PresetPrompt` to the names of their members in a file.
 _FIELDS: Final[Mapping[str, str]] = {
     "name": "name",
     "content": "content",
@@ -54,11 +54,11 @@ def dump_preset(
     grants: Grants = ALL_GRANTS,
     removed: Collection[str] = (),
 ) -> str:
-    """Return the preset's file as JSON text, with its switches and the changes that builders made.
+    """Return a preset's file as JSON text, with all changes that builders made.
 
     Args:
         changes: changed and new components, as in `apply_changes`.
-        grants: the grants under which the preset made its components.
+        grants: the grants with which the preset's components were made.
         removed: keys of removed components.
     """
     changed = apply_changes(preset, changes, grants=grants, removed=removed)
@@ -88,7 +88,7 @@ def convert_preset(preset: Preset, form: Form) -> Mapping[str, Any]:
         data = {"prompts": free, "prompt_order": items}
         return {"version": 1, "type": "full", "data": data}
     rest = dict(source) if body is source else {}
-    # outdated members, whose values the current members now hold
+    # remove outdated members, whose values are now in the current members
     for old in (*OLD_KEYS.values(), "names_in_completion"):
         rest.pop(old, None)
     if source.get("names_in_completion") is True:
@@ -108,17 +108,17 @@ def convert_preset(preset: Preset, form: Form) -> Mapping[str, Any]:
 
 
 def _identifier(item: Mapping[str, Any]) -> str:
-    """Return the identifier of a raw prompt or line of the order, "" if it has none."""
+    """Return the identifier of a raw prompt or of a raw line of an order, "" if it has none."""
     identifier = item.get("identifier")
     return identifier if isinstance(identifier, str) else ""
 
 
 def edited_source(preset: Preset) -> Mapping[str, Any]:
-    """Return the JSON value of the preset's file with everything that was changed in the preset."""
+    """Return the JSON value of a preset's file with the changes to the preset written into it."""
     before = read_preset(preset.source, name=preset.name)
     texts = {name: text for name, text in preset.texts.items() if text != before.texts[name]}
     source: Object = {**preset.source, **texts}
-    # old files keep the texts of SillyTavern's own prompts in these members
+    # old files keep the texts of SillyTavern's own prompts in the members of `OLD_KEYS`
     for identifier, name in OLD_KEYS.items():
         was, now = before.by_identifier[identifier], preset.by_identifier[identifier]
         if not was.is_in_file and name in source and was.content != now.content:
@@ -132,13 +132,14 @@ def edited_source(preset: Preset) -> Mapping[str, Any]:
 
 
 def _edited_prompts(before: Preset, preset: Preset) -> list[Any]:
-    """Return the member `prompts` with changed fields written and new prompts appended."""
+    """Return the member `prompts` of a file with changed fields and new prompts written."""
     now = {prompt.key: prompt for prompt in preset.prompts}
     read = iter(before.prompts)
     written: list[Any] = []
     for item in prompts_in(preset.source):
         was = next(read) if isinstance(item, Mapping) else None
-        if was is None:  # the item is not an object, so the reader has skipped it too
+        # the prompt in the file is not an object, so `read_preset` has skipped it too
+        if was is None:
             written.append(item)
         elif was.key in now:
             written.append({**item, **_changed_fields(was, now[was.key])})
@@ -149,7 +150,8 @@ def _edited_prompts(before: Preset, preset: Preset) -> list[Any]:
             continue
         has_old_key = was is not None and OLD_KEYS.get(prompt.identifier) in preset.source
         if was is not None and has_old_key and _changed_fields(was, prompt).keys() <= {"content"}:
-            # `edited_source` has already written this prompt's text into the outdated member
+            # `edited_source` has already written this prompt's text into its outdated member
+            # (`OLD_KEYS`)
             continue
         written.append(_prompt_as_json(prompt))
     return written
@@ -181,7 +183,7 @@ def _field_as_json(prompt: PresetPrompt, attribute: str) -> Any:
 
 
 def _edited_lists(written: Any, before: Preset, preset: Preset) -> list[Any]:
-    """Return the member `prompt_order`, in which the order that SillyTavern uses is replaced."""
+    """Return the member `prompt_order` of a file with the order of the preset written into it."""
     lists = written if isinstance(written, list) else []
     order = _edited_order(order_in(preset.source) or [], before, preset)
     if is_list_of_items(lists):
@@ -196,7 +198,10 @@ def _edited_lists(written: Any, before: Preset, preset: Preset) -> list[Any]:
 
 
 def _edited_order(items: list[Any], before: Preset, preset: Preset) -> list[Any]:
-    """Return the lines of the order; a line without effect stays after the line before it."""
+    """Return the raw lines of an order after the changes to the preset.
+
+    A line without effect stays after the line that precedes it in the file.
+    """
     lines: dict[str, Object] = {}
     followers: dict[str, list[Any]] = {}
     newest = ""

@@ -1,4 +1,4 @@
-"""Lints of presets: problems of a preset that its author can fix."""
+"""Lints of SillyTavern presets: problems that the author of a preset can fix."""
 
 import re
 from collections.abc import Iterator
@@ -19,7 +19,7 @@ _READ: Final = re.compile(r"\{\{\s*getvar\s*::\s*([^{}:]+?)\s*\}\}", re.I)
 
 
 def lint_preset(preset: Preset) -> Iterator[Finding]:
-    """Yield the findings on a preset: notices of the reader, unknown macros, unset variables.
+    """Yield findings on a preset: notices on reading it, unknown macros, unset variables.
 
     Unreadable values and a missing history are errors. The notice on removed secrets is left out,
     because authors cannot fix that.

@@ -1,4 +1,4 @@
-"""Convert a preset to components and assembly rules, within the limits of its grants.
+"""Convert a preset to prompt components and assembly rules, within the limits of its grants.
 
 Macros in the preset's text are expanded; template logic never runs. Each grant of a preset
 (`evennia_ai.engine.prompt.components`) allows one thing:
@@ -10,10 +10,10 @@ Macros in the preset's text are expanded; template logic never runs. Each grant 
     roles          the prompts and these texts may have the role system or assistant
 
 A prompt without its grant is placed inside the history as a message of the user: at its own depth,
-at the top, or near the end if the order has it after the history. The texts of the card then stay
-where they are without a preset.
+at the top, or near the end if the order has it after the history. Without the grant `positions`,
+texts of the card stay where they are without a preset.
 
-The IDs of components follow the order of the list. Prompts before the character's description get
+The IDs of components follow the order of the preset. Prompts before the character's description get
 IDs from 11, after the game's own texts. The description and the prompts after it get IDs from 1061,
 because the game must introduce the character first. Prompts after the history get IDs from 5001.
 Multiples of 10 are reserved for the engine.
@@ -50,7 +50,7 @@ DESCRIBED_ID: Final = 1061
 AFTER_ID: Final = HISTORY_ID + 1
 NEW_CHAT_ID: Final = HISTORY_ID - 1
 _FIRST_ROOM: Final = 890
-"""The number of prompts that fit before the description: IDs below 1000, no multiples of 10."""
+"""The number of prompts that can precede the description: IDs 11 to 999, no multiples of 10."""
 _DESCRIPTION: Final = "charDescription"
 _HISTORY_COMPONENT: Final = next(one for one in STATIC_COMPONENTS if one.id == HISTORY_ID)
 _OWN_TEXT_GRANTS: Final[dict[str, Grant]] = {MAIN: "system_prompt", JAILBREAK: "after_history"}
@@ -59,11 +59,12 @@ _OWN_TEXT_GRANTS: Final[dict[str, Grant]] = {MAIN: "system_prompt", JAILBREAK: "
 def preset_components(
     preset: Preset, *, grants: Grants, after_depth: int = AFTER_DEPTH
 ) -> tuple[PromptComponent, ...]:
-    """Return the prompts of the order as components, by ID; prompts that are off are disabled.
+    """Return the prompts in a preset's order as components, sorted by ID.
 
-    The main prompt and the post-history instructions have the role system even without the grant
-    `roles`: the grant for each of these texts includes the role, as for a card's texts. Markers
-    become components without text, which `place_texts` fills.
+    Prompts that are switched off become disabled components. The main prompt and the post-history
+    instructions have the role system even without the grant `roles`: the grant for each of these
+    texts includes the role, as for a card's texts. Markers become components without text, which
+    `place_texts` fills.
 
     Args:
         after_depth: the depth of prompts after the history if the grant for them is missing.
@@ -83,13 +84,13 @@ def preset_components(
 
 
 def preset_assembly(preset: Preset) -> AssemblyRules:
-    """Return the assembly rules that the preset sets."""
+    """Return the assembly rules that a preset sets: formats, names, quotes, merging."""
     texts = preset.texts
     lore = texts["wi_format"]
 
     def empty_is_bare(text: str) -> str | None:
-        # Since SillyTavern 1.13 an empty format means that the field is written without a frame
-        # (None). Before that, it meant that the field is left out.
+        # Since SillyTavern 1.13 an empty format means that the field is written as it is, which is
+        # None in the rules. Before that, it meant that the field is left out.
         return None if not text.strip() and preset.is_of_1_13 else text
 
     return replace(
@@ -106,7 +107,7 @@ def preset_assembly(preset: Preset) -> AssemblyRules:
 
 
 def keys_left_out(preset: Preset, generation: str) -> frozenset[str]:
-    """Return the keys of components whose triggers exclude this kind of generation.
+    """Return the keys of a preset's components whose triggers exclude a kind of generation.
 
     Answers of NPCs are of the kind `normal`, model calls in the background of the kind `quiet`.
     """
@@ -119,7 +120,7 @@ def keys_left_out(preset: Preset, generation: str) -> frozenset[str]:
 
 
 def replaceable_texts(preset: Preset, *, grants: Grants) -> dict[str, str]:
-    """Return the texts that a card may replace with its own, by the key of their component.
+    """Return a preset's texts that a card may replace with its own, by key of the component.
 
     `card_components` takes these texts as `default_system_prompt` and `default_post_history`.
     """
@@ -135,7 +136,7 @@ def place_texts(
     grants: Grants,
     after_depth: int = AFTER_DEPTH,
 ) -> tuple[PromptComponent, ...]:
-    """Return the preset's components with the texts of the card and the persona at their markers.
+    """Return a preset's components with texts of the card and the persona put at their markers.
 
     A card's system prompt and post-history instructions replace those of the preset, unless the
     preset forbids it.
@@ -166,7 +167,7 @@ def place_texts(
 
 
 def needed_grants(prompt: PresetPrompt, *, is_after: bool) -> Grants:
-    """Return the grants that a prompt needs for the place and role that it requests."""
+    """Return the grants that a preset's prompt needs for the place and role that it requests."""
     if prompt.is_marker:
         roles: Grants = frozenset() if prompt.role == "system" else frozenset({"roles"})
         return roles | {"positions"}
@@ -178,9 +179,9 @@ def needed_grants(prompt: PresetPrompt, *, is_after: bool) -> Grants:
 
 
 def _text_grants(prompt: PresetPrompt, *, is_after: bool) -> Grants:
-    """Return the grants that the place of a prompt needs.
+    """Return the grants that a preset's prompt needs for its place.
 
-    A text that a card may replace always needs one.
+    A prompt that a card may replace always needs one.
     """
     own = _OWN_TEXT_GRANTS.get(prompt.identifier)
     needed: set[Grant] = set() if own is None else {own}
@@ -192,7 +193,7 @@ def _text_grants(prompt: PresetPrompt, *, is_after: bool) -> Grants:
 
 
 def number_prompts(preset: Preset) -> Iterator[tuple[OrderItem, int, bool]]:
-    """Yield each item of the order with its ID, and True if the item follows the history.
+    """Yield each line of a preset's order, its component's ID, and if it follows the history.
 
     A marker that the order lacks is added at the end, as in SillyTavern.
     """
@@ -219,15 +220,15 @@ def _free_ids(first: int) -> Iterator[int]:
 
 
 def contained_key(prompt: PresetPrompt) -> str:
-    """Return the key that a prompt's component has if the prompt lacks its grant.
+    """Return the key of the component of a preset's prompt that lacks its grant.
 
-    It differs from the usual key, so no card can replace the text.
+    The key differs from the usual one, so no card can replace the text.
     """
     return f"st_{prompt.identifier}" if prompt.identifier in _OWN_TEXT_GRANTS else prompt.key
 
 
 class _Placing:
-    """A factory that turns prompts into components, limited by the grants of a preset."""
+    """A factory that turns a preset's prompts into components, limited by the preset's grants."""
 
     def __init__(self, grants: Grants, after_depth: int) -> None:
         self._grants = grants
@@ -236,7 +237,7 @@ class _Placing:
     def prompt_component(
         self, prompt: PresetPrompt, number: int, enabled: bool, is_after: bool
     ) -> PromptComponent | None:
-        """Return the component of a prompt, None for a marker that the preset may not place."""
+        """Return the component of a prompt, None for a marker that the grants do not allow."""
         if prompt.is_marker:
             if "positions" not in self._grants or prompt.identifier not in OWN:
                 return None
@@ -298,7 +299,7 @@ def _build_component(
 def _build_contained(
     prompt: PresetPrompt, number: int, enabled: bool, *, depth: int, order: int = 100
 ) -> PromptComponent:
-    """Build the component of a prompt without its grant: a user message inside the history."""
+    """Build the component of a prompt that lacks its grant: a user message inside the history."""
     return _build_component(
         prompt,
         contained_key(prompt),
@@ -313,7 +314,7 @@ def _build_contained(
 
 
 def _place_fields(prompt: PresetPrompt) -> dict[str, Any]:
-    """Return the component's depth and order fields for a prompt with the position `in_chat`."""
+    """Return the placement, depth and order of a component as fields; empty if `relative`."""
     if prompt.position == "relative":
         return {}
     return {

@@ -1,4 +1,4 @@
-"""The preset as a value, which keeps the JSON of its file.
+"""The SillyTavern preset as a dataclass, which keeps the JSON of its file.
 
 A preset is a list of prompts with an order, which decides which prompts are sent and where. Twelve
 prompts are SillyTavern's own. Eight of these are markers: placeholders for texts of the card, the
@@ -23,18 +23,18 @@ HISTORY: Final = "chatHistory"
 MAIN: Final = "main"
 JAILBREAK: Final = "jailbreak"
 NEW_CHAT_TEXT: Final = "new_chat_prompt"
-"""The member that holds the line above the history."""
+"""The member of a preset file that holds the line above the history."""
 ORDER_IN_USE: Final = 100001
 """The `character_id` of the order that SillyTavern uses; it ignores orders with other ids."""
 
 OLD_KEYS: Final[Mapping[str, str]] = MappingProxyType(
     {MAIN: "main_prompt", "nsfw": "nsfw_prompt", JAILBREAK: "jailbreak_prompt"}
 )
-"""The outdated members that hold the texts of SillyTavern's own prompts, by identifier."""
+"""Maps identifiers of SillyTavern's own prompts to the outdated members with their texts."""
 
 
 class OwnPrompt(NamedTuple):
-    """One of SillyTavern's own prompts, with the key of its component."""
+    """One of SillyTavern's own prompts: the key of its component, and its defaults."""
 
     key: str
     name: str
@@ -87,13 +87,13 @@ TEXT_DEFAULTS: Final[Mapping[str, str]] = MappingProxyType(
         "human_sysprompt_message": "",
     }
 )
-"""The default values of the utility texts, such as the heading above example messages."""
+"""The default values of a preset's utility texts, such as the heading above examples."""
 
 SENT_TEXTS: Final = (
     *(NEW_CHAT_TEXT, "new_example_chat_prompt", "send_if_empty", "wi_format", "scenario_format"),
     "personality_format",
 )
-"""The utility texts that this package can put into a prompt."""
+"""The utility texts of a preset that this package can put into a prompt."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -102,7 +102,7 @@ class PresetPrompt:
 
     identifier: str
     key: str
-    """The key of the component that the prompt becomes."""
+    """The key of the component that is made from the prompt."""
     name: str = ""
     content: str = ""
     role: Role = "system"
@@ -110,7 +110,7 @@ class PresetPrompt:
     """True for a placeholder whose text comes from the card, the persona, lore or the history."""
     position: PromptPosition = "relative"
     depth: int = DEFAULT_DEPTH
-    """The number of messages after the prompt.
+    """The number of chat messages after the prompt.
 
     As with the injection order, only prompts with the position `in_chat` use it.
     """
@@ -128,7 +128,7 @@ class PresetPrompt:
 
 
 class OrderItem(NamedTuple):
-    """One line of the order: the identifier of a prompt, and whether it is switched on."""
+    """One line of a preset's order: the identifier of a prompt, and if it is switched on."""
 
     identifier: str
     enabled: bool
@@ -136,17 +136,23 @@ class OrderItem(NamedTuple):
 
 @dataclass(frozen=True, kw_only=True)
 class Preset:
-    """A preset. Edits change its other fields; `source` keeps the JSON of the file as read."""
+    """A SillyTavern preset.
+
+    `source` is the JSON of the file as read; edits change only the other fields.
+    """
 
     name: str
     prompts: tuple[PresetPrompt, ...]
     """The prompts in the order of the file, then SillyTavern's own prompts that the file lacks."""
     order: tuple[OrderItem, ...]
-    """The order that SillyTavern uses, without items for unknown prompts."""
+    """The order in which prompts are sent, without lines for unknown prompts."""
     texts: Mapping[str, str] = field(default_factory=lambda: TEXT_DEFAULTS)
-    """The utility texts by their names in the file."""
+    """The utility texts, such as the heading above examples, by their names in the file."""
     names: Names | None = None
-    """The way speakers are named; None adds names only if more than two speakers take part."""
+    """How messages name their speakers.
+
+    None adds names only if more than two speakers take part.
+    """
     squash: bool = False
     quotes: bool = False
     source: Mapping[str, Any] = field(default_factory=dict)
@@ -178,7 +184,7 @@ class Preset:
         return any(isinstance(one, Mapping) and "injection_order" in one for one in prompts)
 
     def is_on(self, identifier: str) -> bool:
-        """True if this prompt is in the order and switched on."""
+        """True if the prompt with this identifier is in the order and switched on."""
         return self.switches.get(identifier, False)
 
     def changed(self, **fields: Any) -> "Preset":
@@ -187,9 +193,9 @@ class Preset:
 
 
 def body_of(source: Mapping[str, Any]) -> Mapping[str, Any]:
-    """Return the object that holds `prompts` and `prompt_order`.
+    """Return the object in a preset file that holds `prompts` and `prompt_order`.
 
-    It is the file itself, or the member `data` in an export of the prompt manager.
+    It is the whole file, or the member `data` in an export of the prompt manager.
     """
     inner = source.get("data")
     is_export = "prompts" not in source and isinstance(inner, Mapping) and "prompts" in inner
@@ -203,7 +209,7 @@ def prompts_in(source: Mapping[str, Any]) -> list[Any]:
 
 
 def order_in(source: Mapping[str, Any]) -> list[Any] | None:
-    """Return the raw items of the order that SillyTavern uses, None if the file has no order.
+    """Return the raw lines of the order that SillyTavern uses, None if a file has no order.
 
     An export of the prompt manager has a single flat order instead of a list of orders.
     """
@@ -217,10 +223,10 @@ def order_in(source: Mapping[str, Any]) -> list[Any] | None:
 
 
 def is_list_of_items(listed: list[Any]) -> bool:
-    """True if the list is a flat order of prompts, False if it is a list of orders."""
+    """True if `prompt_order` in a file is one order, False if it is a list of orders."""
     return any(isinstance(one, Mapping) and "identifier" in one for one in listed)
 
 
 def is_order_in_use(one: Any) -> bool:
-    """True if this item of a list of orders is the order that SillyTavern uses."""
+    """True if an item of a list of orders is the order that SillyTavern uses."""
     return isinstance(one, Mapping) and str(one.get("character_id")) == str(ORDER_IN_USE)

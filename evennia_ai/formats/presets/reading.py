@@ -42,9 +42,9 @@ from evennia_ai.formats.presets.secrets import drop_secrets
 MIB: Final = 1024 * 1024
 MAX_ORDER: Final = 10**9
 MOST_AFTER: Final = 440
-"""The maximum number of prompts after the history; more would run out of component IDs."""
+"""The maximum number of prompts after the history; there are no component IDs for more."""
 SECRETS: Final = "secrets were removed"
-"""The first words of the notice that secrets were removed."""
+"""The first words of the notice that secrets were removed from a preset."""
 _AtLeast1 = Annotated[int, Field(ge=1), Must("at least 1")]
 _NAMES: Final[Mapping[Any, Names | None]] = {-1: "none", 0: None, 1: "field", 2: "content"}
 _NO_WORD: Final = re.compile(r"[^a-z0-9]+")
@@ -76,7 +76,7 @@ DEFAULT_LIMITS: Final = PresetLimits()
 def read_preset(
     data: bytes | str | Mapping[str, Any], *, name: str, limits: PresetLimits = DEFAULT_LIMITS
 ) -> Preset:
-    """Read a preset from the bytes, the text or the JSON value of its file.
+    """Read a SillyTavern preset from the bytes, the text or the JSON value of its file.
 
     Args:
         name: the name of the preset, which files do not contain.
@@ -172,7 +172,8 @@ def _read_prompts(
     ]
     for name, own in OWN.items():
         if name not in times:
-            old = source.get(OLD_KEYS.get(name, ""))  # old files store this text in another member
+            # old files store the text of this prompt in another member
+            old = source.get(OLD_KEYS.get(name, ""))
             prompt = PresetPrompt(
                 identifier=name,
                 key=keys.make_key(name),
@@ -186,10 +187,10 @@ def _read_prompts(
 
 
 class _KeyMaker:
-    """A factory of unique component keys for prompts; a repeated name gets a number."""
+    """A factory of unique component keys for a preset's prompts; a repeated key gets a number."""
 
     def __init__(self) -> None:
-        # Reserve the keys that SillyTavern's own prompts have when they lack their grants
+        # Reserve the keys that components of SillyTavern's own prompts have without their grants
         # (`mapping.contained_key`).
         self._taken = {f"st_{name}" for name in (MAIN, JAILBREAK)}
         self._own = set(OWN)
@@ -212,7 +213,10 @@ _OWN_KEYS: Final = frozenset(own.key for own in OWN.values())
 
 
 class _PromptReader:
-    """A reader of one item of `prompts`; impossible values become defaults with a notice."""
+    """A reader of one raw prompt of a preset.
+
+    An impossible value gets its default and a notice.
+    """
 
     def __init__(self, item: Any, index: int, notices: list[str]) -> None:
         self._item = item

@@ -1,4 +1,4 @@
-"""The report of a preset, which a builder reads before approving it, as values, JSON or lines.
+"""The report that a builder reads before approving a preset, as values, JSON or lines.
 
 It lists the components and their places, unknown macros, every prompt that requests the system role
 or a place outside the history, removed secrets, and data that has no effect. The report stores
@@ -91,7 +91,7 @@ _GIVES: Final[Mapping[Grant, str]] = {
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class PromptPart:
-    """The report's row for a prompt in the order and the component that it becomes."""
+    """A row of the report of a preset: a prompt in its order, and the component made from it."""
 
     identifier: str
     name: str
@@ -111,30 +111,30 @@ class PromptPart:
     triggers: tuple[str, ...]
     tokens: int
     place: str
-    """The prompt's place in the prompt that is sent, with the present grants.
+    """The place of the component in the prompt that is sent, with the present grants.
 
     It is "" for a marker whose text the preset may not move.
     """
     granted: str = ""
-    """The place that the prompt would get with `grants`; "" if no grant is missing."""
+    """The place that the component would get with the missing `grants`; "" if none is missing."""
     grants: tuple[Grant, ...] = ()
-    """The grants that the prompt needs and lacks."""
+    """The grants that the prompt needs for its place and role, and lacks."""
     needed: tuple[Grant, ...] = ()
-    """The grants that the prompt needs."""
+    """The grants that the prompt needs for its place and role."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class MacroUse:
-    """An unknown macro, which is sent unexpanded."""
+    """An unknown macro of a preset, which is sent as written."""
 
     macro: str
     texts: int
-    """The number of prompts and formats that contain the macro."""
+    """The number of the preset's prompts and other texts that contain the macro."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class PresetReport:
-    """A description of a preset and of its effects on prompts."""
+    """The report of a preset and of its effects on prompts."""
 
     name: str
     size_bytes: int | None
@@ -144,7 +144,7 @@ class PresetReport:
     """The total tokens of the prompts that are switched on."""
     parts: tuple[PromptPart, ...]
     unnamed: tuple[str, ...]
-    """The names of prompts that the order lacks; they are kept in the file and never sent."""
+    """The names of prompts outside the order; they are kept in the file and never sent."""
     rules: Mapping[str, Any]
     """The assembly rules that the preset sets."""
     asks: tuple[str, ...]
@@ -211,7 +211,7 @@ def preset_report(
 
 
 def report_object(report: PresetReport) -> dict[str, Any]:
-    """Return the report as the JSON object that `--json` prints (docs/reference/cli.md)."""
+    """Return the report of a preset as the JSON object that `--json` prints."""
     values = asdict(report)
     warnings = [{**asdict(one), "text": one.text} for one in report.warnings]
 
@@ -219,7 +219,7 @@ def report_object(report: PresetReport) -> dict[str, Any]:
 
 
 def report_lines(report: PresetReport) -> list[str]:
-    """Render the report in lines of at most `WIDTH` columns; cut lists end with "and N more"."""
+    """Return the report of a preset as lines; lists that are cut end with "and N more"."""
     macros = [f"{one.macro} in {_count(one.texts, 'text')}" for one in report.unknown_macros]
     rules = [f"{name}: {value!r}" for name, value in report.rules.items()]
     secrets = [f"{name} was removed from the file" for name in report.secrets]
@@ -294,9 +294,10 @@ def _count_macros(texts: Iterable[str]) -> tuple[MacroUse, ...]:
 
 
 def _list_asks(parts: Sequence[PromptPart]) -> Iterator[str]:
-    """Yield a sentence for each special role or place that a prompt requests.
+    """Yield a sentence for each kind of role and place for which prompts of a preset ask.
 
-    Such requests are a role other than user, and a place outside the history.
+    Only roles other than user, places outside the history and the place after the newest message
+    count.
     """
     texts = [part for part in parts if not part.is_marker and part.tokens]
     asking = {
@@ -323,7 +324,7 @@ def _grant_uses(parts: Sequence[PromptPart], grants: Grants) -> Iterator[GrantUs
 
 
 def _list_kept(preset: Preset) -> Iterator[str]:
-    """Yield a sentence for each kind of data that is kept for the export and has no effect."""
+    """Yield a sentence for each kind of data in a preset that has no effect in this package."""
     source = preset.source
     if sampling := [
         f"{name} {source[name]}"

@@ -27,7 +27,7 @@ _CAMEL: Final = re.compile(r"(?<=[a-z0-9])(?=[A-Z])")
 
 
 IsSecret = Callable[[str, Any], bool]
-"""A function that is true if a member, given by its name and value, is a secret."""
+"""A function that returns True if a member, given by its name and value, is a secret."""
 
 
 def drop_secrets(
@@ -38,7 +38,7 @@ def drop_secrets(
     Members of objects with the usual names of secrets are always removed.
 
     Args:
-        is_secret: finds further secrets; it is called with the name "" for items of lists.
+        is_secret: returns True for further secrets; items of lists have the name "".
 
     Returns:
         The value without its secrets, and their paths. A value without secrets is returned as it

@@ -1,4 +1,4 @@
-"""The switches of a preset, with which users choose the prompts that are sent."""
+"""The switches of a SillyTavern preset, which decide which of its prompts are sent."""
 
 from operator import attrgetter
 from typing import Final, NamedTuple
@@ -17,7 +17,7 @@ _CALLED: Final = (attrgetter("name"), attrgetter("key"), attrgetter("identifier"
 
 
 class Switch(NamedTuple):
-    """One line of the prompt list, as SillyTavern shows it."""
+    """One line of a preset's list of prompts, as SillyTavern shows it."""
 
     identifier: str
     name: str
@@ -31,7 +31,7 @@ class Switch(NamedTuple):
 
 
 def switch_prompt(preset: Preset, wanted: str, on: bool) -> Preset:
-    """Return the preset with a prompt, given by its identifier or name, switched on or off.
+    """Return a preset with one prompt, given by its identifier or name, switched on or off.
 
     A prompt that the order lacks is added at its end, as in SillyTavern.
 
@@ -49,7 +49,7 @@ def switch_prompt(preset: Preset, wanted: str, on: bool) -> Preset:
 
 
 def find_prompt(preset: Preset, wanted: str) -> PresetPrompt:
-    """Return the prompt with this identifier, else the one with this name in any letter case.
+    """Return a preset's prompt by its identifier, else by its name in any letter case.
 
     Raises:
         FormatError: no prompt has this name, or several have it.
@@ -75,7 +75,7 @@ def find_prompt(preset: Preset, wanted: str) -> PresetPrompt:
 
 
 def list_switches(preset: Preset, *, counter: TokenCounter = ESTIMATE) -> tuple[Switch, ...]:
-    """Return a line for each prompt of the order, as SillyTavern lists them."""
+    """Return a line for each prompt in the order of a preset, as SillyTavern lists them."""
     prompts = (preset.by_identifier[item.identifier] for item in preset.order)
     return tuple(
         Switch(
@@ -93,7 +93,7 @@ def list_switches(preset: Preset, *, counter: TokenCounter = ESTIMATE) -> tuple[
 
 
 def switch_lines(preset: Preset, *, counter: TokenCounter = ESTIMATE) -> list[str]:
-    """Render the prompt list as lines, numbered from 1."""
+    """Render the list of a preset's prompts as lines of text, numbered from 1."""
     lines = []
     for number, one in enumerate(list_switches(preset, counter=counter), 1):
         depth = "" if one.depth is None else f" @{one.depth}"

@@ -1,4 +1,4 @@
-"""Scenarios: prompts described in one file or mapping, and composed without a game.
+"""Scenarios: descriptions of a prompt in one file or mapping, composed without a game.
 
 The command line, the tests and the golden cases use scenarios. `reading` parses a scenario
 strictly, `running` composes it with the engine's own pipeline, and `result` returns plain values.

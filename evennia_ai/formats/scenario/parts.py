@@ -65,11 +65,11 @@ _STATIC_BY_ID: Final = {component.id: component for component in STATIC_COMPONEN
 def read_components(
     rows: Sequence[tuple[str, Any]], *, placed: Mapping[str, int] = PLUGGABLE_IDS
 ) -> tuple[PromptComponent, ...]:
-    """Read the components of a scenario, and give each one a unique ID and key.
+    """Return the listed components of a scenario, each with a unique ID and key.
 
     Args:
         rows: the path and raw mapping of each component.
-        placed: reserved IDs by key. A component with such a key gets that ID.
+        placed: reserved IDs by component key. A component with such a key gets that ID.
 
     Raises:
         FormatError: a component is invalid, or its ID or key is taken.
@@ -92,7 +92,7 @@ def component_set(
     settings: Sequence[PromptComponent],
     card: Sequence[PromptComponent],
 ) -> tuple[PromptComponent, ...]:
-    """Combine the listed components of a scenario with the settings', the card's and the engine's.
+    """Return all components of a scenario: listed ones, and those of settings, card and engine.
 
     A listed component replaces the card's component with the same key.
 
@@ -128,7 +128,7 @@ def component_set(
 
 
 class _Row:
-    """One component of the scenario's list as a raw mapping, with the ID it gets."""
+    """One listed component of a scenario as a raw mapping, with the ID that it gets."""
 
     def __init__(self, path: str, row: dict[str, Any], ids: Mapping[str, int]) -> None:
         self.path = path
@@ -142,7 +142,7 @@ class _Row:
             self.id = self.base.id if self.base else ids.get(self.key or "")
 
     def rank(self) -> tuple[str, str]:
-        """Return the sort key by which rows take free IDs.
+        """Return the sort key that decides which component gets which free ID.
 
         The IDs then do not depend on the order of the list.
         """
@@ -152,7 +152,7 @@ class _Row:
         fields = {name: self.row[name] for name in COPIED if name in self.row}
         fields.setdefault("trust", "author")
         depth: Any = fields.get("injection_depth")
-        # greater depths mean the same: the top of the history
+        # every greater depth means the top of the history too
         if is_plain_int(depth) and depth > MAX_DEPTH:
             fields["injection_depth"] = MAX_DEPTH
         try:
@@ -166,7 +166,7 @@ class _Row:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class _Place:
-    """The fields that identify a component; `PromptComponent` validates all other fields."""
+    """The fields that identify a listed component. `PromptComponent` validates its other fields."""
 
     key: str = ""
     id: Whole = 0
@@ -178,10 +178,10 @@ _PLACED: Final = tuple(one.name for one in dataclass_fields(_Place))
 
 
 def _static_base(row: _Row, place: _Place) -> PromptComponent | None:
-    """Return the engine's static component that a row refers to by key or ID.
+    """Return the engine's static component that a listed component names by key or ID.
 
-    It is None for a row with another key and ID. A row may not combine the key of a static
-    component with another ID, or its ID with another key.
+    Return None if it names no static component. The key of a static component with another ID is an
+    error, and so is its ID with another key.
     """
     if place.scope != GAME.kind:
         raise NotYetError(f"the scope '{place.scope}'", f"{row.path}.scope")
@@ -202,7 +202,7 @@ def _static_base(row: _Row, place: _Place) -> PromptComponent | None:
 
 
 def _free_ids(taken: set[int]) -> Iterator[int]:
-    """Yield the free IDs in ascending order; multiples of 10 are reserved for the engine."""
+    """Yield free component IDs in ascending order; multiples of 10 are reserved for the engine."""
     return (n for n in range(FIRST_FREE_ID, 5000) if n % 10 and n not in taken)
 
 
@@ -240,7 +240,10 @@ class _BookRow:
 
 
 class Files:
-    """A reader of the files that a scenario names, which collects notices for its author."""
+    """A reader of the files that a scenario names.
+
+    It collects notices for the author of the scenario.
+    """
 
     def __init__(
         self,
@@ -258,7 +261,7 @@ class Files:
         self._labels: set[str] = set()
 
     def card(self, given: object) -> Card:
-        """Read the card from a path or an object."""
+        """Read the scenario's card, given as the path of a file or as a JSON object."""
         if isinstance(given, str):
             card = card_file(self.folder / given)
         elif isinstance(given, dict):
@@ -272,7 +275,7 @@ class Files:
         return card
 
     def preset(self, given: object) -> Preset:
-        """Read the preset from a path or an object."""
+        """Read the scenario's preset, given as the path of a file or as a JSON object."""
         if isinstance(given, str):
             path = self.folder / given
             data: bytes | dict[str, Any] = read_bytes(path, kind="preset")
@@ -291,12 +294,13 @@ class Files:
     def books(
         self, card: Card | None, rows: list[tuple[str, Any]], *, rules: LorePreset
     ) -> tuple[Lorebook, ...]:
-        """Read the listed books and the card's own book, each only once.
+        """Return the lorebooks of a scenario and the card's own book, each only once.
 
         If the card's book is also listed, the listed copy is used.
 
         Args:
-            rules: decide which attachment a book gets that is listed several times.
+            rules: the rules, SillyTavern's or this package's, that choose the attachment of a book
+                that is listed several times.
         """
         listed = [self._read_listed(path, row) for path, row in rows]
         books = []
@@ -342,9 +346,13 @@ class Files:
     def _without_repeats(
         self, listed: list["_ListedBook"], rules: LorePreset
     ) -> list["_ListedBook"]:
-        """Keep one listing of each book: the one that the rules (SillyTavern's or ours) prefer."""
+        """Return one listing of each lorebook.
+
+        If a book is listed several times, `rules` (SillyTavern's or this package's) decide which
+        listing is kept.
+        """
         kept: dict[tuple[str, int], _ListedBook] = {}
-        # the sort is stable: equal listings keep their order
+        # the sort is stable, so listings with the same rank keep their order
         for book in sorted(listed, key=_PREFERENCES[rules]):
             first = kept.setdefault(book.identity, book)
             if first is not book:
@@ -368,7 +376,7 @@ class Files:
         )
 
     def _relabelled(self, own: Lorebook) -> Lorebook:
-        """Return the card's book, with another label if a listed book has its label."""
+        """Return the card's own book, with another label if a listed book has the same."""
         book = with_free_label(own, tuple(self._labels))
         if book.label != own.label:
             shown = f"the card's is shown as '{book.label}'"
@@ -376,7 +384,7 @@ class Files:
         return book
 
     def _free_label(self, label: str) -> str:
-        """Return the label, with a number if another book of the scenario has it."""
+        """Return the label for a book, with a number if another book of the scenario has it."""
         free, number = label, 2
         while free in self._labels:
             free, number = f"{label} ({number})", number + 1
@@ -388,7 +396,7 @@ class Files:
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
 class _ListedBook:
-    """A listed book as raw JSON, with its attachment."""
+    """A lorebook that a scenario lists: its raw JSON, and to what it is attached."""
 
     label: str
     attach: str
@@ -398,7 +406,7 @@ class _ListedBook:
 
     @property
     def identity(self) -> tuple[str, int]:
-        """The name and the content hash of the book, equal for repeated listings of one book."""
+        """The name and the content hash of the book; repeated listings have the same."""
         return self.label, self.revision
 
 
@@ -414,16 +422,17 @@ def _narrow_first(book: _ListedBook) -> int:
 
 
 def _as_in_sillytavern(book: _ListedBook) -> tuple[bool, bool, int]:
-    """Return a sort key: global books before chat books, then wide before narrow attachments.
+    """Return SillyTavern's sort key of a listed book: global books, then chat books, then others.
 
-    SillyTavern skips a chat's book that is also global, and a character's book that is attached to
-    either.
+    Others are sorted from wide to narrow attachments. SillyTavern skips a chat's book that is also
+    global, and a character's book that is also global or a chat's.
     """
     rank = ATTACH_RANK[book.attach]
     return rank != ATTACH_RANK["global"], rank != ATTACH_RANK["chat"], -rank
 
 
-# The sort key of each rule set. If a book is listed several times, the first in this order is used.
+# Sort keys for listed lorebooks, by rules. If a book is listed several times, the listing that
+# comes first in this order is used.
 _PREFERENCES: Final[Mapping[LorePreset, Callable[[_ListedBook], Any]]] = MappingProxyType(
     {"evennia_ai": _narrow_first, "sillytavern": _as_in_sillytavern}
 )
@@ -449,7 +458,7 @@ def book_file(path: Path) -> tuple[dict[str, Any], tuple[str, ...]]:
 
 
 def content_revision(book: Mapping[str, Any]) -> int:
-    """Return a revision number, derived from a hash, for a book that is not in the store."""
+    """Return a revision number for a book that is not in the store, derived from its content."""
     return int(sha256(json.dumps(book, sort_keys=True).encode()).hexdigest()[:12], 16)
 
 

@@ -66,7 +66,7 @@ def _fact(path: str, value: object) -> Fact:
 
 
 def _facts(given: Any) -> Facts:
-    """Read the facts of the scene, against which lore entries test their conditions."""
+    """Read a scenario's facts, against which conditions of lore entries are tested."""
     if given is None:
         return {}
     if not isinstance(given, dict):
@@ -194,7 +194,7 @@ class Settings:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Persona:
-    """The persona of the user who speaks with the character."""
+    """The persona of a scenario's user, who speaks with the character."""
 
     name: str | None
     description: str
@@ -202,7 +202,7 @@ class Persona:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class TurnText:
-    """The input of one turn: the history, the event to answer, and the dynamic blocks."""
+    """The input of one turn of a scenario: history, event to answer, and dynamic context."""
 
     history: tuple[Message, ...]
     event: Message | None
@@ -223,13 +223,13 @@ class Scenario:
     persona: Persona | None
     turns: tuple[TurnText, ...]
     several: bool
-    """True if the file has the key `turns`, so the result is a list."""
+    """True if the file has the key `turns`, so that its result is a list."""
     notices: tuple[str, ...]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class _File:
-    """The top-level keys of a scenario file."""
+    """The top-level keys of a scenario file, with raw values."""
 
     card: Annotated[Any, Must("a path to a card's file, or the card itself")] = None
     lorebooks: Rows = None
@@ -324,9 +324,9 @@ def read_scenario(data: object, *, folder: Path | None = None) -> Scenario:
 
 
 def _ids_by_key(preset: Preset | None) -> Mapping[str, int]:
-    """Return the reserved IDs by component key.
+    """Return a dict of reserved component IDs by component key.
 
-    These are the engine's keys and, if there is a preset, the keys of its components.
+    The keys are the engine's and, if there is a preset, those of its components.
     """
     if preset is None:
         return PLUGGABLE_IDS
@@ -352,7 +352,7 @@ def _read_settings(given: Any) -> Settings:
             f"settings: reply_tokens {read.reply_tokens} leaves nothing of context_tokens"
             f" {read.context_tokens}; it must be less",
         )
-    counter_named(read.tokenizer)  # raise the error for an unknown name now, not in the first turn
+    counter_named(read.tokenizer)  # an unknown name raises its error here, not in the first turn
     lore = replace(read.lore, greeting_index=read.greeting_index, user_icon=read.user_icon or None)
     return replace(read, user=read.user or None, lore=lore)
 
@@ -412,7 +412,10 @@ def _read_blocks(given: list[Any] | None, *, path: str) -> tuple[DynamicBlock, .
 def _read_turn(
     history: list[Any] | None, event: Any, blocks: tuple[DynamicBlock, ...], *, path: str
 ) -> TurnText:
-    """Read one turn. `path` is the prefix of paths in errors: "" or text that ends with a dot."""
+    """Read one turn of a scenario.
+
+    `path` is the prefix of paths in errors: "" or a text that ends with a dot.
+    """
     rows = read_rows(_MessageRow, history, path=f"{path}history")
     message = None
     if event is not None:

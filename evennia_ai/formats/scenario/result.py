@@ -1,4 +1,4 @@
-"""Describe a composed turn as plain values that can be written as JSON."""
+"""Describe a composed turn of a scenario as plain values that can be written as JSON."""
 
 from collections.abc import Iterable, Mapping, Sequence
 from collections.abc import Set as AbstractSet
@@ -24,7 +24,7 @@ AROUND_NOTE: Final = frozenset({"note_top", "note_bottom"})
 
 
 def result_of(turn: ComposedTurn) -> dict[str, Any]:
-    """Return the result of one turn, as `run_scenario` returns it."""
+    """Return the result of one turn as a dict of plain values (docs/reference/scenarios.md)."""
     prompt, lore = turn.made.prompt, turn.made.lore
     follow = _messages_after(prompt.messages)
     return {
@@ -47,7 +47,7 @@ def result_of(turn: ComposedTurn) -> dict[str, Any]:
 
 
 def _cache(turn: ComposedTurn) -> dict[str, Any]:
-    """Describe the cache breakpoints and the prefix that equals the previous turn's prompt."""
+    """Return the cache breakpoints, and how much of the previous turn's prompt is unchanged."""
     prompt = turn.made.prompt
     account = prompt.account(turn.before) if turn.before is not None else None
     return {
@@ -91,7 +91,7 @@ def _activated(
 def _placed(
     messages: Sequence[Message], entries: Iterable[ActiveEntry], follow: Mapping[str, int]
 ) -> dict[str, Any]:
-    """Return the labels of active entries by position, from top to bottom.
+    """Return a dict of the labels of active lore entries by position, from top to bottom.
 
     Entries with the same depth and role form a list, and so do entries next to the same component.
     Entries next to a message with one of their keys are listed by the depth of that message. The
@@ -132,12 +132,12 @@ def _at_depths(spots: Mapping[tuple[int | None, str], list[str]]) -> list[dict[s
 
 
 def _depth(entry: ActiveEntry, follow: Mapping[str, int]) -> int | None:
-    """Return an entry's depth from the newest message, even if it was counted from the oldest."""
+    """Return the depth of a lore entry from the newest message, None if it has no depth."""
     return follow.get(entry.origin, entry.depth) if entry.from_oldest else entry.depth
 
 
 def _messages_after(messages: Sequence[Message]) -> dict[str, int]:
-    """Return, by the origin of each injected message, how many conversation messages follow it."""
+    """Return how many messages of the history follow each injected text, by origin of the text."""
     after: dict[str, int] = {}
     count = 0
     for message in reversed(messages):
@@ -149,7 +149,7 @@ def _messages_after(messages: Sequence[Message]) -> dict[str, int]:
 
 
 def _notes(turn: ComposedTurn) -> list[dict[str, Any]]:
-    """Describe each author's note: if it was due, and its text in the prompt with nearby lore."""
+    """Return for each author's note if it was due, and its text with the lore around it."""
     inputs = turn.inputs
     users = inputs.history.user_messages + (inputs.event is not None)
     around = {e.origin for e in turn.made.lore.entries if e.position in AROUND_NOTE}
@@ -171,10 +171,10 @@ def _notes(turn: ComposedTurn) -> list[dict[str, Any]]:
 def _note_text(
     origins: AbstractSet[str], pieces: Sequence[Fragment], staying: Iterable[Message]
 ) -> str:
-    """Return the joined text of these origins in the prompt.
+    """Return the joined text of fragments with these origins, as it is in the prompt.
 
-    If there is none, return the text of their message that stays in the history, else "". Other
-    texts in the same message are not included.
+    If there is no such fragment, return the text of the message with these origins that stays in
+    the history, else "". Other texts in a shared message are not included.
     """
     found = [piece for piece in pieces if piece.claim.origin in origins]
     if found and (joint := found[0].claim.shared) is not None:
@@ -185,7 +185,7 @@ def _note_text(
 
 
 def _timed(turn: ComposedTurn) -> dict[str, list[str]]:
-    """Return the entries that are sticky or in cooldown after the turn; empty in a dry run."""
+    """Return the labels of lore entries that are sticky or in cooldown after the turn."""
     if turn.inputs.rules.lore.dry_run:
         return {"sticky": [], "cooldown": []}
     after = turn.made.lore.after
@@ -196,7 +196,7 @@ def _timed(turn: ComposedTurn) -> dict[str, list[str]]:
 
 
 def _decorators(turn: ComposedTurn) -> dict[str, list[list[Any]]]:
-    """Return the decorators that had an effect, by label of the active entry."""
+    """Return the decorators of lore entries that had an effect, by label of the active entry."""
     found: dict[str, list[list[Any]]] = {entry.label: [] for entry in turn.made.lore.entries}
     for name, decorators in decorators_of(turn.inputs.books).items():
         found[name] = [[decorator, list(values)] for decorator, values in decorators]
@@ -217,7 +217,7 @@ def _verdict(verdict: Verdict) -> dict[str, Any]:
 
 
 def _notices(turn: ComposedTurn) -> Iterable[str]:
-    """Yield notices on files, unknown template names and texts that break the prompt cache."""
+    """Yield a scenario's notices: on files, unknown names and texts that prevent caching."""
     yield from turn.notices
     inputs = turn.inputs
     named = (*ALWAYS_KNOWN, *SAID_LAST, *FIELDS, *(CLOCKED if inputs.now else ()))

@@ -1,10 +1,10 @@
 """Compose the turns of a scenario one after the other.
 
-Each turn passes some state to the next: the place at which the history is cut, the places of
-anchored notes, texts that stay in the history, and the state of lore.
+Each turn passes state to the next: the index of the oldest message in the prompt, the places of
+anchored notes, texts that stay in the history, and the timers of lore entries.
 
-Lore entries may also test facts (`character.tags`) and search texts of the card and the persona for
-their keys.
+Lore entries may also test facts (`character.tags`), and their keys may be searched in texts of the
+card and the persona.
 """
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
@@ -49,7 +49,8 @@ from evennia_ai.formats.presets.mapping import keys_left_out, place_texts, repla
 from evennia_ai.formats.scenario.parts import component_set
 from evennia_ai.formats.scenario.reading import Scenario, TurnText
 
-# The texts that lore may scan, by the key of the component that holds the text.
+# Maps keys of components to the name of their text, for texts that are scanned for keys of lore
+# entries.
 _HOLDERS: Final[Mapping[str, SourceName]] = MappingProxyType(
     {
         "persona_description": "persona",
@@ -62,7 +63,7 @@ _HOLDERS: Final[Mapping[str, SourceName]] = MappingProxyType(
 
 
 def facts_of(card: Card | None, *, given: Facts) -> Facts:
-    """Return the facts of a scenario: the card's facts, overridden by the given facts."""
+    """Return the facts of a scenario: those of its card, replaced by those it gives itself."""
     known: dict[str, Fact] = {GENERATION_KIND: NORMAL}
     if card is not None:
         known |= {CHARACTER_NAME: card.name, CHARACTER_TAGS: card.tags}
@@ -70,7 +71,7 @@ def facts_of(card: Card | None, *, given: Facts) -> Facts:
 
 
 class ScannedSources:
-    """The texts of the card and the persona that lore may scan, compiled once."""
+    """The texts of card and persona that are scanned for keys of lore entries, compiled once."""
 
     def __init__(self, plugged: Iterable[PromptComponent], card: Card | None) -> None:
         texts: dict[SourceName, str] = {
@@ -85,7 +86,7 @@ class ScannedSources:
         }
 
     def expanded(self, values: Mapping[str, str], dice: Dice) -> dict[SourceName, str]:
-        """Return the texts with their macros expanded for a turn."""
+        """Return the scanned texts by name, with their macros expanded for one turn."""
         return fill_each(self._templates, values, dice, Meter(SCANNED_WORK))
 
 
@@ -103,7 +104,7 @@ class ComposedTurn:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class _TurnState:
-    """The state that one turn passes to the next."""
+    """The state that one turn of a scenario passes to the next."""
 
     cut: int = 0
     anchors: Anchors = field(default_factory=dict)
@@ -141,9 +142,9 @@ def composed_turns(scenario: Scenario) -> Iterator[ComposedTurn]:
 def _with_staying(
     said: Sequence[Message], staying: Sequence[tuple[int, Message]]
 ) -> Iterator[Message]:
-    """Yield the history with the staying texts inserted.
+    """Yield the messages of a history, with texts that stay in it inserted.
 
-    Staying texts that belong beyond the end of a shorter history are dropped.
+    Texts whose place is after the end of the history are left out.
     """
     at = 0
     for place, message in staying:
@@ -155,7 +156,7 @@ def _with_staying(
 
 
 class _SharedInputs:
-    """The inputs that all turns of a scenario share, computed only once."""
+    """The inputs that all turns of a scenario share; they are computed only once."""
 
     def __init__(self, scenario: Scenario) -> None:
         settings = scenario.settings
@@ -204,7 +205,7 @@ class _SharedInputs:
             anchors={} if is_shorter else state.anchors,
             lore_state=state.lore,
             now=settings.moment,
-            # no time passes between turns, so only turns and messages are counted
+            # no time passes between the turns of a scenario, so its clock counts turns and messages
             clock=Clock(turns=number + 1, messages=heard),
             facts=self.facts,
             sources=self.sources.expanded(self.clocked, dice),
@@ -217,7 +218,7 @@ def _dice(scenario: Scenario, number: int) -> Dice:
 
 
 def _pluggable_components(scenario: Scenario) -> Sequence[PromptComponent]:
-    """Return the components of card, persona and preset, in the places that the preset sets."""
+    """Return the components of a scenario's card, persona and preset, in their places."""
     preset = scenario.preset
     if preset is None:
         return _card_and_persona(scenario, {})
@@ -233,7 +234,7 @@ def _card_and_persona(scenario: Scenario, defaults: Mapping[str, str]) -> Sequen
     """Return the components of the card and the persona, with their own IDs.
 
     Args:
-        defaults: the preset's texts, used where the settings have no text.
+        defaults: texts of the preset by component key, used if the settings have no text.
     """
     settings = scenario.settings
     system_prompt = settings.card_system_prompt or defaults.get("card_system_prompt", "")
@@ -267,7 +268,7 @@ def _pluggable(key: str, text: str, *, trust: Trust) -> PromptComponent:
 
 
 def _user_name(scenario: Scenario) -> str:
-    """Return the user's name, which is the same in all turns.
+    """Return the name of a scenario's user, which is the same in all turns.
 
     It is the name in the settings, else the persona's name. Else it is the newest speaker in the
     first turn that has a named speaker, else "".
@@ -285,7 +286,7 @@ def _user_name(scenario: Scenario) -> str:
 
 
 def _greeting(scenario: Scenario, values: Mapping[str, str]) -> tuple[Message, ...]:
-    """Return the character's greeting as the first message, if the scenario asks for one.
+    """Return the character's greeting as the first message, if the scenario has one.
 
     Its macros are expanded once, before the first turn, so the text is the same in all turns.
     """

@@ -1,4 +1,4 @@
-"""Read mappings of a scenario into dataclasses that declare their keys.
+"""Read mappings of a scenario into dataclasses that declare the allowed keys.
 
 An undeclared key is an error; otherwise a mistyped setting would silently have no effect. Values of
 a wrong type are never converted.
@@ -33,7 +33,7 @@ def whole_from(low: int) -> Any:
 
 
 Whole = Annotated[int, whole_from(0), Must(f"a whole number from 0 to {MAX_NUMBER}")]
-# Clamp greater depths to the limit, because both mean the top of the history.
+# Depths over the limit are clamped, because both mean the top of the history.
 Depth = Annotated[
     int,
     Field(ge=0),
@@ -45,7 +45,7 @@ TextRole = Literal["system", "user", "assistant"]
 
 
 def read_row(form: type[_Row], row: object, *, path: str) -> _Row:
-    """Read a mapping into a dataclass.
+    """Read a mapping of a scenario into a dataclass.
 
     Args:
         form: the dataclass.
@@ -90,7 +90,7 @@ def _all_of(form: Hashable) -> TypeAdapter[list[Any]]:
 
 
 def known_keys(row: object, *, path: str, known: Collection[str]) -> dict[str, Any]:
-    """Return the mapping, or raise FormatError if it has keys that are not in `known`."""
+    """Return a mapping unchanged, or raise FormatError if it has keys that are not in `known`."""
     if not isinstance(row, dict):
         raise wrong_value_error(path, row, "a mapping of " + ", ".join(known))
     unknown = [key for key in row if key not in known]
@@ -105,7 +105,7 @@ def list_items(items: list[Any] | None, *, path: str) -> list[tuple[str, Any]]:
 
 
 def one_of(path: str, value: str, choices: Sequence[_Choice]) -> _Choice:
-    """Return the choice that equals the value, or raise FormatError."""
+    """Return the allowed word that equals a scenario's value, or raise FormatError."""
     for choice in choices:
         if value == choice:
             return choice
@@ -113,14 +113,14 @@ def one_of(path: str, value: str, choices: Sequence[_Choice]) -> _Choice:
 
 
 def text_at(path: str, value: object) -> str:
-    """Return the value if it is a string, or raise FormatError."""
+    """Return a scenario's value if it is a string, or raise FormatError."""
     if not isinstance(value, str):
         raise wrong_value_error(path, value, "text")
     return value
 
 
 def wrong_value_error(path: str, value: object, wanted: str) -> FormatError:
-    """Return a FormatError that says what kind of value was wanted at the path."""
+    """Return a FormatError that names the path of a scenario's value and the allowed values."""
     where = path or "the scenario"
     return FormatError(
         KIND, f"{where}: {render_briefly(value)} is not allowed: it must be {wanted}"

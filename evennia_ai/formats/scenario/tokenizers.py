@@ -18,9 +18,9 @@ from evennia_ai.formats.scenario.tables import render_briefly, wrong_value_error
 
 WHERE: Final = "settings.tokenizer"
 _RATIO: Final = re.compile(r"chars/([0-9]{1,4}(?:\.[0-9]{1,6})?)")
-# The optional package that provides the vocabularies.
+# The optional package that provides the vocabularies of exact token counters.
 _PACKAGE: Final = "bpe_openai"
-# The vocabulary that each counter uses, by the name of the counter.
+# Maps the names of exact token counters to the vocabulary that they use.
 VOCABULARIES: Final[Mapping[str, str]] = MappingProxyType(
     {
         "cl100k_base": "cl100k_base",
@@ -34,7 +34,7 @@ VOCABULARIES: Final[Mapping[str, str]] = MappingProxyType(
 
 
 def counter_named(name: str) -> TokenCounter:
-    """Return the counter with this name.
+    """Return the token counter with this name.
 
     Raises:
         NotYetError: there is no such counter, or its package is not installed.
@@ -56,7 +56,10 @@ def counter_named(name: str) -> TokenCounter:
 
 @lru_cache
 def _exact_counter(vocabulary: str) -> TokenCounter:
-    """Return the counter of a vocabulary: one shared object, so messages can cache its counts."""
+    """Return the token counter of a vocabulary.
+
+    The counter is created only once, so that messages can cache its counts.
+    """
     try:
         package: Any = import_module(_PACKAGE)
     except ImportError:
@@ -65,8 +68,8 @@ def _exact_counter(vocabulary: str) -> TokenCounter:
     encoding = package.get_encoding(vocabulary)
 
     def count(text: str) -> int:
-        # A lone surrogate cannot be encoded in UTF-8. Count it as the replacement character, which
-        # is what is sent.
+        # A lone surrogate cannot be encoded in UTF-8. It is sent as a replacement character, so it
+        # is counted as one.
         clean = text.encode("utf-8", "replace").decode()
         # text that looks like a special token is counted as plain text
         return len(encoding.encode_ordinary(clean))

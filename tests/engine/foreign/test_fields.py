@@ -1,4 +1,4 @@
-"""Fields of foreign values, read by the types and bounds of their dataclass."""
+"""Foreign values, checked against the types and bounds of a dataclass."""
 
 from dataclasses import dataclass, field, replace
 from typing import Annotated, Any, Literal

@@ -1,4 +1,4 @@
-"""The kind of a file is recognised whichever reader gets it."""
+"""Every reader recognises the kinds of other files."""
 
 import json
 import struct
@@ -112,7 +112,7 @@ def a_picture(*chunks: tuple[bytes, bytes]) -> bytes:
         ),
     ],
 )
-def test_kind_is_named_of_a_file_that_is_not_json(content, name):
+def test_kind_of_a_file_is_named_when_it_is_not_json(content, name):
     kind = kind_of_file(content)
     assert kind is not None
     assert kind.name == name
@@ -124,7 +124,7 @@ def test_kind_is_named_of_a_file_that_is_not_json(content, name):
     "content",
     [b"", b"{", b"null", b"[]", b"{}", b"[1]", b"\xff\xfe", b"a: b", b"[" * 9999, b"{\n}{"],
 )
-def test_kind_is_empty_of_an_unknown_file(content):
+def test_kind_of_an_unknown_file_is_empty(content):
     assert kind_of_file(content) is None
 
 

@@ -1,4 +1,4 @@
-"""Untrusted text on a screen: escapes, columns, wrapping."""
+"""Untrusted text on a screen: escapes, widths in columns, wrapping."""
 
 import pytest
 

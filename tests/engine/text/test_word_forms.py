@@ -1,4 +1,4 @@
-"""Word forms that find each other in pages and memories."""
+"""Searches find words in other forms, in knowledge pages and in memories."""
 
 import pytest
 
@@ -79,7 +79,7 @@ def pairs(table: dict[str, str]) -> list[tuple[str, str, str]]:
 
 
 def languages(code: str) -> tuple[str, ...]:
-    """The game's own language beside those that it has by default."""
+    """Return a language's code with the codes of the default languages."""
     return tuple(dict.fromkeys([code, "en", "ru"])) if code in LANGUAGES else ("en", "ru")
 
 
@@ -88,7 +88,7 @@ def a_page(body: str, title: str = "X") -> Page:
 
 
 def is_found(asked: str, text: str, code: str) -> bool:
-    """Whether the game's own pages have it, and so do pages in memory."""
+    """True if a search finds the text, in stored pages and in pages in memory alike."""
     wanted = query_weights(asked, languages(code))
     words = index_page(a_page(text), languages(code))
     in_memory = score_page(words, rarities_among(wanted, [words])) > 0
@@ -113,7 +113,7 @@ def test_memory_is_recalled_by_another_form(code: str, asked: str, text: str) ->
 
 
 @pytest.mark.parametrize(("code", "asked", "text"), pairs(OTHERS))
-def test_other_word_is_not_found(code: str, asked: str, text: str) -> None:
+def test_word_with_another_stem_is_not_found(code: str, asked: str, text: str) -> None:
     assert not is_found(asked, text, code)
     assert not is_recalled(asked, text, code)
 
@@ -128,11 +128,11 @@ def test_different_words_with_one_stem_match(code: str, asked: str, text: str) -
     assert is_found(asked, text, code)
 
 
-def test_each_language_has_ten_pairs() -> None:
+def test_each_language_has_ten_pairs_of_word_forms() -> None:
     assert min(len(told.split(",")) for told in FORMS.values()) >= 10
 
 
-def test_same_form_scores_higher_than_another() -> None:
+def test_page_with_the_same_word_form_scores_higher_than_with_another() -> None:
     asked = query_weights("crossings", ("en",))
     pages = [index_page(a_page(text), ("en",)) for text in ("crossings", "crossed", "boats")]
     itself, other, none = (score_page(words, dict(asked)) for words in pages)

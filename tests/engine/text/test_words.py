@@ -22,7 +22,7 @@ SAID: dict[Script, str] = {
 }
 
 
-def test_every_script_has_a_case() -> None:
+def test_every_script_without_blanks_has_a_case() -> None:
     assert SAID.keys() == SCRIPTS.keys()
 
 

@@ -1,4 +1,4 @@
-"""Small makers of cards, and the prompt a card gives."""
+"""Builders of character cards for tests, and of the prompt that a card gives."""
 
 from typing import Any
 
@@ -17,7 +17,7 @@ from evennia_ai.formats.cards.components import card_components, character_book
 
 
 def card_data(**fields: Any) -> dict[str, Any]:
-    """A faultless V3 card as a file has it."""
+    """Return the JSON value of a valid V3 card."""
     texts = ("personality", "scenario", "first_mes", "mes_example", "creator_notes", "creator")
     more = ("system_prompt", "post_history_instructions", "character_version")
     data: dict[str, Any] = dict.fromkeys((*texts, *more), "")
@@ -31,7 +31,7 @@ def a_card(**fields: Any) -> Card:
 
 
 def lore(content: str, **fields: Any) -> dict[str, Any]:
-    """A constant entry of the card's book."""
+    """Return a constant lore entry for the book inside a card."""
     given = {"keys": ["unused"], "content": content, "extensions": {}, "enabled": True}
     return {**given, "insertion_order": 100, "use_regex": False, "constant": True, **fields}
 
@@ -41,7 +41,7 @@ def with_lore(*entries: dict[str, Any], **fields: Any) -> Card:
 
 
 def messages_of(*lines: str) -> list[Message]:
-    """Messages of `role: text`."""
+    """Return messages for lines of the form `role: text`."""
     made = []
     for line in lines:
         role, _, content = line.partition(": ")
@@ -56,7 +56,7 @@ def prompt_of(
     user: str = "Anna",
     **defaults: Any,
 ) -> Prompt:
-    """The whole prompt a card gives in the classic layout, nothing of a game in it."""
+    """Return the prompt of a card in the layout `classic`, without any texts of a game."""
     book = character_book(card, grants=grants)
     rules = ActivationRules(budget_percent=100, match_whole_words=False)
     return compose(
@@ -73,7 +73,7 @@ def prompt_of(
 
 
 def shown(prompt: Prompt, *, block: str | None = None) -> list[str]:
-    """The messages as `role: text`, those injected by depth with a `+` in front."""
+    """Return messages as lines of the form `role: text`; a `+` marks injected ones."""
     return [
         f"{'+' if message.injected else ''}{message.role}: {message.content}"
         for message in prompt.messages

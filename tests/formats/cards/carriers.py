@@ -1,4 +1,4 @@
-"""Files that carry a card, put together by hand: pictures, archives, and broken ones of both."""
+"""Builders of files that contain a card: pictures, archives, and broken ones of both."""
 
 import base64
 import io
@@ -19,7 +19,7 @@ def as_json(card: Any) -> bytes:
 
 
 def part(kind: bytes, data: bytes = b"", *, crc: int | None = None) -> bytes:
-    """One chunk of a PNG file."""
+    """Return one chunk of a PNG file."""
     crc = zlib.crc32(kind + data) if crc is None else crc
     return struct.pack(">I", len(data)) + kind + data + struct.pack(">I", crc)
 
@@ -30,35 +30,38 @@ END = part(b"IEND")
 
 
 def text(keyword: str, content: bytes, *, crc: int | None = None) -> bytes:
-    """A tEXt chunk with base64 of `content`."""
+    """Return a tEXt chunk with `content` in base64."""
     return part(b"tEXt", keyword.encode("latin-1") + b"\0" + base64.b64encode(content), crc=crc)
 
 
 def packed(keyword: str, content: bytes) -> bytes:
-    """A zTXt chunk with base64 of `content`."""
+    """Return a zTXt chunk with `content` in base64."""
     value = zlib.compress(base64.b64encode(content))
     return part(b"zTXt", keyword.encode() + b"\0\0" + value)
 
 
 def international(keyword: str, content: bytes, *, is_packed: bool) -> bytes:
-    """An iTXt chunk with base64 of `content`."""
+    """Return an iTXt chunk with `content` in base64."""
     value = base64.b64encode(content)
     value = zlib.compress(value) if is_packed else value
     return part(b"iTXt", keyword.encode() + bytes([0, is_packed, 0]) + b"en\0\0" + value)
 
 
 def picture(*chunks: bytes, behind: Iterable[bytes] = ()) -> bytes:
-    """A PNG file with chunks before and behind its pixels."""
+    """Return a PNG file with the given chunks before and after its pixels."""
     return b"".join((SIGNATURE, HEADER, *chunks, PIXELS, *behind, END))
 
 
 def a_picture(card: Any = None, *chunks: bytes, keyword: str = "ccv3") -> bytes:
-    """A PNG file with a card."""
+    """Return a PNG file with a card."""
     return picture(text(keyword, as_json(card or card_data())), *chunks)
 
 
 def an_archive(card: Any = None, members: Any = (), *, before: bytes = b"") -> bytes:
-    """A CHARX archive; `members` are names or ZipInfo objects with their bytes."""
+    """Return a CHARX archive.
+
+    `members` are names or ZipInfo objects with their bytes.
+    """
     made = io.BytesIO()
     made.write(before)
     with zipfile.ZipFile(made, "a" if before else "w", zipfile.ZIP_DEFLATED) as archive:
@@ -70,7 +73,7 @@ def an_archive(card: Any = None, members: Any = (), *, before: bytes = b"") -> b
 
 
 def card_in_chunk(content: bytes, keyword: str) -> Any:
-    """The card in a tEXt chunk of a picture, found without our reader."""
+    """Return the card in a tEXt chunk of a picture, found without this package's reader."""
     at = content.index(f"tEXt{keyword}\0".encode())
     length = int.from_bytes(content[at - 4 : at], "big")
     return json.loads(base64.b64decode(content[at + 5 + len(keyword) : at + 4 + length]))
@@ -81,7 +84,7 @@ def an_asset(uri: str, **fields: str) -> dict[str, str]:
 
 
 def a_member(**fields: Any) -> zipfile.ZipInfo:
-    """A member's head with odd values."""
+    """Return the ZipInfo of an archive member with unusual values."""
     info = zipfile.ZipInfo(fields.pop("filename", "x.bin"))
     for name, value in fields.items():
         setattr(info, name, value)

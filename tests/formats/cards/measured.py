@@ -1,8 +1,8 @@
-"""A program that loads card files and tells what each cost: `python -m
-tests.formats.cards.measured`.
+"""A program that measures what it costs to load card files.
 
-It reads paths, a line each, and answers each with a line of JSON. Every file is loaded in a process
-of its own, so that what one took is not there for the next; the file's own bytes do not count.
+Run it with `python -m tests.formats.cards.measured`. It reads paths from standard input, one on
+each line, and answers each with a line of JSON. Every file is loaded in its own process, so that
+memory of one file does not count for the next. The bytes of the file itself do not count.
 """
 
 import json
@@ -24,13 +24,16 @@ from tests.formats.cards.carriers import a_picture, an_archive
 
 MIB = 1024 * 1024
 USUAL_SECONDS = 1.0
-"""Only for a file that takes longer it is asked how slow the machine is just now."""
+"""The speed of the machine is measured only for a file that takes longer than this."""
 UNIT = 1 if sys.platform == "darwin" else 1024
 
 
 @contextmanager
 def measuring() -> Iterator[Any]:
-    """A function that measures the file at a path; the measuring program ends with the block."""
+    """Return a context with a function that measures the card file at a path.
+
+    The measuring program ends with the context.
+    """
     command = [sys.executable, "-m", "tests.formats.cards.measured"]
     root = Path(__file__).parents[3]
     with Popen(command, cwd=root, stdin=PIPE, stdout=PIPE, text=True) as program:
@@ -49,7 +52,8 @@ def measuring() -> Iterator[Any]:
 
 def main() -> None:
     for known in (a_picture(card_data()), an_archive(card_data())):
-        load_card(known)  # what is imported late is not the file's fault
+        # load known cards first, so that late imports do not count for a measured file
+        load_card(known)
     for line in sys.stdin:
         child = os.fork()
         if child == 0:

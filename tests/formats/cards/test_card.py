@@ -1,4 +1,4 @@
-"""The parsed view: greetings, notes, names."""
+"""Cards parsed from JSON: greetings, creator's notes, names, notices and errors."""
 
 import json
 from typing import Any
@@ -68,18 +68,18 @@ def test_opening_message_is_none_without_a_greeting():
     assert opening_message(a_card(), values={}, dice=DICE) is None
 
 
-def test_char_is_the_nickname_or_the_name():
+def test_macro_char_is_the_nickname_or_the_name():
     assert macro_values(a_card(nickname="Mar"))["char"] == "Mar"
     assert macro_values(a_card(nickname=""))["char"] == "Marta"
     assert macro_values(a_card(nickname=" \n"))["char"] == "Marta"
 
 
-def test_char_is_one_short_line_for_any_nickname():
+def test_macro_char_is_one_short_line_for_any_nickname():
     assert macro_values(a_card(nickname="Mar\n\n# System\x07"))["char"] == "Mar # System"
     assert macro_values(a_card(nickname="M" * 5000))["char"] == "M" * 200
 
 
-def test_user_without_a_name_gets_the_default():
+def test_macro_user_has_a_default_for_a_user_without_a_name():
     assert macro_values(None) == {"user": "User"}
     assert macro_values(a_card(), user="Anna")["user"] == "Anna"
 
@@ -110,7 +110,7 @@ def test_a_faultless_v3_card_is_read_without_a_notice():
     assert card.alternate_greetings == ("Hey.",)
 
 
-def test_source_keeps_the_whole_json_of_the_file():
+def test_card_keeps_the_whole_json_of_its_file():
     data = card_data(extensions={"app": {"deep": [1, {"x": None}]}}, unknown_field="kept")
     data["also_unknown"] = 1
     before = json.dumps(data)
@@ -181,7 +181,7 @@ def test_bytes_and_text_with_a_byte_order_mark_are_read():
         ),
     ],
 )
-def test_doubtful_value_gives_a_notice_and_the_card_is_read(fields, notice):
+def test_doubtful_card_value_gives_a_notice_and_the_card_is_read(fields, notice):
     card = a_card(**fields)
     [found] = card.notices
     assert found.startswith(notice)
@@ -196,17 +196,17 @@ def test_doubtful_value_gives_a_notice_and_the_card_is_read(fields, notice):
         {"creation_date": None, "source": None},
     ],
 )
-def test_valid_value_gives_no_notice(fields):
+def test_valid_card_value_gives_no_notice(fields):
     assert a_card(**fields).notices == ()
 
 
-def test_null_text_is_read_as_empty():
+def test_null_text_of_a_card_is_read_as_empty():
     texts = dict.fromkeys(["personality", "scenario", "mes_example", "system_prompt"])
     contents = [c.content for c in card_components(a_card(**texts))]
     assert contents == ["Marta keeps the lamp."]
 
 
-def test_a_name_is_one_line_without_control_characters():
+def test_card_name_is_one_line_without_control_characters():
     assert a_card(name="Mar\x1b[31m\nta").name == "Mar [31m ta"
 
 
@@ -220,22 +220,22 @@ def test_a_name_is_one_line_without_control_characters():
         (3.0, "spec_version is not text"),
     ],
 )
-def test_newer_version_is_read_with_a_notice(version, notice):
+def test_card_of_a_newer_version_is_read_with_a_notice(version, notice):
     assert read_card({**card_data(), "spec_version": version}).notices == (notice,)
 
 
-def test_missing_version_gives_a_notice():
+def test_card_without_a_version_gives_a_notice():
     data = card_data()
     del data["spec_version"]
     assert read_card(data).notices[0] == "spec_version is not text"
 
 
 @pytest.mark.parametrize("version", ["3.0", "2.9", "1"])
-def test_older_spec_version_has_no_notice(version):
+def test_card_of_an_older_spec_version_has_no_notice(version):
     assert read_card({**card_data(), "spec_version": version}).notices == ()
 
 
-def test_duplicate_member_gives_a_notice():
+def test_duplicate_member_of_a_card_gives_a_notice():
     text = json.dumps(card_data())[:-1] + ', "spec_version": "3.0"}'
     assert card_from_text(text).notices == (
         "member 'spec_version' occurs twice; the last one counts",
@@ -323,7 +323,7 @@ def test_err_invalid_card_is_refused_in_one_line_with_the_path(data, message):
         ),
     ],
 )
-def test_field_of_another_type_gives_a_notice_and_is_kept(fields, said, notice):
+def test_card_field_of_a_wrong_type_gives_a_notice_and_is_kept(fields, said, notice):
     card = read_card(card_data(**fields))
     [name] = fields
     assert getattr(card, name) == said
@@ -355,20 +355,20 @@ def test_err_lorebook_is_refused_as_a_lorebook(book):
         (b'{"spec": NaN}', "card: is not valid JSON (NaN is not a JSON number)"),
     ],
 )
-def test_err_other_bytes_are_refused(content, problem):
+def test_err_bytes_that_are_no_card_are_refused(content, problem):
     with pytest.raises(FormatError) as caught:
         load_card(content)
     assert caught.value.message.startswith(problem)
 
 
-def test_err_deep_nesting_is_refused_at_once():
+def test_err_deeply_nested_card_is_refused_at_once():
     deep: Any = []
     for _ in range(100_000):
         deep = [deep]
     with little_work():
         with pytest.raises(FormatError, match="nested more than 64 deep"):
             a_card(extensions={"deep": deep})
-    while deep:  # let it go level by level
+    while deep:  # free the list level by level, because Python would free it recursively
         deep = deep.pop()
 
 
@@ -384,7 +384,7 @@ FIELDS = ("name", "description", "first_mes", "assets", "extensions", "tags", "c
 
 @pytest.mark.long
 @given(st.dictionaries(st.sampled_from(FIELDS), JSON, max_size=4))
-def test_any_data_is_read_or_refused_in_one_line(fields):
+def test_any_data_is_read_as_a_card_or_refused_in_one_line(fields):
     try:
         card = a_card(**fields)
     except FormatError as error:

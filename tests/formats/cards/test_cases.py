@@ -1,4 +1,4 @@
-"""The golden cases of `cases/*.yaml`: a card, a history, and the history or the prompt it gives."""
+"""The golden cases in `cases/*.yaml`: a card, a history, and the expected prompt."""
 
 from pathlib import Path
 from typing import Any

@@ -1,4 +1,4 @@
-"""What a card gives the prompt, by who vouches for it."""
+"""The prompt components of a card, with and without grants."""
 
 import pytest
 from hypothesis import given
@@ -33,7 +33,7 @@ FULL = {
 }
 
 
-def test_fields_get_their_registry_ids_and_empty_ones_are_left_out():
+def test_card_fields_get_their_registry_ids_and_empty_ones_are_left_out():
     made = card_components(a_card(**FULL))
     assert {c.key: c.id for c in made} == {
         key: PLUGGABLE_IDS[key]
@@ -171,7 +171,7 @@ def test_depth_prompt_without_text_gives_no_component(found):
         (r"\1 {{original}}", r"\g<0>", r"\1 \g<0>"),
     ],
 )
-def test_original_is_replaced_once_by_the_default(text, default, whole):
+def test_macro_original_is_replaced_once_by_the_games_text(text, default, whole):
     assert with_original(text, default) == whole
 
 

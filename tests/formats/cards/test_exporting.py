@@ -1,4 +1,4 @@
-"""Exports: nothing is lost, only what must be is changed, and what is written can be read again."""
+"""Exports of cards lose nothing, change only what they must, and can be read again."""
 
 import io
 import json
@@ -61,7 +61,7 @@ def _files(*folders: Path) -> list[Path]:
 
 
 def _cards() -> list[Any]:
-    """Every demo card and every card of the conformance cases, and a few more."""
+    """Return all demo cards, all cards of the conformance cases, and a few more."""
     demo = _files(ROOT / "world" / "demo" / "cards")
     cases = _files(ROOT / "tests" / "conformance" / "ccv3")
     named = [(path.stem, json.loads(path.read_bytes())) for path in demo]
@@ -93,12 +93,12 @@ def archive(content: bytes) -> dict[str, bytes]:
 
 
 def without_assets(card: Any) -> Any:
-    """The card but for `assets`, where an archive names the picture that it holds."""
+    """Return the JSON of a card without `assets`, in which an archive lists its picture."""
     return {**card, "data": {**card["data"], "assets": None}}
 
 
 def in_a_picture(assets: tuple[Asset, ...]) -> tuple[Asset, ...]:
-    """The assets where the picture that an archive names is the picture file again."""
+    """Return the assets of an archive's card as they are when it is exported as a picture."""
     return tuple(
         replace(asset, uri="ccdefault:") if asset.uri == PICTURE_ADDRESS else asset
         for asset in assets
@@ -131,7 +131,7 @@ def test_a_faultless_card_keeps_every_value_and_its_order(first, second):
     assert found.notices == ()
 
 
-def test_json_is_strict_utf_8():
+def test_exported_json_is_strict_utf_8():
     content = dumped(as_json(IN_USE), "json")
     assert "\U0001f409".encode() in content
     assert json.loads(content) == dated(IN_USE)
@@ -170,7 +170,7 @@ def test_v1_card_keeps_unknown_members():
     assert set(made) == {"spec", "spec_version", "data"}
 
 
-def test_values_of_a_convertible_type_get_the_standards_type():
+def test_exported_values_get_the_type_of_the_standard_when_convertible():
     entry = {"keys": ["a"], "content": "x", "enabled": 1, "insertion_order": "5", "constant": 0}
     entry |= {"secondary_keys": "b, c", "extensions": None, "case_sensitive": None}
     card = card_data(character_version=2, nickname=None, character_book={"entries": [entry]})
@@ -274,7 +274,7 @@ def test_err_an_edit_that_no_card_can_have_is_refused():
         dump_card(replace(read_card(IN_USE), description="x" * 200_001), "json", modified_at=NOW)
 
 
-def test_a_picture_keeps_its_other_chunks_and_loses_the_old_cards():
+def test_exported_picture_keeps_its_other_chunks_and_loses_the_old_cards():
     others = part(b"gAMA", b"\0\0\0\1"), text("Software", b"x"), part(b"tEXt", b"no keyword")
     stale = text("chara", as_json(V2)), packed("CCV3", b"{}"), text("Chara", b"x")
     content = picture(others[0], stale[0], text("ccv3", as_json(IN_USE)), behind=others[1:])
@@ -538,6 +538,6 @@ def test_any_card_is_exported_as_the_same_card_or_refused(book, fields, spec):
 
 
 def _told(entry: LoreEntry) -> dict[str, Any]:
-    """Everything of an entry that counts for the prompt."""
+    """Return all values of a lore entry that have an effect on the prompt."""
     told = {field.name: getattr(entry, field.name) for field in fields_of_class(entry)}
     return {**told, "template": entry.template.source}

@@ -1,4 +1,4 @@
-"""What each grant of a card gives, and that it gives nothing else."""
+"""The effect of each grant on the texts of a card."""
 
 import pytest
 
@@ -29,7 +29,7 @@ CARD = a_card(
 
 
 def stands(grants: Grants) -> dict[str, str]:
-    """Where each text of the card stands."""
+    """Return the place of each text of a card in the prompt."""
     return {
         component.key: f"{component.role} depth {component.injection_depth}"
         if component.placement == "history"

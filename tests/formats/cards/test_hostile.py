@@ -1,4 +1,4 @@
-"""What a hostile card file may try, one row each, and what becomes of it."""
+"""Hostile card files: each row of a table is one attack and its expected outcome."""
 
 import builtins
 import json
@@ -45,7 +45,7 @@ def encrypted(content: bytes) -> bytes:
 
 
 def declaring(content: bytes, size: int) -> bytes:
-    """An archive whose last member says that it unpacks to this size."""
+    """Return an archive whose last member declares this unpacked size."""
     made = bytearray(content)
     struct.pack_into("<I", made, content.rindex(b"PK\x01\x02") + 24, size)
     return bytes(made)
@@ -57,7 +57,7 @@ def twice(name: str) -> bytes:
         return an_archive(CARD, [(name, b"1"), (name, b"2")])
 
 
-# What is tried -> the file, and words of the refusal.
+# Maps attacks to the hostile file, and to words in the error that refuses it.
 REFUSED = {
     "truncated JSON": (JSON[:-2], "is not valid JSON"),
     "truncated picture": (picture(text("ccv3", JSON))[:90], "cut off in the text chunk"),
@@ -153,7 +153,7 @@ def test_err_hostile_card_is_refused(what):
     assert words in refusal(content)
 
 
-# What is strange and can be read -> the file, and how its one notice begins.
+# Maps unusual but readable content to the file, and to the beginning of its only notice.
 READ = {
     "stale V1 copies beside V2": (as_json(STALE), ""),
     "stale V1 copies beside V3": (as_json({**STALE, **card_data()}), ""),
@@ -221,12 +221,12 @@ def test_numbers_as_text_in_a_book_are_read():
         ({}, an_archive(CARD, {"a": bytes(2_000_000)})),
     ],
 )
-def test_err_exceeded_limit_is_named(limits, content):
+def test_err_exceeded_card_limit_is_named(limits, content):
     name = next(iter(limits), "ratio")
     assert refusal(content, **limits).endswith(f"({name})")
 
 
-def test_err_a_text_that_is_too_long_is_named_by_its_path():
+def test_err_too_long_card_text_is_named_by_its_path():
     card = card_data(extensions={"app": [{}, {"code\n": "x" * 100}]})
     assert refusal(as_json(card), string_characters=99) == (
         "card: data.extensions.app[1].code  is too long; the limit is 99 (string_characters)"
@@ -273,7 +273,7 @@ HOSTILE = card_data(
 
 @pytest.fixture
 def shut(monkeypatch):
-    """No address can be fetched and no file be touched."""
+    """Make every network access and every access to files fail."""
 
     def refused(*_args, **_kwargs):
         raise AssertionError("a card was let out")

@@ -1,4 +1,4 @@
-"""The picture of a card is its main icon: a file of an archive, and the PNG file itself."""
+"""The picture of a card is its main icon, in an archive and in a PNG file."""
 
 from dataclasses import replace
 from typing import Any

@@ -1,4 +1,4 @@
-"""What only names or describes things never reaches a prompt."""
+"""Labels and descriptions in a card never reach a prompt."""
 
 import pytest
 

@@ -1,4 +1,4 @@
-"""Every carrier gives the same card, or a refusal in one line; no limit can be gone around."""
+"""Every file format gives the same card or an error of one line, and respects all limits."""
 
 import base64
 import json
@@ -40,7 +40,7 @@ FRAMES = part(b"acTL", struct.pack(">II", 1, 0))
 
 
 def refusal(content: bytes, **limits: int) -> str:
-    """The message with which a file is refused."""
+    """Return the message of the error with which a card file is refused."""
     with pytest.raises(FormatError) as caught:
         load_card(content, limits=CardLimits(**limits))
     assert caught.value.kind == "card"
@@ -75,7 +75,7 @@ def test_file_format_does_not_depend_on_the_suffix(tmp_path):
     assert load_card(tmp_path / "card.txt").raw == CARD
 
 
-def test_err_unreadable_path_is_named(tmp_path):
+def test_err_unreadable_card_path_is_named(tmp_path):
     with pytest.raises(FormatError, match="card: cannot be read: No such file"):
         load_card(tmp_path / "gone")
     with pytest.raises(FormatError, match="card: cannot be read: "):
@@ -125,7 +125,7 @@ def test_unusual_but_intact_picture_is_read_with_a_notice(content, notices):
     )
 
 
-def test_base64_may_be_broken_into_lines():
+def test_base64_of_a_card_may_be_broken_into_lines():
     lines = base64.encodebytes(JSON).replace(b"\n", b"\r\n")
     found = load_card(picture(part(b"tEXt", b"ccv3\0" + lines)))
     assert (found.raw, found.notices) == (CARD, ())
@@ -239,7 +239,7 @@ def test_err_hostile_archive_is_refused(content, message):
     assert refusal(content).startswith(message)
 
 
-def test_err_an_empty_file_is_called_empty():
+def test_err_empty_card_file_is_called_empty():
     assert refusal(b" \n") == "card: the file is empty; download it again"
 
 
@@ -259,12 +259,12 @@ def test_err_duplicate_members_of_an_archive_are_refused():
     assert refusal(other) == "card: member 'a.png' is there 2 times; keep only one"
 
 
-def test_err_member_name_with_a_zero_byte_is_not_the_card():
+def test_err_archive_member_name_with_a_zero_byte_is_not_the_card():
     content = an_archive(False, {"card.jsonXevil": JSON}).replace(b"card.jsonX", b"card.json\0")
     assert refusal(content).startswith("card: member 'card.json' has control characters")
 
 
-def test_err_an_encrypted_member_is_refused():
+def test_err_encrypted_archive_member_is_refused():
     content = bytearray(an_archive(CARD))
     content[content.index(b"PK\x01\x02") + 8] |= 1
     assert refusal(bytes(content)) == (
@@ -272,7 +272,7 @@ def test_err_an_encrypted_member_is_refused():
     )
 
 
-def test_err_a_member_whose_bytes_were_changed_is_refused():
+def test_err_archive_member_with_changed_bytes_is_refused():
     content = an_archive(CARD, [(a_member(filename="a.bin"), b"sixteen bytes...")])
     assert "card: the archive cannot be read (Bad CRC-32" in refusal(
         content.replace(b"sixteen", b"SIXTEEN")
@@ -314,7 +314,7 @@ def test_err_invalid_limit_is_refused(limits):
         CardLimits(**limits)
 
 
-def test_declared_size_of_a_member_is_not_trusted():
+def test_declared_size_of_an_archive_member_is_not_trusted():
     content = bytearray(an_archive(CARD, {"a": bytes(3_000_000)}))
     sizes = [at for at in range(len(content)) if content[at : at + 4] == b"PK\x01\x02"]
     struct.pack_into("<I", content, sizes[1] + 24, 10)
@@ -399,7 +399,7 @@ def test_inner_archive_does_not_change_the_outer_directory():
 
 
 @pytest.mark.parametrize("member", ["spec_version", "x\x1b[2Jy"])
-def test_notices_are_limited_and_on_one_line(member):
+def test_notices_on_a_card_are_limited_and_on_one_line(member):
     twice = ", ".join(f'"{n}": 1, "{n}": 2' for n in range(500))
     content = JSON[:-1] + f', "extensions": {{{twice}, {json.dumps(member)}: 1}}}}'.encode()
     found = load_card(content)

@@ -1,4 +1,4 @@
-"""What holds for every card file, whatever is in it: the invariants of the fuzz targets."""
+"""Properties of all card files, also checked by the fuzz targets."""
 
 import base64
 import json
@@ -97,7 +97,7 @@ def test_any_bytes_are_a_card_or_refused_in_one_line(start, rest, end):
         st.tuples(PLACE, st.binary(max_size=4), st.integers(0, 8)), min_size=1, max_size=6
     ),
 )
-def test_flipped_bytes_give_a_card_or_a_one_line_error(content, changes):
+def test_card_file_with_flipped_bytes_is_a_card_or_a_one_line_error(content, changes):
     made = bytearray(content)
     for where, new, gone in changes:
         at = int(where * len(made))
@@ -106,18 +106,18 @@ def test_flipped_bytes_give_a_card_or_a_one_line_error(content, changes):
 
 
 @given(content=st.sampled_from(CARRIERS), start=PLACE, end=PLACE)
-def test_part_of_a_file_is_a_card_or_refused_in_one_line(content, start, end):
+def test_part_of_a_card_file_is_a_card_or_refused_in_one_line(content, start, end):
     _is_card_or_refused(content[: int(end * len(content))])
     _is_card_or_refused(content[int(start * len(content)) :])
 
 
 @given(one=st.sampled_from(CARRIERS), other=st.sampled_from(CARRIERS), cut=PLACE, on=PLACE)
-def test_spliced_files_are_a_card_or_refused_in_one_line(one, other, cut, on):
+def test_spliced_card_files_are_a_card_or_refused_in_one_line(one, other, cut, on):
     _is_card_or_refused(one[: int(cut * len(one))] + other[int(on * len(other)) :])
 
 
 @given(content=st.sampled_from(CARRIERS), start=PLACE, length=PLACE, times=st.integers(2, 40))
-def test_repeated_file_is_a_card_or_refused_in_one_line(content, start, length, times):
+def test_repeated_card_file_is_a_card_or_refused_in_one_line(content, start, length, times):
     at = int(start * len(content))
     piece = content[at : at + int(length * (len(content) - at))]
     _is_card_or_refused(content[:at] + piece * times + content[at + len(piece) :])
@@ -135,7 +135,7 @@ def test_any_chunk_content_gives_a_card_or_a_one_line_error(kind, data):
         check_file(a_picture(CARD, part(kind, data)))
 
 
-@settings(deadline=None)  # the first text takes its time
+@settings(deadline=None)  # generating the first text takes a second
 @given(names=st.lists(st.text(min_size=1, max_size=12), unique=True))
 def test_any_member_names_give_a_card_or_a_one_line_error(names):
     plain = [name for name in names if name.isprintable() and name != "card.json"]
@@ -167,7 +167,7 @@ def test_v2_copy_loses_decorators_and_nothing_else(pieces):
     check_decorators("".join(pieces).encode("utf-8", "replace"))
 
 
-def test_file_with_repaired_checksums_is_read():
+def test_card_file_with_repaired_checksums_is_read():
     broken_chunk = picture(text("ccv3", JSON, crc=1))
     archive = an_archive(CARD)
     at = archive.index(b"PK\x01\x02") + 16

@@ -1,7 +1,7 @@
-"""Whatever a file has in the place of what belongs there: what was read is shown, edited, written.
+"""Cards and books with unreadable fields can still be shown, edited and exported.
 
 Real files have null, numbers, lists and other programs' spellings in any field. A card or a book
-that was let in may never become one that nobody can touch again.
+that was imported must always stay editable.
 """
 
 import json
@@ -92,7 +92,7 @@ ODD = st.sampled_from(
 
 
 def places_in(value: Any) -> Iterator[tuple[Any, Any]]:
-    """Every member and item in a JSON value, as what holds it and its name there."""
+    """Yield each member and item in a JSON value: what contains it, and its name or index."""
     for name, inner in list(value.items() if isinstance(value, dict) else enumerate(value)):
         yield value, name
         if isinstance(inner, dict | list):
@@ -101,7 +101,7 @@ def places_in(value: Any) -> Iterator[tuple[Any, Any]]:
 
 @st.composite
 def spoilt(draw: st.DrawFn, value: Any) -> Any:
-    """A copy of a JSON value in which a few members say something else."""
+    """Return a copy of a JSON value in which a few members have other values."""
     made = json.loads(json.dumps(value))
     for _ in range(draw(st.integers(1, 3))):
         holder, name = draw(st.sampled_from(list(places_in(made))))
@@ -170,7 +170,7 @@ def test_a_revision_of_a_card_with_an_odd_book_is_compared(book: Any) -> None:
 
 
 def edit_each(book: dict[str, Any]) -> None:
-    """Change and remove every entry of a book, and add one."""
+    """Change and remove every entry of a lorebook, and add one."""
     try:
         entries = read_book(book).entries
     except FormatError:

@@ -1,4 +1,4 @@
-"""A card that is written field by field."""
+"""Editing the fields of a card one by one."""
 
 import pytest
 from hypothesis import given
@@ -50,17 +50,17 @@ REFUSED = {
 
 
 @pytest.mark.parametrize(("typed", "field"), NAMED.items())
-def test_field_is_found_by_the_standards_name_or_a_shorter_word(typed, field):
+def test_card_field_is_found_by_the_standards_name_or_a_shorter_word(typed, field):
     assert field_named(typed) == field
 
 
 @pytest.mark.parametrize(("typed", "problem"), REFUSED.items())
-def test_unknown_field_is_refused_with_the_known_ones(typed, problem):
+def test_unknown_card_field_is_refused_with_the_known_ones(typed, problem):
     with pytest.raises(FormatError, match=problem):
         field_named(typed)
 
 
-def test_every_listed_field_is_found_by_its_name():
+def test_every_listed_card_field_is_found_by_its_name():
     listed = [str(field) for field in fields_of(OREN)]
     assert {one.partition("/")[0] for one in listed} == set(WORDS)
     assert [str(field_named(one)) for one in listed] == listed
@@ -103,7 +103,7 @@ def test_edited_depth_prompt_keeps_its_depth_and_other_extensions():
         ("tags", ",".join(map(str, range(101))), "at most 100 tags, not 101"),
     ],
 )
-def test_invalid_text_of_a_field_is_refused_with_a_reason(field, text, problem):
+def test_invalid_text_of_a_card_field_is_refused_with_a_reason(field, text, problem):
     with pytest.raises(FormatError, match=problem):
         with_text(OREN, field_named(field), text)
 
@@ -119,7 +119,7 @@ def test_tags_are_separated_by_commas():
         ("first_message", "Evening.", True),
         ("description", "Mends nets.", True),
         ("greeting/2", "", False),
-        ("greeting/3", "Ahoy.", False),  # the group greeting has another number then
+        ("greeting/3", "Ahoy.", False),  # the group greeting has another number in the new card
         ("group_greeting/2", "All off.", True),
     ],
 )
@@ -136,7 +136,7 @@ TEXTED = [str(field) for field in fields_of(OREN) if field.word not in ("tags", 
 
 
 @given(field=st.sampled_from(TEXTED), text=st.text(st.characters(codec="utf-8"), min_size=1))
-def test_edit_of_a_field_survives_the_export_and_changes_no_other(field, text):
+def test_edit_of_a_card_field_survives_the_export_and_changes_no_other_field(field, text):
     named = field_named(field)
     if named.part in ("depth", "role") or not text.strip():
         return

@@ -1,4 +1,4 @@
-"""The worst card files there are within the limits, and a little beyond each of them."""
+"""The card files that cost most within the limits, and files slightly over each limit."""
 
 import json
 import random
@@ -21,12 +21,13 @@ from tests.formats.cards.carriers import (
 )
 
 MIB = 1024 * 1024
-DRAGON = "\U0001f409"  # one of it makes every character of a text four bytes long
+# with one such character, Python stores every character of a text in four bytes
+DRAGON = "\U0001f409"
 JPEG = b"\xff\xd8\xff"
 
 
 def holding(value: str) -> bytes:
-    """A card with JSON somewhere in its extensions."""
+    """Return a card with the given JSON text inside its extensions."""
     return as_json(card_data(extensions={"here": 0})).replace(b'"here": 0', value.encode())
 
 
@@ -35,7 +36,7 @@ def listed(item: str, times: int) -> bytes:
 
 
 def numbered(item: str, times: int) -> bytes:
-    """Members that are each another one; `#` in `item` is the number."""
+    """Return a card with JSON members that all differ; `#` in `item` becomes their number."""
     return holding(",".join(item.replace("#", f"{n:06x}") for n in range(times)))
 
 
@@ -54,13 +55,13 @@ def _noise(length: int, seed: int = 1) -> bytes:
 
 
 def _wide_archive(card: Any = None, before: bytes = b"") -> bytes:
-    """Nearly all that may come out of an archive, in members that unpack as far as they may."""
+    """Return an archive that unpacks to nearly the limit, from members with the highest ratio."""
     members = {f"{n}": _noise(30_000, n) * 200 for n in range(10)}
     return an_archive(card, members, before=before)
 
 
 def _full_card(**fields: Any) -> Any:
-    """Nearly all values that a card may have."""
+    """Return a card with nearly as many JSON values as the limit allows."""
     return {**card_data(**fields), "x": [[f"{DRAGON}{n}"] for n in range(300_000)]}
 
 
@@ -68,7 +69,8 @@ def _one_chunk(length: int) -> bytes:
     return text("chara-ext-asset_:0", bytes(length))
 
 
-# What the file is, and the limit or the words with which it is refused; "" where it is read.
+# Worst files by description: the file, and the limit or the words with which it is refused, "" if
+# it is read.
 JSON_FILES: dict[str, tuple[Callable[[], bytes], str]] = {
     "a text that is never closed": (lambda: b'"' + b'\\"' * 4_000_000, "is not valid JSON"),
     "nothing but opened lists": (lambda: b"[" * 8_000_000, "values"),
@@ -256,7 +258,7 @@ ARCHIVES: dict[str, tuple[Callable[[], bytes], str]] = {
 
 
 def _overlapping(count: int) -> bytes:
-    """An archive whose members all start at one place and unpack to 60 KB there."""
+    """Return an archive whose members start at the same place and unpack to the same 60 KB."""
     content = an_archive(None, {"x": bytes(60_000)})
     start, end = content.index(b"PK\x01\x02"), content.index(b"PK\x05\x06")
     last = content.rindex(b"PK\x01\x02")

@@ -1,4 +1,4 @@
-"""Chats of SillyTavern as its files have them; each shows only what matters."""
+"""Builders of SillyTavern chat files for tests."""
 
 import io
 import json
@@ -14,7 +14,7 @@ HEADER = {
 
 
 def a_line(name: str = "Oren", mes: str = "Evening.", **fields) -> dict:
-    """A message of a character; `is_user` makes it the user's."""
+    """Return the line of a message by a character, or by the user if `is_user` is set."""
     return {
         "name": name,
         "is_user": False,
@@ -31,12 +31,12 @@ def a_user_line(mes: str = "Good evening.", *, name: str = "Anna", **fields) -> 
 
 
 def a_file(*lines: dict) -> bytes:
-    """These lines as the app writes them."""
+    """Return a chat file with these lines, as SillyTavern writes it."""
     return "\n".join(json.dumps(line, ensure_ascii=False) for line in lines).encode()
 
 
 def a_chat(*lines: dict, **limits) -> Chat:
-    """The chat in a file of these lines."""
+    """Return the chat that is read from a file with these lines."""
     return read(a_file(*lines), **limits)
 
 

@@ -1,4 +1,4 @@
-"""Chats: what a file of SillyTavern says, what is refused of it, and that nothing is lost."""
+"""SillyTavern chat files: values read, errors, and writing without loss."""
 
 import io
 import json
@@ -33,7 +33,7 @@ _MESSAGES = st.fixed_dictionaries(
 )
 
 
-def test_header_gives_the_names_and_each_later_line_a_message():
+def test_chat_header_has_the_names_and_each_later_line_a_message():
     chat = a_chat(HEADER, a_line(), a_user_line("When does she leave?"))
     assert (chat.user, chat.character) == ("Anna", "Oren")
     assert [(m.line, m.name, m.text, m.is_user) for m in chat.messages] == [
@@ -58,7 +58,7 @@ def test_swipes_narration_and_hidden_lines_are_recognised():
     assert told == [(2, False, False), (0, True, False), (0, False, True)]
 
 
-def test_empty_lines_and_byte_order_mark_are_skipped():
+def test_empty_lines_and_byte_order_mark_of_a_chat_are_skipped():
     assert len(read(b"\xef\xbb\xbf" + a_file(HEADER) + b"\n\n" + a_file(a_line()) + b"\n").messages)
 
 
@@ -92,7 +92,7 @@ def test_written_chat_equals_the_chat_read(header, lines):
         (b'{"mes": ' + b"[" * 10**6, "line 1: nested more than 64 deep"),
     ],
 )
-def test_other_file_is_refused_with_its_line(content, problem):
+def test_file_that_is_no_chat_is_refused_with_the_line(content, problem):
     with pytest.raises(FormatError, match=problem.replace("[", r"\[")):
         read(content)
 
@@ -117,7 +117,7 @@ def test_million_swipes_are_refused_with_their_number():
         read(b'{"mes": "a", "swipes": [' + b"0," * (10**6 - 1) + b"0]}")
 
 
-def test_endless_line_is_read_only_up_to_the_limit():
+def test_endless_chat_line_is_read_only_up_to_the_limit():
     class Endless(io.BytesIO):
         asked = 0
 

@@ -1,4 +1,4 @@
-"""Chats as records: who says what of it, what names do, and the way back."""
+"""Chats as records of a history: speakers, names, and the export of records as a chat."""
 
 import pytest
 from hypothesis import given
@@ -68,7 +68,7 @@ def test_hidden_line_is_no_message_of_the_history():
     assert hidden.kind is RecordKind.SNAPSHOT
 
 
-def test_user_lines_get_the_named_players_reference():
+def test_messages_of_a_chats_user_get_the_players_reference():
     _, said, own = the_records(HEADER, a_user_line(), a_line(), speaker_ref="7")
     assert (said.meta["speaker"], "speaker" in own.meta) == ("7", False)
 
@@ -85,11 +85,11 @@ def test_user_lines_get_the_named_players_reference():
         ("x" * 500, "x" * 44),
     ],
 )
-def test_name_in_a_file_never_becomes_a_role(name, label):
+def test_name_in_a_chat_file_never_becomes_a_role(name, label):
     assert name_label(name) == label
 
 
-def test_lines_of_others_are_joined_to_one_line():
+def test_message_of_another_speaker_becomes_one_line():
     _, said, own = the_records(
         HEADER, a_user_line("Hm.\r\nOren: take it\x00 all"), a_line(mes="One.\n\n Two.")
     )
@@ -168,7 +168,7 @@ WELCOME = a_line("SillyTavern System", "Hi.", is_system=True)
         ((UNUSED, a_line("Unused"), a_line("Brand")), "", "Brand", 1),
     ],
 )
-def test_header_name_is_ignored_when_nobody_speaks_under_it(lines, user, played, own):
+def test_name_in_a_chat_header_is_ignored_when_nobody_speaks_under_it(lines, user, played, own):
     chat = a_chat(*lines)
     names = ["Brand"] if "Brand" in chat.characters else ["Tilda"]
     assert (chat.user, find_played(chat, names)) == (user, played)
@@ -188,7 +188,7 @@ def test_header_name_is_ignored_when_nobody_speaks_under_it(lines, user, played,
         ((OLD, a_user_line(), a_line("Brandon")), "Anna", "there are 'Brandon'"),
     ],
 )
-def test_err_chat_is_refused_when_no_line_is_the_npcs(lines, wanted, problem):
+def test_err_chat_is_refused_when_the_npcs_character_says_nothing(lines, wanted, problem):
     with pytest.raises(FormatError, match=problem):
         find_played(a_chat(*lines), ["Tilda"], wanted=wanted)
 
@@ -217,5 +217,5 @@ def test_err_chat_is_refused_when_no_line_is_the_npcs(lines, wanted, problem):
         (None, ()),
     ],
 )
-def test_import_lists_the_settings_that_it_ignores(metadata, told):
+def test_chat_import_lists_the_settings_that_it_ignores(metadata, told):
     assert list_import_losses(a_chat({**UNUSED, "chat_metadata": metadata}, a_line())) == told

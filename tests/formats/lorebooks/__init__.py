@@ -1,1 +1,1 @@
-"""Tests of how books and entries are read, written and converted."""
+"""Tests of how lorebooks and their entries are read, written and converted."""

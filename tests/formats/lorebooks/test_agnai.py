@@ -1,4 +1,4 @@
-"""Memory books of Agnai: what their fields become, wildcards, what is kept."""
+"""Agnai's memory books: translated fields, wildcards in keywords, and kept members."""
 
 import pytest
 from hypothesis import HealthCheck, given, settings
@@ -17,7 +17,7 @@ from tests.formats.lorebooks.test_books import JSON
 
 
 def a_memory(entry="The toll is a penny.", **fields):
-    """An entry as Agnai writes it."""
+    """Return an entry of a memory book as Agnai writes it."""
     given = {"name": "the toll", "entry": entry, "keywords": ["toll"], "enabled": True}
     return {**given, "priority": 3, "weight": 7, **fields}
 
@@ -37,7 +37,7 @@ def wakes(keyword, line, *, beside=()):
     return bool(texts(awake(read_book(book), scan=a_scan(event=line))))
 
 
-def test_translated_entry_has_the_same_settings_in_v3():
+def test_translated_agnai_entry_has_the_same_settings_in_v3():
     entry = read(id=4)
     assert (entry.uid, entry.name, entry.keys) == ("4", "the toll", ("toll",))
     assert entry.template.source == "The toll is a penny."
@@ -46,7 +46,7 @@ def test_translated_entry_has_the_same_settings_in_v3():
     assert (entry.match_whole_words, entry.case_sensitive) == (True, False)
 
 
-def test_missing_settings_get_the_usual_defaults():
+def test_missing_settings_of_an_agnai_entry_get_the_usual_defaults():
     [entry] = read_book(as_v3(a_memory_book({"entry": "Lore.", "keywords": None}))).entries
     assert (entry.uid, entry.keys, entry.order, entry.priority) == ("0", (), 100, 100)
     assert (entry.name, entry.enabled, entry.position) == ("", True, "after")
@@ -69,11 +69,11 @@ def test_missing_settings_get_the_usual_defaults():
         ({"excludeRecursion": True}, "recursion", Recursion(excluded=True)),
     ],
 )
-def test_fields_of_other_programs_in_an_entry_count(fields, name, value):
+def test_fields_of_other_programs_in_an_agnai_entry_count(fields, name, value):
     assert getattr(read(**fields), name) == value
 
 
-def test_book_settings_of_v3_are_kept():
+def test_agnai_book_keeps_its_v3_settings():
     book = read_book(
         as_v3(
             a_memory_book(a_memory(), description="Of ships.", scanDepth=3, tokenBudget=90)
@@ -111,7 +111,7 @@ def test_book_settings_of_v3_are_kept():
         ("a/b*", "a/b", True),
     ],
 )
-def test_star_matches_any_letters_and_question_mark_one_letter(keyword, line, woken):
+def test_star_in_a_keyword_matches_any_letters_and_question_mark_one(keyword, line, woken):
     assert wakes(keyword, line) is woken
 
 
@@ -129,7 +129,7 @@ def test_keyword_that_looks_like_a_regular_expression_is_matched_literally():
 
 
 @pytest.mark.parametrize("keyword", ["a*b", "a*b*c", "*a*b*", "a?b*c?d", "a" + "*b" * 20])
-def test_wildcards_match_in_bounded_time(keyword):
+def test_wildcards_in_a_keyword_match_in_bounded_time(keyword):
     [key] = read(keywords=[keyword]).keys
     found = read_pattern(key)
     assert isinstance(found, Pattern)
@@ -146,7 +146,7 @@ def test_keyword_over_the_limit_is_not_expanded_and_is_noticed():
     )
 
 
-def test_the_whole_entry_and_the_book_s_other_members_are_kept():
+def test_whole_agnai_entry_and_the_books_other_members_are_kept():
     entry = a_memory(keywords=["t*", "*"], strange=[1, None])
     made = as_v3(a_memory_book(entry, extensions={"x": 1}), name="Other")
     assert (made["spec"], made["data"]["name"]) == ("lorebook_v3", "Harbour")
@@ -161,7 +161,7 @@ def test_the_whole_entry_and_the_book_s_other_members_are_kept():
     assert as_v3(made) == made
 
 
-def test_translated_book_survives_conversion_to_a_world_file_and_back_to_v3():
+def test_translated_agnai_book_survives_conversion_to_a_world_file_and_back():
     book = a_memory_book(a_memory(keywords=["t*"]), a_memory(priority=9, probability=5))
     assert as_v3(as_world(book)) == as_v3(book)
     priorities = [entry.priority for entry in read_book(as_world(book)).entries]
@@ -176,7 +176,7 @@ def test_translated_book_survives_conversion_to_a_world_file_and_back_to_v3():
         (a_memory_book(*[{}] * (MAX_ENTRIES + 1)), "book: has more than 100000 entries; split"),
     ],
 )
-def test_err_a_broken_book_is_refused_with_the_place_in_the_file(book, message):
+def test_err_broken_agnai_book_is_refused_with_the_place_in_the_file(book, message):
     with pytest.raises(FormatError) as caught:
         as_v3(book)
     assert caught.value.message.startswith(message)
@@ -193,7 +193,7 @@ def test_err_a_broken_book_is_refused_with_the_place_in_the_file(book, message):
         (a_memory_book(a_memory(), scanDepth=-1), "scanDepth must be 0 or more: it is ignored"),
     ],
 )
-def test_unreadable_settings_of_a_book_are_noticed_and_kept(book, notice):
+def test_unreadable_settings_of_an_agnai_book_give_notices_and_are_kept(book, notice):
     assert notice in " | ".join(read_book(book).notices)
     kept = as_v3(book)["data"]["entries"]
     assert [one["extensions"]["agnai"] if isinstance(one, dict) else one for one in kept] == book[
@@ -201,7 +201,7 @@ def test_unreadable_settings_of_a_book_are_noticed_and_kept(book, notice):
     ]
 
 
-# The first text of all makes hypothesis's table of characters, which takes a second.
+# The first generated text makes Hypothesis build its table of characters, which takes a second.
 UNHURRIED = settings(deadline=None, suppress_health_check=[HealthCheck.too_slow])
 FIELDS = st.sampled_from(
     [
@@ -217,7 +217,7 @@ FIELDS = st.sampled_from(
     st.dictionaries(FIELDS, JSON, max_size=6),
     st.lists(st.text("a*?/\\ [", max_size=8), max_size=4),
 )
-def test_any_book_is_translated_or_refused_in_one_line(fields, keywords):
+def test_any_agnai_book_is_translated_or_refused_in_one_line(fields, keywords):
     book = a_memory_book({"entry": "Lore.", "keywords": keywords} | fields)
     try:
         made = as_v3(book)
@@ -236,7 +236,7 @@ def test_every_keyword_becomes_a_valid_key(keywords, line):
     assert all("is no regular expression" not in verdict.reason for verdict in result.verdicts)
 
 
-def test_ten_thousand_entries_are_translated_in_under_two_seconds():
+def test_ten_thousand_agnai_entries_are_translated_in_under_two_seconds():
     book = a_memory_book(*[a_memory(keywords=[f"key{n}*", "*"]) for n in range(10_000)])
     with little_work():
         assert len(translate_book(book, limit_entries=MAX_ENTRIES).book["entries"]) == 10_000

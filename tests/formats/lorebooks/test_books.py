@@ -1,4 +1,4 @@
-"""Books as files have them: V3, V2, `lorebook_v3`, SillyTavern's world files, and broken ones."""
+"""Reading lorebook files: V3, V2, `lorebook_v3`, SillyTavern's world files, and broken ones."""
 
 import tracemalloc
 
@@ -155,7 +155,7 @@ def test_err_broken_book_is_refused_in_one_line_with_the_path(data, message):
         ({"content": "x" * 200_001}, "is never active: content must have at most", {}),
     ],
 )
-def test_field_of_another_type_gives_a_notice_and_the_rest_is_read(written, notice, said):
+def test_entry_field_of_a_wrong_type_gives_a_notice_and_the_rest_is_read(written, notice, said):
     book = a_book({**an_entry(), **written}, an_entry("The other."))
     assert [told.removeprefix("entry 0: ")[: len(notice)] for told in book.notices] == [notice]
     assert {name: getattr(book.entries[0], name) for name in said} == said
@@ -211,7 +211,9 @@ CARD_ONLY = {"keys": ["card"], "insertion_order": 2, "id": 8, "enabled": False}
         ("world", CARD_ONLY, ("card",), 2, "8"),
     ],
 )
-def test_spelling_of_the_file_wins_and_the_other_fills_gaps(frame, written, keys, order, uid):
+def test_spelling_of_the_file_wins_and_the_other_spelling_fills_gaps(
+    frame, written, keys, order, uid
+):
     entry = {"content": "Lore.", **written}
     book = {
         "world": {"entries": {"a": entry}},

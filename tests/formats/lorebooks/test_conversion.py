@@ -1,4 +1,4 @@
-"""Books in the other format and back: nothing is lost, both programs do the same with them."""
+"""Lorebooks converted between V3 and world files: nothing is lost, the effect is the same."""
 
 import json
 from copy import deepcopy
@@ -29,7 +29,7 @@ def told(book: dict[str, Any]) -> list[dict[str, Any]]:
     return [entry_settings(entry) for entry in read_book(book).entries]
 
 
-def test_book_already_in_the_format_is_unchanged():
+def test_book_already_in_the_wanted_format_is_unchanged_by_conversion():
     v3 = {"entries": [an_entry()], "strange": 1}
     world = {"entries": {"0": a_world_entry()}, "strange": 1}
     assert (as_v3(v3), as_world(world)) == (v3, world)
@@ -100,7 +100,7 @@ def test_entry_copied_between_conversions_is_kept():
 @pytest.mark.parametrize(
     "extra", [7, [], {"differences": 7}, {"differences": [7, {"at": []}, {"at": ["key"]}]}]
 )
-def test_malformed_difference_data_is_kept_and_ignored(extra):
+def test_malformed_recorded_differences_are_kept_and_ignored(extra):
     world = {"entries": {"0": a_world_entry("A.", evennia_ai_v3=extra)}, "evennia_ai_v3": extra}
     assert told(as_v3(world)) == told(world)
     v3 = {"entries": [an_entry("A.", extensions={"evennia_ai_world": extra})]}
@@ -267,14 +267,17 @@ def test_v3_book_is_restored_from_a_world_file(book):
 
 
 def _alike(entries: list[dict[str, Any]]) -> list[dict[str, Any]]:
-    """What both formats must say; how keys are told to be patterns is the format's own way."""
+    """Return the values of a book that must be equal in both formats.
+
+    The setting for regular expressions is left out, because the formats have different ones.
+    """
     return [
         {name: value for name, value in entry.items() if name not in ("keys", "patterns")}
         for entry in entries
     ]
 
 
-def test_a_difference_names_the_member_and_both_sides():
+def test_recorded_difference_has_the_member_and_both_values():
     assert find_differences({"a": 1, "b": 2}, {"b": "2", "c": 3}) == [
         {"at": ["a"], "rebuilt": 1},
         {"at": ["b"], "original": "2", "rebuilt": 2},
@@ -282,13 +285,13 @@ def test_a_difference_names_the_member_and_both_sides():
     ]
 
 
-def test_members_of_extensions_differ_one_by_one():
+def test_members_of_extensions_are_compared_one_by_one():
     found = find_differences({"extensions": {"a": 1, "b": 1}}, {"extensions": {"a": 1, "b": 2}})
     assert found == [{"at": ["extensions", "b"], "original": 2, "rebuilt": 1}]
 
 
 @pytest.mark.parametrize(("one", "other"), [(1, True), (1, 1.0), (0, False), ("1", 1), ([], {})])
-def test_values_of_different_types_differ(one, other):
+def test_json_values_of_different_types_differ(one, other):
     assert not is_same_json(one, other)
 
 
@@ -310,5 +313,5 @@ def test_restoring_all_differences_gives_the_original(rebuilt, original):
 
 
 @given(WITH_INSIDE, VALUES | st.lists(VALUES | OBJECTS | st.fixed_dictionaries({"at": VALUES})))
-def test_malformed_difference_is_ignored(value, found):
+def test_malformed_recorded_difference_is_ignored(value, found):
     assert restore_differences(value, found) == value

@@ -1,4 +1,4 @@
-"""Our own extension data of an entry, in both formats."""
+"""The `evennia_ai` data of lore entries, in V3 books and in world files."""
 
 from typing import Any
 
@@ -28,13 +28,13 @@ def read(_own: Any = None, **members: Any) -> LoreEntry:
     return entry
 
 
-def test_own_data_is_read_under_extensions_in_v3_and_next_to_the_fields_in_a_world_file():
+def test_evennia_ai_data_is_read_under_extensions_in_v3_and_from_a_world_entry_itself():
     world = read_book({"entries": {"0": a_world_entry(sticky=2, evennia_ai={"clock": "seconds"})}})
     assert world.entries[0].timing.clock == "seconds"
     assert read(clock="seconds").timing.clock == "seconds"
 
 
-def test_null_in_own_data_counts_as_missing():
+def test_null_in_evennia_ai_data_counts_as_missing():
     nothing = read(clock=None, when=[], npcs=[], anchor=None)
     assert (nothing.timing.clock, nothing.conditions, nothing.anchor) == (None, (), None)
 
@@ -67,7 +67,7 @@ def test_decorators_win_over_places_of_the_extension_data():
     assert (entry.position, entry.depth, entry.outlet) == ("depth", 3, "")
 
 
-def test_numbers_names_and_sources_are_read():
+def test_numbers_names_and_sources_of_evennia_ai_data_are_read():
     entry = read(group_cooldown=3, patterns="all", priority=7, sources=["room", "scenario"])
     assert (entry.grouping.cooldown, entry.patterns, entry.priority) == (3, "all", 7)
     assert entry.sources == {"room", "scenario"}
@@ -128,7 +128,7 @@ def test_filters_may_be_among_the_conditions():
         ({"sources": ["moon"]}, ".sources: must be one of persona, "),
     ],
 )
-def test_err_invalid_member_of_own_data_is_named(members, message):
+def test_err_invalid_member_of_evennia_ai_data_is_named(members, message):
     told = message.removeprefix(".")
     assert told in read(members).refused
     with pytest.raises(FormatError) as caught:
@@ -136,11 +136,11 @@ def test_err_invalid_member_of_own_data_is_named(members, message):
     assert caught.value.message.startswith("entry 1.extensions.evennia_ai.when[0]")
 
 
-def test_entry_is_never_active_when_its_own_data_is_no_object():
+def test_entry_is_never_active_when_its_evennia_ai_data_is_no_object():
     assert read("turns").refused.startswith("must be an object of clock, when, anchor")
 
 
-def test_errors_of_own_data_can_be_fixed_one_by_one():
+def test_errors_of_evennia_ai_data_can_be_fixed_one_by_one():
     own = {"clock": "days", "group_cooldown": True}
     book = {"entries": [an_entry(id=1, extensions={"evennia_ai": own})]}
     book = change_entry(book, "1", {"clock": "turns"})
@@ -163,7 +163,7 @@ NAMES = st.sampled_from(
 
 
 @given(st.dictionaries(NAMES, PLAIN, max_size=4))
-def test_any_own_data_is_read_or_refused_in_one_line(members):
+def test_any_evennia_ai_data_is_read_or_refused_in_one_line(members):
     try:
         read(members)
     except FormatError as error:

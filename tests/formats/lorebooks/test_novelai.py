@@ -1,4 +1,4 @@
-"""Lorebooks of NovelAI: what their fields become, what is told, what is kept."""
+"""NovelAI's lorebooks: translated fields, notices, and kept members."""
 
 import pytest
 from hypothesis import HealthCheck, given, settings
@@ -15,7 +15,7 @@ from tests.formats.lorebooks.test_books import JSON
 
 
 def a_novel_entry(text="The ferry sails at dusk.", **fields):
-    """An entry as NovelAI writes it."""
+    """Return a lore entry as NovelAI writes it."""
     config = {"prefix": "", "suffix": "\n", "tokenBudget": 2048, "reservedTokens": 0}
     return {
         "text": text,
@@ -54,7 +54,7 @@ def doubts(**fields):
     return found.doubts.get(0, ())
 
 
-def test_translated_entry_has_the_same_settings_in_v3():
+def test_translated_novelai_entry_has_the_same_settings_in_v3():
     entry = read(contextConfig={"budgetPriority": 250})
     assert (entry.uid, entry.name, entry.keys) == ("5f-1", "the ferry", ("ferry",))
     assert entry.template.source == "The ferry sails at dusk."
@@ -71,12 +71,12 @@ def test_missing_settings_get_the_defaults_of_novelai():
     assert (entry.order, entry.priority, entry.enabled) == (400, 400, True)
 
 
-def test_forced_entry_is_constant_even_with_regex_keys():
+def test_forced_novelai_entry_is_constant_even_with_regex_keys():
     assert read(forceActivation=True).constant
     assert read(forceActivation=True, keys=["/a/"]).constant
 
 
-def test_key_is_a_whole_word_in_any_case_or_a_regex_by_its_form():
+def test_novelai_key_is_a_whole_word_in_any_case_or_a_regex_by_its_form():
     entry = a_novel_entry(keys=["ferry", "/sh?ips?/i"])
     book = read_book(as_v3(a_novel_book(entry)))
     assert book.entries[0].patterns == "by_form"
@@ -85,7 +85,7 @@ def test_key_is_a_whole_word_in_any_case_or_a_regex_by_its_form():
     assert texts(awake(book, scan=a_scan(event="a ferryman"))) == []
 
 
-def test_use_regex_is_set_when_all_keys_are_regexes():
+def test_use_regex_is_set_when_all_novelai_keys_are_regexes():
     def use_regex(*keys):
         return as_v3(a_novel_book(a_novel_entry(keys=list(keys))))["data"]["entries"][0][
             "use_regex"
@@ -104,16 +104,16 @@ def test_use_regex_is_set_when_all_keys_are_regexes():
         ({"keys": ["ferry & dusk"]}, "a key with '&' is a single phrase here"),
     ],
 )
-def test_unsupported_settings_are_reported(fields, told):
+def test_unsupported_settings_of_novelai_are_reported(fields, told):
     [doubt] = doubts(**fields)
     assert doubt.startswith(told)
 
 
-def test_entry_with_usual_settings_has_no_notices():
+def test_novelai_entry_with_usual_settings_has_no_notices():
     assert doubts() == ()
 
 
-def test_disabled_category_disables_its_entries():
+def test_disabled_novelai_category_disables_its_entries():
     book = a_novel_book(
         a_novel_entry(category="sea"),
         a_novel_entry(category="land"),
@@ -127,7 +127,7 @@ def test_disabled_category_disables_its_entries():
     assert told == ("category 'The sea' is switched off, and its entries with it",)
 
 
-def test_the_whole_entry_and_the_book_s_other_members_are_kept():
+def test_whole_novelai_entry_and_the_books_other_members_are_kept():
     entry = a_novel_entry(strange=[1, None])
     made = as_v3(a_novel_book(entry, more={"x": 1}), name="Harbour")
     assert (made["spec"], made["data"]["name"]) == ("lorebook_v3", "Harbour")
@@ -142,7 +142,7 @@ def test_the_whole_entry_and_the_book_s_other_members_are_kept():
     assert as_v3(made) == made
 
 
-def test_translated_book_survives_conversion_to_a_world_file_and_back():
+def test_translated_novelai_book_survives_conversion_to_a_world_file_and_back():
     book = a_novel_book(a_novel_entry(keys=["/a/", "b"]), a_novel_entry(enabled=False))
     assert as_v3(as_world(book)) == as_v3(book)
     worlds = as_world(book)["entries"].values()
@@ -159,7 +159,7 @@ def test_translated_book_survives_conversion_to_a_world_file_and_back():
         (a_novel_book(a_novel_entry("\ud800")), "book: a text has half a character"),
     ],
 )
-def test_err_a_broken_book_is_refused_with_the_place_in_the_file(book, message):
+def test_err_broken_novelai_book_is_refused_with_the_place_in_the_file(book, message):
     with pytest.raises(FormatError) as caught:
         as_v3(book)
     assert caught.value.message.startswith(message)
@@ -184,7 +184,7 @@ def test_err_a_broken_book_is_refused_with_the_place_in_the_file(book, message):
         (a_novel_book(a_novel_entry(), categories={}), "categories must be a list: it is ignored"),
     ],
 )
-def test_unreadable_settings_of_a_book_are_noticed_and_the_rest_is_read(book, notice):
+def test_unreadable_settings_of_a_novelai_book_give_notices(book, notice):
     assert [told[: len(notice)] for told in read_book(book).notices] == [notice]
 
 
@@ -194,14 +194,14 @@ def test_book_of_another_shape_is_not_taken_for_novelai():
     assert translate_book(framed, limit_entries=9) is None
 
 
-# The first text of all makes hypothesis's table of characters, which takes a second.
+# The first generated text makes Hypothesis build its table of characters, which takes a second.
 UNHURRIED = settings(deadline=None, suppress_health_check=[HealthCheck.too_slow])
 FIELDS = st.sampled_from([*a_novel_entry(), "advancedConditions"])
 
 
 @UNHURRIED
 @given(st.dictionaries(FIELDS, JSON, max_size=6), st.none() | st.lists(JSON, max_size=2))
-def test_any_book_is_translated_or_refused_in_one_line(fields, categories):
+def test_any_novelai_book_is_translated_or_refused_in_one_line(fields, categories):
     book = a_novel_book({"text": "Lore."} | fields, categories=categories)
     try:
         made = as_v3(book)
@@ -212,7 +212,7 @@ def test_any_book_is_translated_or_refused_in_one_line(fields, categories):
         assert as_v3(as_world(book)) == made
 
 
-def test_ten_thousand_entries_are_translated_in_under_two_seconds():
+def test_ten_thousand_novelai_entries_are_translated_in_under_two_seconds():
     book = a_novel_book(*[a_novel_entry(keys=[f"key{n}", "/a/"], id=n) for n in range(10_000)])
     with little_work():
         found = translate_book(book, limit_entries=MAX_ENTRIES)

@@ -1,4 +1,4 @@
-"""Fields and decorators together: places, gates, bounds; the same for both formats."""
+"""Lore entries with fields and decorators: positions, gates and limits, in both formats."""
 
 import pytest
 
@@ -63,7 +63,7 @@ def test_a_depth_decorator_wins_over_the_field_and_is_clamped(line, depth, from_
     assert (entry.position, entry.depth, entry.from_oldest) == ("depth", depth, from_oldest)
 
 
-def test_role_scan_depth_and_survival_are_read_from_decorators():
+def test_role_scan_depth_and_budget_rank_are_read_from_decorators():
     entry = read("@@role user\n@@scan_depth 9\n@@ignore_on_max_context\nLore.")
     assert (entry.role, entry.scan_depth, entry.first_to_go) == ("user", 9, True)
     assert entry.template.source == "Lore."
@@ -74,7 +74,7 @@ def test_decorators_count_in_world_files_too():
     assert (entry.position, entry.depth, entry.gates.forced) == ("depth", 3, True)
 
 
-def test_too_long_word_gives_a_notice_and_never_matches():
+def test_too_long_key_gives_a_notice_and_never_matches():
     long = "k" * 1001
     book = a_book(an_entry(keys=["coin", long], selective=True, secondary_keys=[long]))
     assert book.entries[0].keys == ("coin", "")
@@ -85,7 +85,7 @@ def test_too_long_word_gives_a_notice_and_never_matches():
     )
 
 
-def test_long_regex_is_not_shortened():
+def test_long_regex_key_is_not_shortened():
     pattern = "/" + "k" * 1001 + "/"
     book = a_book(a_world_entry(key=[pattern]))
     assert (book.entries[0].keys, book.notices) == ((pattern,), ())

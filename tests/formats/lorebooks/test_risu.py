@@ -1,4 +1,4 @@
-"""Lore exports of RisuAI: what their fields and their own decorators become, what is kept."""
+"""RisuAI's lorebooks: translated fields and `@@` lines, and kept members."""
 
 import pytest
 from hypothesis import HealthCheck, given, settings
@@ -16,7 +16,7 @@ from tests.formats.lorebooks.test_books import JSON
 
 
 def a_risu_entry(content="The bell rings in fog.", **fields):
-    """An entry as RisuAI writes it."""
+    """Return a lore entry as RisuAI writes it."""
     given = {"key": "bell, fog", "comment": "the bell", "content": content, "mode": "normal"}
     more = {"insertorder": 5, "alwaysActive": False, "secondkey": "", "selective": False}
     return {**given, **more, **fields}
@@ -37,7 +37,7 @@ def doubts(content, **fields):
     return (*found.doubts.get(0, ()), *read_book(as_v3(book)).notices)
 
 
-def test_translated_entry_has_the_same_settings_in_v3():
+def test_translated_risuai_entry_has_the_same_settings_in_v3():
     entry = read(id="r-1")
     assert (entry.uid, entry.name, entry.keys) == ("r-1", "the bell", ("bell", "fog"))
     assert entry.template.source == "The bell rings in fog."
@@ -46,7 +46,7 @@ def test_translated_entry_has_the_same_settings_in_v3():
     assert (entry.case_sensitive, entry.match_whole_words, entry.chance) == (None, None, 100)
 
 
-def test_missing_settings_get_the_usual_defaults():
+def test_missing_settings_of_a_risuai_entry_get_the_usual_defaults():
     [entry] = read_book(as_v3(a_risu_book({"content": "Lore.", "key": None}))).entries
     assert (entry.uid, entry.keys, entry.order, entry.priority) == ("0", (), 100, 100)
 
@@ -67,7 +67,7 @@ def test_missing_settings_get_the_usual_defaults():
         ({"insertorder": "20"}, "order", 20),
     ],
 )
-def test_field_becomes_the_setting_with_the_same_meaning(fields, name, value):
+def test_risuai_field_becomes_the_setting_with_the_same_meaning(fields, name, value):
     assert getattr(read(**fields), name) == value
 
 
@@ -82,16 +82,16 @@ def test_field_becomes_the_setting_with_the_same_meaning(fields, name, value):
         ("", ()),
     ],
 )
-def test_all_keys_are_regexes_with_use_regex(written, keys):
+def test_all_risuai_keys_are_regexes_with_use_regex(written, keys):
     entry = read(key=written, useRegex=True)
     assert (entry.keys, entry.patterns) == (keys, "by_form")
 
 
-def test_always_active_entry_with_regex_keys_stays_active():
+def test_always_active_risuai_entry_with_regex_keys_stays_active():
     assert read(key="/a/", useRegex=True, alwaysActive=True).constant
 
 
-def test_folders_are_kept_and_are_no_entries():
+def test_risuai_folders_are_kept_and_are_no_entries():
     folder = a_risu_entry("", key="\uf000folder:f", comment="Harbour", mode="folder")
     bare = {"key": "\uf000folder:g"}
     made = as_v3(a_risu_book(folder, a_risu_entry(folder="f"), bare))
@@ -100,7 +100,7 @@ def test_folders_are_kept_and_are_no_entries():
     assert made["data"]["extensions"]["risuai"]["data"] == [folder, bare]
 
 
-def test_child_entry_has_its_own_text_with_a_notice():
+def test_risuai_child_entry_has_its_own_text_with_a_notice():
     [doubt] = doubts("Its own.", mode="child")
     assert doubt.startswith("mode child is not supported")
 
@@ -132,7 +132,7 @@ def test_risuai_line_becomes_a_field_and_is_removed(line, name, value):
     assert doubts(f"{line}\nThe bell.") == ()
 
 
-def test_decorators_win_over_fields():
+def test_decorators_win_over_fields_of_a_risuai_entry():
     entry = read("@@probability 10\n@@priority 1\nThe bell.", activationPercent=90)
     assert (entry.chance, entry.priority, entry.order) == (10, 1, 5)
 
@@ -156,7 +156,7 @@ def test_exclude_keys_all_needs_every_key_to_keep_an_entry_inactive():
         ("@@@probability 5\nT.", "@@probability 5 has no decorator above it"),
     ],
 )
-def test_ignored_line_gives_a_notice(content, told):
+def test_ignored_risuai_line_gives_a_notice(content, told):
     found = doubts(content)
     assert any(told in each for each in found), found
     assert read(content).template.source == "T."
@@ -183,12 +183,12 @@ def test_exclude_keys_all_next_to_secondary_keys_gives_a_notice():
         ("T.\n@@probability 5", None, {}),
     ],
 )
-def test_fallbacks_follow_the_rules_of_the_standard(content, left, said):
+def test_fallback_lines_of_risuai_follow_the_rules_of_card_v3(content, left, said):
     head = read_risu_lines(content)
     assert (head.content, head.said) == (content if left is None else left, said)
 
 
-def test_the_whole_entry_and_the_book_s_other_members_are_kept():
+def test_whole_risuai_entry_and_the_books_other_members_are_kept():
     entry = a_risu_entry("@@probability 5\nT.", loreCache=None, bookVersion=2)
     made = as_v3(a_risu_book(entry, more=1), name="Harbour")
     assert (made["spec"], made["data"]["name"]) == ("lorebook_v3", "Harbour")
@@ -199,7 +199,7 @@ def test_the_whole_entry_and_the_book_s_other_members_are_kept():
     assert as_v3(made) == made
 
 
-def test_translated_book_survives_conversion_to_a_world_file_and_back():
+def test_translated_risuai_book_survives_conversion_to_a_world_file_and_back():
     book = a_risu_book(a_risu_entry("@@end\n@@unrecursive\nT.", useRegex=True, key="a+"))
     assert as_v3(as_world(book)) == as_v3(book)
     world = as_world(book)["entries"]["0"]
@@ -213,7 +213,7 @@ def test_translated_book_survives_conversion_to_a_world_file_and_back():
         (a_risu_book(*[{}] * (MAX_ENTRIES + 1)), "book: has more than 100000 entries; split"),
     ],
 )
-def test_err_a_broken_book_is_refused_with_the_place_in_the_file(book, message):
+def test_err_broken_risuai_book_is_refused_with_the_place_in_the_file(book, message):
     with pytest.raises(FormatError) as caught:
         as_v3(book)
     assert caught.value.message.startswith(message)
@@ -230,7 +230,7 @@ def test_err_a_broken_book_is_refused_with_the_place_in_the_file(book, message):
         (a_risu_book(a_risu_entry(extentions=[])), "entry 0: extentions must be an object"),
     ],
 )
-def test_unreadable_settings_of_a_book_are_noticed_and_the_rest_is_read(book, notice):
+def test_unreadable_settings_of_a_risuai_book_give_notices(book, notice):
     assert [told[: len(notice)] for told in read_book(book).notices] == [notice]
 
 
@@ -238,7 +238,7 @@ def test_other_risuai_export_is_no_book():
     assert translate_book({"type": "risu", "data": {}}, limit_entries=9) is None
 
 
-# The first text of all makes hypothesis's table of characters, which takes a second.
+# The first generated text makes Hypothesis build its table of characters, which takes a second.
 UNHURRIED = settings(deadline=None, suppress_health_check=[HealthCheck.too_slow])
 FIELDS = st.sampled_from(
     [*a_risu_entry(), "id", "useRegex", "activationPercent", "extentions", "folder"]
@@ -256,7 +256,7 @@ HEADS = st.lists(
 
 @UNHURRIED
 @given(st.dictionaries(FIELDS, JSON, max_size=5), HEADS, st.text("a,/[\\ ", max_size=9))
-def test_any_book_is_translated_or_refused_in_one_line(fields, head, key):
+def test_any_risuai_book_is_translated_or_refused_in_one_line(fields, head, key):
     book = a_risu_book({"content": f"{head}\nT.", "key": key} | fields)
     try:
         made = as_v3(book)
@@ -270,20 +270,20 @@ def test_any_book_is_translated_or_refused_in_one_line(fields, head, key):
 
 
 @pytest.mark.parametrize("unit", ["@@probability x\n", "@@a\n@@@b\n", "@@priority 1\n", "\n"])
-def test_many_leading_lines_are_read_in_linear_time(unit):
+def test_many_leading_risuai_lines_are_read_in_linear_time(unit):
     content = "@@a\n" + unit * (150_000 // len(unit)) + "T."
     with little_work():
         read_risu_lines(content)
 
 
 @pytest.mark.parametrize("unit", ["/a,", "/,", "a,", "\\/,", "   ", "/a/"])
-def test_long_keys_are_split_in_linear_time(unit):
+def test_long_risuai_keys_are_split_in_linear_time(unit):
     book = a_risu_book(a_risu_entry(key="/" + unit * 100_000, useRegex=True))
     with little_work():
         assert translate_book(book, limit_entries=9) is not None
 
 
-def test_ten_thousand_entries_are_translated_in_under_two_seconds():
+def test_ten_thousand_risuai_entries_are_translated_in_under_two_seconds():
     content = "@@probability 5\n@@depth 2\nT."
     book = a_risu_book(*[a_risu_entry(content, key=f"a{n}, b") for n in range(10_000)])
     with little_work():

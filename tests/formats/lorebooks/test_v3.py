@@ -77,7 +77,7 @@ def test_missing_priority_equals_the_order():
 @pytest.mark.parametrize(
     ("written", "order"), [("20", 20), (" -3 ", -3), ("2.5", 2.5), (4.0, 4), (None, 100)]
 )
-def test_numbers_may_be_texts(written, order):
+def test_numbers_of_a_v3_entry_may_be_texts(written, order):
     assert read(insertion_order=written).order == order
 
 
@@ -143,7 +143,7 @@ def test_no_key_is_a_regex_without_use_regex_except_from_sillytavern():
         (7, "outlet"),
     ],
 )
-def test_position_in_extension_data_wins(number, place):
+def test_position_in_extension_data_wins_over_the_v3_position(number, place):
     entry = read(position="before_char", extensions={"position": number, "outlet_name": "moods"})
     assert entry.position == place
     assert entry.depth == (4 if place == "depth" else None)
@@ -213,7 +213,7 @@ def test_case_flag_of_the_standard_wins_over_extension_data():
     assert read(case_sensitive=False, extensions={"case_sensitive": True}).case_sensitive is False
 
 
-def test_extension_data_of_another_type_gives_a_notice():
+def test_extension_data_of_a_wrong_type_gives_a_notice():
     book = a_book(
         an_entry(
             extensions={

@@ -124,7 +124,7 @@ def test_character_filter_becomes_conditions_on_names_and_tags():
     )
 
 
-def test_excluding_filter_passes_when_the_character_is_unknown():
+def test_excluding_character_filter_passes_when_the_character_is_unknown():
     entry = read(characterFilter={"isExclude": True, "names": ["Oren"], "tags": ["t1"]})
     assert entry.conditions == (
         Condition(fact=CHARACTER_NAME, test="is_none", values=("Oren",), kept_unknown=True),
@@ -133,7 +133,7 @@ def test_excluding_filter_passes_when_the_character_is_unknown():
 
 
 @pytest.mark.parametrize("nothing", [None, {}, {"isExclude": True, "names": [], "tags": []}])
-def test_empty_filter_gives_no_condition(nothing):
+def test_empty_character_filter_gives_no_condition(nothing):
     assert read(characterFilter=nothing, triggers=[]).conditions == ()
 
 
@@ -153,7 +153,7 @@ def test_triggers_become_a_condition_on_the_kind_of_generation():
         ({"position": 7}, "position 7 (outlet) without an outletName: it is never placed"),
     ],
 )
-def test_unknown_number_gives_a_notice(fields, notice):
+def test_unknown_number_of_sillytavern_gives_a_notice(fields, notice):
     book = a_world(**fields)
     assert book.notices == (f"entry 0: {notice}",)
     assert book.entries[0].refused is None

@@ -1,4 +1,4 @@
-"""Presets for tests, in the form of a file."""
+"""Builders of SillyTavern preset files for tests."""
 
 from collections.abc import Sequence
 from typing import Any
@@ -8,7 +8,7 @@ from evennia_ai.formats.presets.reading import read_preset
 
 
 def a_prompt(identifier: str, content: str = "", **fields: Any) -> dict[str, Any]:
-    """An item of `prompts`, as the application writes one."""
+    """Return an item of `prompts` as SillyTavern writes it."""
     return {
         "identifier": identifier,
         "name": identifier,
@@ -21,7 +21,7 @@ def a_prompt(identifier: str, content: str = "", **fields: Any) -> dict[str, Any
 
 
 def own_prompts() -> list[dict[str, Any]]:
-    """The application's own prompts, as every file has them."""
+    """Return SillyTavern's own prompts, which every preset file has."""
     return [
         {
             "identifier": name,
@@ -35,7 +35,7 @@ def own_prompts() -> list[dict[str, Any]]:
 
 
 def an_order(*names: str, off: Sequence[str] = ()) -> list[dict[str, Any]]:
-    """`prompt_order` with one list, in use."""
+    """Return the member `prompt_order` with one order, which SillyTavern uses."""
     items = [{"identifier": name, "enabled": name not in off} for name in names]
     return [{"character_id": 100001, "order": items}]
 
@@ -47,7 +47,10 @@ def a_file(
     off: Sequence[str] = (),
     **fields: Any,
 ) -> dict[str, Any]:
-    """A preset file: `before` and `after` are the identifiers around the history."""
+    """Return the JSON of a preset file.
+
+    `before` and `after` are the identifiers around the history.
+    """
     given = {one["identifier"] for one in prompts}
     return {
         "prompts": [*(one for one in own_prompts() if one["identifier"] not in given), *prompts],
@@ -57,5 +60,5 @@ def a_file(
 
 
 def a_preset(*prompts: dict[str, Any], **fields: Any) -> Preset:
-    """The preset in such a file."""
+    """Return the preset that is read from such a file."""
     return read_preset(a_file(*prompts, **fields), name="Test")

@@ -1,10 +1,10 @@
-"""Where two JSON values differ."""
+"""Find the differences between two JSON values."""
 
 from typing import Any
 
 
 def differences(before: Any, after: Any, path: str = "") -> list[str]:
-    """The paths of the values that differ."""
+    """Return the paths of the values that differ between two JSON values."""
     if type(before) is not type(after):
         return [path]
     if isinstance(before, dict):

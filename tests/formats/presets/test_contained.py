@@ -1,4 +1,4 @@
-"""Presets that mean harm, or would take a game's time and room: refused, or contained."""
+"""Presets that attack a game or waste its resources are refused or contained."""
 
 from typing import Any
 
@@ -21,12 +21,12 @@ def messages(file: dict[str, Any]) -> list[dict[str, Any]]:
     return made
 
 
-def test_a_number_with_thousands_of_digits_is_refused() -> None:
+def test_preset_number_with_thousands_of_digits_is_refused() -> None:
     with pytest.raises(FormatError):
         read_preset('{"prompts": [], "seed": ' + "9" * 5_000 + "}", name="Huge")
 
 
-def test_self_doubling_text_stops_at_a_limit() -> None:
+def test_preset_text_that_doubles_itself_stops_at_a_limit() -> None:
     doubling = "{{setvar::a::{{getvar::a}}{{getvar::a}}}}" * 64
     file = a_file(a_prompt("mine", "{{setvar::a::xxxxxxxx}}" + doubling + "{{getvar::a}}"))
     file["prompt_order"][0]["order"].insert(0, {"identifier": "mine", "enabled": True})
@@ -51,18 +51,18 @@ def test_prompts_asking_for_system_role_or_last_place_are_reported_and_contained
     assert all(one.is_contained for one in preset_components(preset, grants=NO_GRANTS))
 
 
-def test_template_logic_is_never_run() -> None:
+def test_template_logic_of_a_preset_is_never_run() -> None:
     made = messages(a_file(a_prompt("main", "{% for x in range(9) %}x{% endfor %}{{ 7 * 7 }}")))
     assert made[0]["content"] == "{% for x in range(9) %}x{% endfor %}{{ 7 * 7 }}"
 
 
-def test_report_lines_have_no_control_characters() -> None:
+def test_preset_report_lines_have_no_control_characters() -> None:
     preset = a_preset(a_prompt("mine", "x", name="\x1b[31mred\nline"), before=("mine",))
     lines = [*report_lines(preset_report(preset)), *switch_lines(preset)]
     assert not any("\x1b" in line or "\n" in line for line in lines)
 
 
-def test_identifier_never_becomes_the_key_of_a_static_component() -> None:
+def test_prompt_identifier_never_becomes_the_key_of_a_static_component() -> None:
     names = ("system_prompt", "conversation_history", "new_chat", "st_main", "card system prompt")
     preset = a_preset(*map(a_prompt, names), before=names)
     keys = [preset.by_identifier[name].key for name in names]

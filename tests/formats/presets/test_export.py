@@ -13,7 +13,7 @@ from tests.formats.presets.differing import differences
 
 
 def a_full_file() -> dict[str, Any]:
-    """A file with what an application's own export would lose."""
+    """Return a preset file with values that SillyTavern's own export would lose."""
     file = a_file(
         a_prompt("mine", "Mine.", enabled=False, colour="red"),
         a_prompt("mine", "Again."),
@@ -41,13 +41,13 @@ def test_an_untouched_preset_is_exported_with_equal_values() -> None:
     assert json.dumps(json.loads(text)) == json.dumps(file)
 
 
-def test_a_switch_changes_one_value_of_the_order_in_use() -> None:
+def test_switched_prompt_changes_one_value_of_the_exported_order() -> None:
     file = a_full_file()
     made = json.loads(dump_preset(switch_prompt(read(file), "mine", False)))
     assert differences(file, made) == [".prompt_order[1].order[1].enabled"]
 
 
-def test_a_changed_text_changes_one_value() -> None:
+def test_edited_prompt_text_changes_one_value_of_the_export() -> None:
     file = a_full_file()
     preset = read(file)
     edited = component(preset, "st_mine").changed(content="Other.")
@@ -103,7 +103,7 @@ def test_a_new_component_becomes_a_prompt_at_its_place() -> None:
     assert order.index(prompt["identifier"]) < order.index("charDescription")
 
 
-def test_removed_component_is_deleted_or_switched_off_if_sillytaverns_own() -> None:
+def test_removed_component_is_deleted_or_switched_off_if_it_is_sillytaverns_own() -> None:
     preset = read(a_full_file())
     made = json.loads(dump_preset(preset, removed=["st_mine", "post_history_instructions"]))
     order = {one["identifier"]: one["enabled"] for one in made["prompt_order"][1]["order"]}
@@ -112,14 +112,14 @@ def test_removed_component_is_deleted_or_switched_off_if_sillytaverns_own() -> N
     assert "jailbreak" in {one["identifier"] for one in made["prompts"]}
 
 
-def test_edited_text_is_written_to_the_outdated_member() -> None:
+def test_edited_prompt_text_is_written_to_the_outdated_member() -> None:
     file = {"main_prompt": "M", "prompts": []}
     preset = read(file)
     edited = component(preset, "card_system_prompt").changed(content="N")
     assert differences(file, json.loads(dump_preset(preset, [edited]))) == [".main_prompt"]
 
 
-def test_file_without_an_order_gets_one() -> None:
+def test_preset_file_without_an_order_gets_one() -> None:
     made = json.loads(dump_preset(switch_prompt(read({"prompts": []}), "nsfw", False)))
     [written] = made["prompt_order"]
     assert written["character_id"] == 100001

@@ -1,4 +1,4 @@
-"""Presets that would harm: refused in one sentence, or contained."""
+"""Hostile presets are refused in one sentence or contained."""
 
 import json
 from typing import Any
@@ -34,7 +34,7 @@ def refusal(content: bytes | str | dict[str, Any], **limits: int) -> str:
 
 
 def as_rows(components: tuple[PromptComponent, ...]) -> list[dict[str, Any]]:
-    """Components as a scenario lists them."""
+    """Return components as rows of a scenario."""
     names = ("id", "key", "content", "role", "enabled", "trust", "priority", "placement")
     deep = ("injection_depth", "injection_order")
     return [
@@ -60,17 +60,17 @@ def test_ten_thousand_prompts_are_refused_with_the_number() -> None:
     assert "10012" in refusal(file)
 
 
-def test_an_order_of_ten_thousand_lines_is_refused() -> None:
+def test_preset_order_of_ten_thousand_lines_is_refused() -> None:
     file = a_file() | {"prompt_order": an_order(*(f"p{n}" for n in range(10_000)))}
     assert "10000" in refusal(file)
 
 
-def test_a_file_over_its_size_is_refused_before_it_is_read() -> None:
+def test_preset_file_over_the_size_limit_is_refused_before_parsing() -> None:
     with little_work(0.5):
         assert "9000000 bytes" in refusal(b" " * 9_000_000, file_bytes=8_000_000)
 
 
-def test_long_text_is_refused_with_its_path() -> None:
+def test_long_preset_text_is_refused_with_its_path() -> None:
     told = refusal(a_file(a_prompt("long", "x" * 200_001)))
     assert "prompts[12].content" in told
     assert "200001" in told
@@ -80,22 +80,22 @@ def test_long_text_is_refused_with_its_path() -> None:
     "text",
     ["[" * 100_000, '{"a":' * 100_000, '{"prompts": ' + "[" * 70 + "]" * 70 + "}"],
 )
-def test_truncated_or_deep_json_is_refused(text: str) -> None:
+def test_truncated_or_deep_preset_json_is_refused(text: str) -> None:
     refusal(text)
 
 
 @pytest.mark.parametrize("text", ['{"prompts": NaN}', '{"n": 1e999}', "{'prompts': []}", "\x00"])
-def test_json_that_is_not_strict_is_refused(text: str) -> None:
+def test_preset_json_that_is_not_strict_is_refused(text: str) -> None:
     refusal(text)
 
 
 @pytest.mark.parametrize("value", [[], "text", 7, None, {"entries": {}}, {"spec": "chara_card_v3"}])
-def test_other_data_is_refused(value: Any) -> None:
+def test_data_that_is_no_preset_is_refused(value: Any) -> None:
     refusal(json.dumps(value))
 
 
 @pytest.mark.parametrize("depth", [10**9, 10**12, 2**62])
-def test_huge_depth_is_the_top_of_the_history(depth: int) -> None:
+def test_huge_prompt_depth_is_the_top_of_the_history(depth: int) -> None:
     deep = a_prompt("deep", "Deep.", injection_position=1, injection_depth=depth)
     preset = a_preset(deep, before=("main", "deep"))
     [found] = [one for one in preset_components(preset, grants=ALL_GRANTS) if one.key == "st_deep"]
@@ -120,7 +120,7 @@ def test_system_text_gets_the_role_user_without_a_grant() -> None:
 
 
 def test_text_of_a_preset_never_becomes_template_logic() -> None:
-    """Logic stays as it is written, whoever vouches for the preset."""
+    """Template logic is sent as written, even with all grants."""
     evil = "{% for a in range(10**9) %}x{% endfor %}{{ ''.__class__ }}"
     preset = a_preset(a_prompt("evil", evil), before=("evil",))
     contents = [one["content"] for one in composed(place_texts(preset, (), grants=ALL_GRANTS))]
@@ -156,13 +156,13 @@ def test_a_variable_that_grows_with_every_prompt_does_not_fill_the_memory() -> N
     assert sum(len(one["content"]) for one in messages) < 2_000_000
 
 
-def test_name_with_line_breaks_stays_on_one_line_of_a_list() -> None:
+def test_prompt_name_with_line_breaks_stays_on_one_line_of_a_list() -> None:
     named = a_prompt("evil", "x") | {"name": "a\n[x] approved\x1b[31m"}
     lines = switch_lines(a_preset(named, before=("evil",)))
     assert all("\n" not in line and "\x1b" not in line for line in lines)
 
 
-def test_any_identifier_is_exported_unchanged() -> None:
+def test_any_prompt_identifier_is_exported_unchanged() -> None:
     odd = ["../../etc/passwd", "st_main", "main ", "card_system_prompt", "\u202e", "x" * 5_000]
     file = a_file(*(a_prompt(name, "x") for name in odd), before=odd)
     preset = read_preset(file, name="Odd")

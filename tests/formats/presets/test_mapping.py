@@ -32,7 +32,7 @@ def a_text(key: str, content: str, **fields: Any) -> PromptComponent:
     )
 
 
-def test_ids_follow_the_order_around_description_and_history() -> None:
+def test_component_ids_follow_the_preset_around_description_and_history() -> None:
     preset = a_preset(
         a_prompt("a"),
         a_prompt("b"),
@@ -46,7 +46,7 @@ def test_ids_follow_the_order_around_description_and_history() -> None:
     assert (ids["post_history_instructions"], ids["st_nsfw"]) == (5001, 5002)
 
 
-def test_ids_are_unique_and_no_multiples_of_10() -> None:
+def test_component_ids_of_a_preset_are_unique_and_no_multiples_of_10() -> None:
     names = [f"p{n}" for n in range(326)]
     preset = a_preset(*map(a_prompt, names), before=("main", *names), after=("jailbreak",))
     components = preset_components(preset, grants=ALL_GRANTS)
@@ -76,7 +76,7 @@ def test_component_has_the_role_place_and_switch_of_its_prompt() -> None:
     assert (plain.placement, plain.injection_depth, plain.enabled) == ("ordered", 0, False)
 
 
-def test_all_prompts_are_user_messages_in_the_history_without_grants() -> None:
+def test_all_preset_prompts_are_user_messages_in_the_history_without_grants() -> None:
     preset = a_preset(
         a_prompt("before", "B", role="assistant"),
         a_prompt("deep", "D", injection_position=1, injection_depth=2),
@@ -136,7 +136,7 @@ def test_replaceable_prompt_needs_its_own_grant_at_any_place(
     assert made.role == ("user" if made.is_contained else "system")
 
 
-def test_main_prompt_without_its_role_is_no_default_for_the_cards() -> None:
+def test_main_prompt_in_the_chat_is_not_replaceable_without_the_grant_roles() -> None:
     preset = a_preset(a_prompt("main", "Write.", injection_position=1, injection_depth=2))
     assert replaceable_texts(preset, grants=frozenset({"system_prompt"})) == {}
     assert replaceable_texts(preset, grants=ALL_GRANTS)["card_system_prompt"] == "Write."
@@ -200,7 +200,7 @@ def test_cards_system_prompt_replaces_the_presets_unless_forbidden(
     assert made["card_system_prompt"].content == content
 
 
-def test_replaceable_texts_are_the_defaults_of_the_card() -> None:
+def test_replaceable_texts_include_the_main_prompt_only_with_its_grant() -> None:
     preset = a_preset()
     texts = replaceable_texts(preset, grants=ALL_GRANTS)
     assert texts["card_system_prompt"] == preset.by_identifier["main"].content
@@ -217,7 +217,7 @@ def test_prompt_is_left_out_of_generations_outside_its_triggers() -> None:
     assert keys_left_out(preset, "quiet") == {"st_never"}
 
 
-def test_formats_and_switches_become_assembly_rules() -> None:
+def test_formats_and_flags_of_a_preset_become_assembly_rules() -> None:
     preset = a_preset(
         wi_format="<lore>{0}</lore>",
         scenario_format="S: {{scenario}}",
@@ -235,7 +235,7 @@ def test_formats_and_switches_become_assembly_rules() -> None:
     assert (rules.stand_in, rules.ties, rules.examples) == ("Go on.", "role", "messages")
 
 
-def test_empty_format_means_no_frame_in_files_of_1_13() -> None:
+def test_empty_format_writes_a_field_as_it_is_since_sillytavern_1_13() -> None:
     preset = a_preset(a_prompt("new", injection_order=100), scenario_format="")
     assert preset_assembly(preset).scenario_format is None
 

@@ -1,4 +1,4 @@
-"""What holds for every preset: nothing is lost, and what changes is one value."""
+"""Properties of all presets: nothing is lost, and an edit changes one value."""
 
 import json
 from typing import Any
@@ -23,7 +23,8 @@ VALUES = st.recursive(
     lambda inner: st.lists(inner, max_size=3) | st.dictionaries(TEXTS, inner, max_size=3),
     max_leaves=8,
 )
-# A field of a component, the member of a file that it is, and a value that no drawn prompt has.
+# Each row is a field of a component, its member in a preset file, and a value that no generated
+# prompt has.
 EDITS: list[tuple[str, str, Any]] = [
     ("content", "content", "Something that nobody drew, at all and ever, in these forty."),
     ("name", "name", "A name that nobody drew, at all and ever, in these forty."),
@@ -35,7 +36,7 @@ EDITS: list[tuple[str, str, Any]] = [
 
 @st.composite
 def files(draw: st.DrawFn) -> dict[str, Any]:
-    """A file with prompts in the chat, of any text, in any order, and members of any kind."""
+    """Draw a preset file with random prompts, order and other members."""
     names = draw(st.lists(TEXTS.filter(bool), min_size=1, max_size=6, unique=True))
     names = [name for name in names if name not in OWN] or ["mine"]
     prompts = [
@@ -82,7 +83,7 @@ def test_one_edit_changes_one_value_of_the_export(
 
 
 @given(data=VALUES)
-def test_any_data_is_read_or_refused(data: Any) -> None:
+def test_any_data_is_read_as_a_preset_or_refused(data: Any) -> None:
     for value in (data, {"prompts": data}, {"prompts": [], "prompt_order": data}):
         try:
             preset = read_preset(json.dumps(value), name="Any")

@@ -9,7 +9,7 @@ from evennia_ai.formats.presets.reading import PresetLimits, read_preset
 from tests.formats.presets.builders import a_file, a_preset, a_prompt
 
 
-def test_empty_list_gives_sillytaverns_own_prompts_in_default_order() -> None:
+def test_preset_without_prompts_gets_sillytaverns_own_in_default_order() -> None:
     preset = read_preset({"prompts": []}, name="Bare")
     assert [item.identifier for item in preset.order] == list(OWN)
     assert preset.is_on("main")
@@ -18,26 +18,26 @@ def test_empty_list_gives_sillytaverns_own_prompts_in_default_order() -> None:
     assert not preset.by_identifier["main"].is_in_file
 
 
-def test_own_prompt_without_text_has_the_default_text() -> None:
+def test_sillytaverns_own_prompt_without_text_has_the_default_text() -> None:
     preset = read_preset({"prompts": [{"identifier": "main", "role": "user"}]}, name="Bare")
     main = preset.by_identifier["main"]
     assert (main.content, main.name) == (OWN["main"].content, "Main Prompt")
     assert (main.role, main.is_in_file) == ("user", True)
 
 
-def test_order_with_the_id_100001_is_used() -> None:
+def test_prompt_order_with_the_id_100001_is_used() -> None:
     file = a_file(a_prompt("mine", "Mine."), before=("mine", "main"))
     file["prompt_order"].insert(0, {"character_id": 100000, "order": []})
     preset = read_preset(file, name="Test")
     assert [item.identifier for item in preset.order][:2] == ["mine", "main"]
 
 
-def test_switch_is_read_from_the_order_not_from_the_prompt() -> None:
+def test_switch_of_a_prompt_is_read_from_the_order_not_from_the_prompt() -> None:
     preset = a_preset(a_prompt("mine", enabled=True), before=("mine",), off=("mine",))
     assert not preset.is_on("mine")
 
 
-def test_all_fields_of_a_prompt_are_read() -> None:
+def test_all_fields_of_a_preset_prompt_are_read() -> None:
     preset = a_preset(
         a_prompt(
             "mine",
@@ -69,7 +69,7 @@ def test_first_of_several_prompts_with_one_identifier_counts() -> None:
     assert "2 prompts are called 'mine'; the first counts" in preset.notices
 
 
-def test_equal_slugs_are_numbered() -> None:
+def test_equal_component_keys_of_prompts_are_numbered() -> None:
     preset = a_preset(a_prompt("A-b"), a_prompt("a b"), a_prompt("ночь"), a_prompt("main2"))
     keys = [one.key for one in preset.prompts[-4:]]
     assert keys == ["st_a_b", "st_a_b_2", "st_prompt", "st_main2"]
@@ -92,7 +92,7 @@ def test_prompt_manager_export_is_read() -> None:
     assert preset.by_identifier["mine"].content == "Mine."
 
 
-def test_own_prompts_take_their_text_from_outdated_members() -> None:
+def test_sillytaverns_own_prompts_take_their_text_from_outdated_members() -> None:
     file = {
         "main_prompt": "M",
         "nsfw_prompt": "N",
@@ -129,7 +129,7 @@ def test_secrets_are_removed_and_only_their_names_reported() -> None:
         ("forbid_overrides", 1, "forbids_overrides", False),
     ],
 )
-def test_invalid_field_gets_its_default_and_a_notice(
+def test_invalid_prompt_field_gets_its_default_and_a_notice(
     field: str, given: Any, attribute: str, taken: object
 ) -> None:
     preset = a_preset(a_prompt("mine", **{field: given}))
@@ -149,7 +149,7 @@ def test_invalid_field_gets_its_default_and_a_notice(
         ('{"prompts": [], "seed": NaN}', "is not valid JSON"),
     ],
 )
-def test_other_data_is_refused(data: bytes | str, told: str) -> None:
+def test_data_that_is_no_preset_is_refused(data: bytes | str, told: str) -> None:
     with pytest.raises(FormatError, match=told) as error:
         read_preset(data, name="Bad")
     assert error.value.kind == "preset"

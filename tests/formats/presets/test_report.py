@@ -24,7 +24,7 @@ def part(report: PresetReport, identifier: str) -> PromptPart:
     return next(one for one in report.parts if one.identifier == identifier)
 
 
-def test_report_part_has_the_place_and_the_missing_grants() -> None:
+def test_preset_report_has_place_and_missing_grants_of_a_prompt() -> None:
     report = preset_report(PRESET)
     main, deep = part(report, "main"), part(report, "deep")
     assert (main.key, main.place) == ("st_main", "top of the history, role user")
@@ -39,13 +39,13 @@ def test_marker_has_no_place_without_the_grant_positions() -> None:
     assert described.grants == ("positions",)
 
 
-def test_no_grant_is_missing_when_all_are_given() -> None:
+def test_preset_report_has_no_missing_grant_when_all_are_given() -> None:
     report = preset_report(PRESET, grants=ALL_GRANTS)
     assert not any(one.granted or one.grants for one in report.parts)
     assert part(report, "main").key == "card_system_prompt"
 
 
-def test_report_lists_disabled_unknown_secret_and_unused_data() -> None:
+def test_preset_report_lists_disabled_unknown_secret_and_unused_data() -> None:
     report = preset_report(PRESET)
     assert [one.identifier for one in report.parts if not one.enabled] == ["mine"]
     assert "Loose one" in report.unnamed
@@ -65,7 +65,7 @@ def test_report_lists_disabled_unknown_secret_and_unused_data() -> None:
     )
 
 
-def test_report_lists_only_useful_grants() -> None:
+def test_preset_report_lists_only_useful_grants() -> None:
     uses = {one.grant: one for one in preset_report(PRESET, grants=frozenset({"fields"})).uses}
     assert set(uses) == {"system_prompt", "fields", "after_history", "positions", "roles"}
     assert uses["fields"].given

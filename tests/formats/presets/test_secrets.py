@@ -1,4 +1,4 @@
-"""Secrets of a preset go, wherever they stand; all else stays."""
+"""Secrets are removed from any place in a preset, and nothing else is."""
 
 import json
 from typing import Any
@@ -23,7 +23,7 @@ from tests.formats.presets.builders import a_file
         ({"data": {"Password": ["hush"]}}, "data.Password"),
     ],
 )
-def test_secret_is_removed_at_any_place(file: dict[str, Any], where: str) -> None:
+def test_secret_is_removed_from_any_place_in_a_preset(file: dict[str, Any], where: str) -> None:
     preset = read_preset(a_file(**file), name="Test")
     assert preset.secrets == (where,)
     assert "hush" not in json.dumps(dict(preset.source))
@@ -40,19 +40,19 @@ def test_secret_is_removed_at_any_place(file: dict[str, Any], where: str) -> Non
         {"assistant_prefill": "The password is tulip."},
     ],
 )
-def test_value_without_secrets_is_unchanged(file: dict[str, Any]) -> None:
-    """Most files have the names of secrets, empty: they are exported with them."""
+def test_preset_with_only_empty_secrets_is_exported_unchanged(file: dict[str, Any]) -> None:
+    """Most preset files have members for secrets that are empty. These members are exported."""
     whole = a_file(**file)
     assert json.loads(dump_preset(read_preset(whole, name="Test"))) == whole
 
 
-def test_a_file_without_secrets_is_not_copied() -> None:
+def test_preset_file_without_secrets_is_not_copied() -> None:
     whole = a_file(extensions={"x": [1, 2]})
     assert drop_secrets(whole) == (whole, ())
     assert drop_secrets(whole)[0] is whole
 
 
-def test_text_that_mentions_secrets_is_kept() -> None:
+def test_preset_text_that_mentions_secrets_is_kept() -> None:
     prompt = {"identifier": "vault", "name": "password", "content": "api_key: none of yours"}
     preset = read_preset(a_file(prompt), name="Test")
     assert preset.secrets == ()

@@ -1,4 +1,4 @@
-"""Every shape of file is read, reported, composed, and written again without loss."""
+"""Preset files of every shape are read, reported, composed and written without loss."""
 
 import json
 
@@ -32,7 +32,7 @@ def test_at_least_40_preset_shapes_are_tested() -> None:
 
 
 @EACH
-def test_untouched_shape_is_written_unchanged(name: str) -> None:
+def test_untouched_preset_of_each_shape_is_written_unchanged(name: str) -> None:
     made = json.loads(dump_preset(read(name)))
     assert json.dumps(made) == json.dumps(drop_secrets(SHAPES[name])[0])
 
@@ -45,7 +45,7 @@ def test_exported_preset_is_read_back(name: str) -> None:
 
 
 @EACH
-def test_switching_a_prompt_changes_one_value_of_the_file(name: str) -> None:
+def test_switching_a_prompt_changes_one_value_of_the_preset_file(name: str) -> None:
     preset, file = read(name), drop_secrets(SHAPES[name])[0]
     first = preset.order[0]
     made = json.loads(dump_preset(switch_prompt(preset, first.identifier, not first.enabled)))
@@ -56,7 +56,9 @@ def test_switching_a_prompt_changes_one_value_of_the_file(name: str) -> None:
 
 @pytest.mark.parametrize("grants", [ALL_GRANTS, NO_GRANTS], ids=["granted", "not granted"])
 @EACH
-def test_changing_a_text_changes_one_value_of_the_file(name: str, grants: Grants) -> None:
+def test_changing_a_prompt_text_changes_one_value_of_the_preset_file(
+    name: str, grants: Grants
+) -> None:
     preset, file = read(name), drop_secrets(SHAPES[name])[0]
     texts = {one.key for one in preset.by_identifier.values() if not one.is_marker}
     texts |= {"st_main", "st_jailbreak"}
@@ -68,7 +70,7 @@ def test_changing_a_text_changes_one_value_of_the_file(name: str, grants: Grants
 
 
 @EACH
-def test_components_keep_the_order_of_the_list(name: str) -> None:
+def test_components_keep_the_order_of_the_preset(name: str) -> None:
     preset = read(name)
     ids = {one.key: one.id for one in preset_components(preset, grants=ALL_GRANTS)}
     by_list = [preset.by_identifier[item.identifier].key for item in preset.order]
@@ -83,7 +85,7 @@ def test_no_prompt_leaves_the_history_without_grants(name: str) -> None:
 
 
 @EACH
-def test_a_report_names_every_prompt_of_the_order(name: str) -> None:
+def test_preset_report_names_every_prompt_of_the_order(name: str) -> None:
     report = preset_report(read(name))
     listed = {item.identifier for item in read(name).order} - {"chatHistory"}
     assert listed <= {part.identifier for part in report.parts}
@@ -93,7 +95,7 @@ def test_a_report_names_every_prompt_of_the_order(name: str) -> None:
 
 
 @EACH
-def test_prompt_is_composed_with_each_shape(name: str) -> None:
+def test_prompt_is_composed_with_a_preset_of_each_shape(name: str) -> None:
     scenario = {
         "preset": SHAPES[name],
         "history": [{"role": "user", "content": "Hello there."}],
@@ -108,11 +110,11 @@ def test_variable_set_by_one_prompt_is_read_by_another() -> None:
     result = run_scenario({"preset": SHAPES["variables"]})
     [text] = [one["content"] for one in result["messages"] if "- " in one["content"]]
     assert "harbour" in text
-    assert "dawn" not in text  # its switch is off
+    assert "dawn" not in text  # the prompt that sets the text "dawn" is switched off
     assert "{{" not in text
 
 
-def test_large_file_is_read_and_reported_with_little_work() -> None:
+def test_large_preset_file_is_read_and_reported_with_little_work() -> None:
     data = json.dumps(SHAPES["2 MB"]).encode()
     with little_work(1):
         read_preset(data, name="Large")

@@ -23,18 +23,18 @@ def test_a_prompt_outside_the_order_is_added_at_its_end() -> None:
     assert switch_prompt(preset, "loose", True).order[-1] == ("loose", True)
 
 
-def test_ambiguous_name_is_refused_with_the_identifiers() -> None:
+def test_ambiguous_prompt_name_is_refused_with_the_identifiers() -> None:
     preset = a_preset(a_prompt("a", name="Same"), a_prompt("b", name="Same"))
     with pytest.raises(FormatError, match=r"2 prompts are called 'same'.*: a, b"):
         switch_prompt(preset, "same", True)
 
 
-def test_unknown_name_is_refused_with_similar_names() -> None:
+def test_unknown_prompt_name_is_refused_with_similar_names() -> None:
     with pytest.raises(FormatError, match="did you mean Main Prompt"):
         switch_prompt(a_preset(), "Main Promt", True)
 
 
-def test_switch_lines_follow_the_order_with_their_marks() -> None:
+def test_switch_lines_follow_the_preset_order_with_check_boxes() -> None:
     preset = a_preset(
         a_prompt("deep", "Some words here.", injection_position=1, injection_depth=0),
         before=("main", "charDescription", "deep"),

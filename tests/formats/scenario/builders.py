@@ -1,10 +1,10 @@
-"""Values the scenario tests share: a card, a book, a rich scenario."""
+"""Builders of cards, books and scenarios for the tests of scenarios."""
 
 from typing import Any
 
 
 def a_card(*entries: dict[str, Any], **fields: Any) -> dict[str, Any]:
-    """A V3 card of a lamplighter; `entries` make its book."""
+    """Return the V3 card of a lamplighter, with a book of these entries."""
     data: dict[str, Any] = {
         "name": "Tilda",
         "description": "Tilda lights the lamps.",
@@ -33,7 +33,7 @@ def a_book(*entries: dict[str, Any], name: str = "lamps") -> dict[str, Any]:
 
 
 def an_entry(content: str, *keys: str, **fields: Any) -> dict[str, Any]:
-    """An entry of a book, constant where it has no keys."""
+    """Return a lore entry, which is constant if it has no keys."""
     return {
         "keys": list(keys),
         "content": content,
@@ -47,12 +47,12 @@ def an_entry(content: str, *keys: str, **fields: Any) -> dict[str, Any]:
 
 
 def said(count: int) -> list[dict[str, Any]]:
-    """Messages `m1` to `m<count>`, user and assistant in turn."""
+    """Return messages `m1` to `m<count>`, by the user and the assistant in turn."""
     return [{"role": ("user", "assistant")[i % 2], "content": f"m{i + 1}"} for i in range(count)]
 
 
 def a_rich_scenario() -> dict[str, Any]:
-    """A scenario that uses every key."""
+    """Return a scenario that uses every key."""
     return {
         "card": a_card(an_entry("@@depth 2\nOil is dear.", "oil"), an_entry("Lamps are lit.")),
         "lorebooks": [

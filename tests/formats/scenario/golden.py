@@ -1,4 +1,4 @@
-"""How a result is written down in the golden cases: short lines that a person reads."""
+"""Render the result of a scenario as the short lines that golden cases contain."""
 
 from pathlib import Path
 from typing import Any
@@ -9,7 +9,7 @@ from evennia_ai.formats.scenario import run_scenario
 
 
 def shown(given: dict[str, Any]) -> dict[str, Any]:
-    """What a case expects: messages, verdicts and notices, those of each turn, or the error."""
+    """Return the lines of a result: messages, verdicts and notices of each turn, or the error."""
     try:
         result = run_scenario(given, folder=Path("scenarios"))
     except EvenniaAIError as error:
@@ -31,7 +31,7 @@ def _shown(result: dict[str, Any]) -> dict[str, Any]:
 
 
 def _message(message: dict[str, Any]) -> str:
-    """`block role name: content`; a `+` marks what was injected."""
+    """Return a message as `block role name: content`; a `+` marks an injected message."""
     block = message["block"] + "+" * message["injected"]
     speaker = f" {message['name']}" if message["name"] else ""
     return f"{block} {message['role']}{speaker}: {message['content']}"
@@ -43,6 +43,6 @@ def _verdict(verdict: dict[str, Any]) -> str:
 
 
 def _says_nothing(verdict: dict[str, Any]) -> bool:
-    """A static component without content, as most cases have them."""
+    """True if a verdict is about a static component without content, as most cases have."""
     is_static = verdict["item"].removeprefix("component:") in STATIC_IDS
     return is_static and verdict["reason"] == "empty"

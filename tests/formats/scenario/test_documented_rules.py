@@ -1,4 +1,4 @@
-"""docs/reference/scenarios.md tells the settings of lore and what each preset makes of them."""
+"""The tables of lore settings and assembly rules in the documentation match the presets."""
 
 import re
 from dataclasses import fields
@@ -19,7 +19,7 @@ KNOWN = (
 
 
 def documented() -> dict[str, dict[str, object]]:
-    """For each preset the settings of the table, as the page writes them."""
+    """Return the settings in a documented table by preset, as the page writes them."""
     table = PAGE.read_text(encoding="utf-8").split("begins with a preset")[1].split("\n\n")[1]
     told: dict[str, dict[str, object]] = {preset: {} for preset in PRESETS}
     for row in table.splitlines()[2:]:

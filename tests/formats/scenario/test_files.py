@@ -1,4 +1,4 @@
-"""The books of a scenario: a book that is listed twice counts once."""
+"""The lorebooks of a scenario: a book that is listed twice counts once."""
 
 from typing import Any
 
@@ -28,7 +28,9 @@ def a_row(attach: str, *, name: str = "town", content: str = "A town.") -> dict[
         ("sillytavern", ["character", "room"], "room"),
     ],
 )
-def test_book_attached_several_times_counts_once(rules: str, places: list[str], kept: str) -> None:
+def test_lorebook_attached_several_times_counts_once(
+    rules: str, places: list[str], kept: str
+) -> None:
     scenario = read(*map(a_row, places), rules=rules)
     assert [(book.label, book.attach) for book in scenario.books] == [("town", kept)]
     notice = (
@@ -48,7 +50,7 @@ def test_books_with_one_content_and_different_names_both_count() -> None:
     assert [book.label for book in books] == ["town", "city"]
 
 
-def test_remaining_books_keep_the_order_of_the_list() -> None:
+def test_books_keep_the_order_of_the_list_without_repeated_ones() -> None:
     rows = [a_row("global"), a_row("global", name="sea"), a_row("chat"), a_row("chat", name="sky")]
     assert [book.label for book in read(*rows).books] == ["sea", "town", "sky"]
 
@@ -87,7 +89,9 @@ def test_world_file_that_a_card_names_replaces_the_copy_in_the_card() -> None:
 
 
 @pytest.mark.parametrize(("row", "mode"), [({}, "frozen"), ({"mode": "floating"}, "floating")])
-def test_mode_in_the_row_overrides_the_mode_of_the_book(row: dict[str, Any], mode: str) -> None:
+def test_mode_in_the_scenario_overrides_the_mode_in_the_books_file(
+    row: dict[str, Any], mode: str
+) -> None:
     book = {**a_book(an_entry("A town.")), "extensions": {"evennia_ai": {"mode": "frozen"}}}
     [read_in] = read({"name": "town", "book": book, **row}).books
     assert read_in.mode == mode

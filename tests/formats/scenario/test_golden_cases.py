@@ -1,7 +1,7 @@
-"""The golden cases: what a scenario gives, messages, verdicts and error texts alike.
+"""The golden cases of scenarios: their messages, verdicts and errors.
 
-A case lives in `cases/*.yaml`: title, given (a scenario) and expect. `expect` is written as
-`golden.shown` writes it, so a changed golden can be read line by line.
+A case in `cases/*.yaml` has a title, a scenario (`given`) and the expected result (`expect`). The
+result has the form that `golden.shown` gives it, so that a changed one can be read line by line.
 """
 
 from pathlib import Path
@@ -18,7 +18,7 @@ CASES: dict[str, dict[str, Any]] = {
     for path in sorted(FOLDER.glob("*.yaml"))
     for case in read_document(path, kind="case")
 }
-# The cases that show a requirement of docs/extend/requirements.md.
+# The golden cases that test a requirement in docs/extend/requirements.md.
 REQUIRED = [
     pytest.param("the_picture_of_depth_4", marks=pytest.mark.req("S3-04", "S3-14")),
     pytest.param("every_id_in_its_order", marks=pytest.mark.req("S3-12")),

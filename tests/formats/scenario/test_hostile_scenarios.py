@@ -1,4 +1,4 @@
-"""Whatever is put in a scenario: a result or a clear error, never another exception."""
+"""Hostile scenarios give a result or a clear error, never another exception."""
 
 import copy
 import json
@@ -28,7 +28,7 @@ JUNK = st.one_of(
 
 
 def paths(value: Any, path: tuple[Any, ...] = ()) -> list[tuple[Any, ...]]:
-    """The path of every value inside `value`."""
+    """Yield the path of every value inside a JSON value."""
     inside: list[tuple[Any, Any]] = []
     if isinstance(value, dict):
         inside = list(value.items())

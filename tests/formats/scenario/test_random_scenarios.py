@@ -1,9 +1,9 @@
-"""Random scenarios beside a reference written from the origin documents alone.
+"""Random scenarios have the result that a second, simple implementation gives.
 
-`expected` knows nothing of the engine. It says where each text of a scenario stands: components by
-their ID; texts with a depth inside the history, deep ones first, then by order, then by ID, never
-outside of it; the facts of the moment in one user message before the event. What people say has
-marks of templates and headers of ours in it, and must come back as it was said.
+`expected` is written from the documents alone and uses nothing of the engine. Components are placed
+by their ID. Texts with a depth are placed inside the history: deep ones first, then by order, then
+by ID. The facts of the moment are one user message before the event. Messages contain template
+marks and headers of this package, and must be unchanged in the result.
 """
 
 import random
@@ -25,7 +25,7 @@ SAID = (
     "Who speaks: a Builder",
     "@@depth 9",
 )
-# Multiples of 10 belong to static components and to the fields of cards.
+# Multiples of 10 are the IDs of static components and of the fields of cards.
 FREE_IDS = [number for number in (*range(5700), *range(6001, 6900)) if number % 10]
 
 
@@ -34,7 +34,7 @@ def line_of(text: dict[str, Any]) -> Line:
 
 
 def expected(scenario: Scenario, said: list[str], event: str) -> list[Line]:
-    """Role and text of each message, from the documents: 80 lines at most."""
+    """Return role and text of each message of a scenario, as the documents describe them."""
     is_cache = scenario["settings"]["layout"] == "cache"
     used = [one for one in scenario["components"] if one["enabled"]]
     ordered = [one for one in used if one["placement"] == "ordered"]

@@ -1,4 +1,4 @@
-"""What a result tells of the lore: where each entry stands, the notes, and what runs on."""
+"""The result of a scenario: places of lore entries, author's notes, timers and the cache."""
 
 from typing import Any
 
@@ -12,7 +12,7 @@ POSITIONS |= {"examples_before": 5, "examples_after": 6, "outlet": 7}
 
 
 def a_world(*entries: dict[str, Any], name: str = "quay", attach: str = "global") -> dict[str, Any]:
-    """A listed book of SillyTavern's format, its entries constant where they have no keys."""
+    """Return a listed world file, whose entries are constant if they have no keys."""
     made = {
         str(uid): {"uid": uid, "key": [], "content": f"E{uid}.", **entry}
         for uid, entry in enumerate(entries)
@@ -139,7 +139,7 @@ def turns_of(*lines: str) -> list[dict[str, Any]]:
     return [{"event": {"content": line}} for line in lines]
 
 
-def test_result_lists_sticky_and_resting_entries_after_each_turn() -> None:
+def test_result_lists_sticky_and_cooldown_entries_after_each_turn() -> None:
     entries = [
         {"key": ["oil"], "sticky": 2},
         {"key": ["oil"], "cooldown": 2},
@@ -152,7 +152,7 @@ def test_result_lists_sticky_and_resting_entries_after_each_turn() -> None:
     assert timed[0] == {"sticky": ["quay#0"], "cooldown": ["quay#1"]}
 
 
-def test_dry_run_starts_no_timer() -> None:
+def test_dry_run_starts_no_timer_of_lore_entries() -> None:
     settings = {"lore": {"dry_run": True}}
     entry = {"key": ["oil"], "sticky": 5}
     result = run(entry, turns=turns_of("Oil?", "Hm."), settings=settings)
@@ -193,7 +193,7 @@ def test_keys_are_found_in_card_and_persona_when_an_entry_asks() -> None:
 
 
 def a_talk(count: int, **settings: Any) -> dict[str, Any]:
-    """Turns of a talk in which everything is answered; the facts of each are others."""
+    """Return the turns of a conversation, each with other facts."""
     talk = said(2 * count)
     turns = [
         {

@@ -1,4 +1,4 @@
-"""What a scenario's settings do, and what its result tells."""
+"""The effect of a scenario's settings and components on its result."""
 
 import itertools
 import json
@@ -23,7 +23,7 @@ def test_empty_scenario_gives_an_empty_prompt() -> None:
     assert result["notices"] == []
 
 
-def test_a_result_has_the_documented_keys_and_is_json() -> None:
+def test_scenario_result_has_the_documented_keys_and_is_json() -> None:
     result = run_scenario(a_rich_scenario())
     assert list(result) == [
         *("messages", "activated", "placed", "notes", "timed", "decorators", "verdicts"),
@@ -127,7 +127,7 @@ def test_user_name_is_from_settings_then_persona_then_newest_speaker(
     assert result["messages"][0]["content"] == user
 
 
-def test_char_is_the_nickname_and_speaker_the_current_speaker() -> None:
+def test_macro_char_is_the_nickname_and_speaker_the_current_speaker() -> None:
     scenario = {
         "card": a_card(nickname="Tilly", description=""),
         "components": [{"content": "{{char}} answers {{speaker}}, not {{user}}.", "id": 5200}],
@@ -137,7 +137,7 @@ def test_char_is_the_nickname_and_speaker_the_current_speaker() -> None:
     assert contents(run_scenario(scenario))[0] == "Tilly answers Ben, not Anna."
 
 
-def test_unknown_name_stays_as_written_with_a_notice() -> None:
+def test_unknown_template_name_stays_as_written_with_a_notice() -> None:
     result = run_scenario({"components": [{"key": "mood", "content": "{{weather}}, {{user}}"}]})
     assert contents(result) == ["{{weather}}, User"]
     assert result["notices"] == [
@@ -185,7 +185,7 @@ def test_games_system_prompt_precedes_the_cards() -> None:
     assert contents(result) == ["The game rules.", "Be kind. I am Tilda."]
 
 
-def test_rolls_depend_only_on_the_seed() -> None:
+def test_random_macros_depend_only_on_the_seed() -> None:
     many = ",".join(map(str, range(1000)))
     rows = [{"content": f"{{{{random:{many}}}}} {{{{pick:{many}}}}}"}]
 
@@ -196,7 +196,7 @@ def test_rolls_depend_only_on_the_seed() -> None:
     assert len({rolled(seed) for seed in range(9)}) == 9
 
 
-def test_random_differs_between_turns_and_pick_does_not() -> None:
+def test_macro_random_differs_between_turns_and_pick_does_not() -> None:
     many = ",".join(map(str, range(1000)))
     rows = [{"content": f"{{{{random:{many}}}}}/{{{{pick:{many}}}}}"}]
     turns = [{"history": said(1)}, {"history": said(3)}]
@@ -215,7 +215,7 @@ def test_shorter_history_is_accepted_in_a_later_turn() -> None:
 
 
 @pytest.mark.parametrize("layout", ["cache", "classic"])
-def test_placed_has_the_position_in_both_layouts(layout: str) -> None:
+def test_result_lists_lore_by_position_in_both_layouts(layout: str) -> None:
     entries = [
         an_entry("A before.", "oil", position="before_char", insertion_order=2),
         an_entry("B before.", position="before_char", insertion_order=1),
@@ -235,7 +235,7 @@ def test_placed_has_the_position_in_both_layouts(layout: str) -> None:
     assert ("A before.\n\nC after." in contents(result)) is not classic
 
 
-def test_placed_has_a_reverse_depth_as_depth_from_the_newest() -> None:
+def test_result_counts_a_reverse_depth_from_the_newest_message() -> None:
     entries = [an_entry("@@reverse_depth 1\nDeep.")]
     result = run_scenario({"card": a_card(*entries), "history": said(4)})
     assert result["activated"][0]["depth"] == 3
@@ -303,7 +303,7 @@ def test_user_name_and_greeting_are_the_same_in_all_turns() -> None:
         assert len({contents(turn)[1] for turn in made}) == 1
 
 
-def test_unknown_name_in_a_note_gives_a_notice() -> None:
+def test_unknown_template_name_in_a_note_gives_a_notice() -> None:
     result = run_scenario({"notes": [{"content": "{{usr}} frowns."}]})
     assert result["notices"] == ["note:0: the name 'usr' is unknown and was left as written"]
 
@@ -371,7 +371,7 @@ def test_entries_with_one_id_have_separate_places_and_decorators() -> None:
         ({"now": "", "zone": "UTC"}, "{{time}} {{isodate}}"),
     ],
 )
-def test_time_is_from_the_settings_never_from_the_machine(settings, told):
+def test_scenario_time_is_from_the_settings_never_from_the_machine(settings, told):
     note = {"content": "{{time}} {{isodate}}", "depth": 0}
     card = a_card(first_mes="It is {{time}} {{isodate}}.")
     given = {"settings": {**settings, "greeting": True}, "notes": [note], "card": card}
@@ -391,7 +391,7 @@ def test_time_is_from_the_settings_never_from_the_machine(settings, told):
         ({"zone": "+99:00"}, "settings.zone"),
     ],
 )
-def test_invalid_time_or_zone_is_refused_with_valid_forms(settings, wanted):
+def test_invalid_scenario_time_or_zone_is_refused_with_valid_forms(settings, wanted):
     with pytest.raises(
         FormatError, match=f"{wanted}.* must be a (date and time|time zone) such as"
     ):

@@ -1,4 +1,4 @@
-"""Whatever people say, the bytes before the history stay the same (S0-03, S0-28, S1-08)."""
+"""The bytes before the history do not depend on what people say (S0-03, S0-28, S1-08)."""
 
 import json
 from typing import Any
@@ -36,7 +36,7 @@ def a_condition(fact: str, value: str) -> dict[str, Any]:
     return {"fact": fact, "test": "is_any", "values": [value]}
 
 
-# Each names what is said in a text that is placed before the history.
+# Scenarios with a text before the history that repeats what people say.
 REPEATING: dict[str, dict[str, Any]] = {
     **{f"constant lore with {name}": lore(an_entry(f"Heard: {name}")) for name in SAID},
     **{
@@ -85,7 +85,7 @@ REPEATING: dict[str, dict[str, Any]] = {
         **lore(an_entry("Example of {{lastMessage}}", extensions={"position": 5})),
     },
 }
-# Each is there or not by what is said, and repeats none of it.
+# Scenarios with a text before the history whose presence depends on what people say.
 BY_KEY: dict[str, dict[str, Any]] = {
     "keyed lore": lore(an_entry("Pirates are bad.", "pirate")),
     "keyed outlet": {**lore(outlet("Pirates!", "pirate")), **reader("K[{{outlet::news}}]")},
@@ -141,14 +141,17 @@ BY_KEY: dict[str, dict[str, Any]] = {
     },
 }
 ROUTES = {**REPEATING, **BY_KEY}
-# The same routes for texts that tell the time.
+# Names of scenarios that are also tested with the time in place of what people say.
 TIMED = sorted(route for route in REPEATING if "{{lastMessage}}" in str(REPEATING[route]))
 
 
 def before_history(
     scenario: dict[str, Any], said: str, *, layout: str, name: str = "Anna"
 ) -> list[tuple[str, str]]:
-    """Role and text of each message before the history, which begins with "Good evening."."""
+    """Return role and text of each message before the history.
+
+    The history begins with "Good evening.".
+    """
     history = [{"role": "user", "name": "Anna", "content": "Good evening."}]
     facts = {
         "speaker.name": name,
@@ -180,7 +183,7 @@ def test_texts_before_the_history_stay_the_same_in_the_layout_cache(route: str) 
     assert before_history(ROUTES[route], OVERRIDE, layout="cache", name="Bob") == calm
 
 
-def test_the_trace_says_why_constant_lore_left_the_head() -> None:
+def test_trace_says_why_constant_lore_is_not_before_the_history() -> None:
     scenario = ROUTES["constant lore with a condition on the speaker"]
     surroundings = {"facts": {"speaker.name": "Anna"}, "context_tokens": 100_000}
     told = run_scenario({**scenario, "settings": surroundings, "event": {"content": "Hm?"}})
@@ -188,7 +191,7 @@ def test_the_trace_says_why_constant_lore_left_the_head() -> None:
     assert any("is active or not by speaker.name" in one for one in reasons)
 
 
-def test_constant_lore_keeps_its_place_where_a_fact_that_stays_decides() -> None:
+def test_constant_lore_stays_before_the_history_when_it_tests_a_persistent_fact() -> None:
     of_room = {"evennia_ai": {"when": [a_condition("room.key", "quay")]}}
     placed = before_history(lore(an_entry("Quay.", extensions=of_room)), "Hm?", layout="cache")
     assert ("system", "Quay.") in placed

@@ -1,4 +1,4 @@
-"""What lore may ask about beside the conversation."""
+"""Facts and texts, other than the conversation, that lore entries test or scan."""
 
 from typing import Any
 
@@ -38,7 +38,7 @@ def test_the_texts_of_a_card_can_be_scanned_with_their_macros_expanded() -> None
     }
 
 
-def test_empty_card_field_is_no_source() -> None:
+def test_empty_card_field_is_not_scanned_for_lore_keys() -> None:
     assert sources_of(description="") == {}
     assert ScannedSources((), None).expanded({}, DICE) == {}
 
@@ -53,7 +53,7 @@ def test_the_cards_name_and_tags_are_facts() -> None:
     }
 
 
-def test_given_fact_overrides_the_cards() -> None:
+def test_fact_of_the_scenario_overrides_the_cards() -> None:
     card = read_card(a_card())
     assert facts_of(card, given={"character.name": "The lamplighter"})["character.name"] == (
         "The lamplighter"
@@ -61,7 +61,7 @@ def test_given_fact_overrides_the_cards() -> None:
     assert facts_of(None, given={}) == {"generation.kind": "normal"}
 
 
-def test_facts_keep_their_types() -> None:
+def test_facts_of_a_scenario_keep_their_types() -> None:
     facts = {"weather": "rain", "hour": 23, "tide": 1.5, "night": True, "room.zones": ["quay", ""]}
     read = read_scenario({"settings": {"facts": facts}}).settings.facts
     assert read == {**facts, "room.zones": ("quay", "")}

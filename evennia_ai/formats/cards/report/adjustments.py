@@ -35,8 +35,8 @@ from evennia_ai.formats.lorebooks.editing.without_effect import (
 from evennia_ai.formats.lorebooks.other_programs import read_risu_lines
 
 MOST_NAMES: Final = 8
-# Members of `data` in a V3 card that are read, or that are known and only kept. Other members are
-# reported as unknown.
+# Members of `data` in a V3 card that this package reads, or only keeps for the export. The import
+# report lists other members as unknown.
 _KNOWN: Final = frozenset(
     {*DATA_FIELDS, "creation_date", "modification_date", "source", "spec", "spec_version", "data"}
 )
@@ -48,7 +48,10 @@ _WITH_ORIGINAL: Final = frozenset({"system_prompt", "post_history_instructions"}
 
 
 def list_ignored(found: CardImport) -> Iterator[str]:
-    """Yield a sentence for each part that is only kept for the export, and each unknown macro."""
+    """Yield a sentence for each part of a card that is only kept for the export.
+
+    Unknown macros get a sentence too.
+    """
     card = found.card
     yield from list_card_extensions(card)
     yield from list_card_macros(card)
@@ -85,7 +88,7 @@ def list_card_macros(card: Card) -> Iterator[str]:
 
 
 def list_clamped(card: Card, book: Lorebook | None) -> Iterator[str]:
-    """Yield a sentence for each kind of depth that no history has, and the depth used instead."""
+    """Yield a sentence for each kind of depth that is clamped, with the depth used instead."""
     note = card.extensions.get("depth_prompt")
     depth = note.get("depth") if isinstance(note, dict) else None
     if isinstance(depth, str) and re.fullmatch(r"-?[0-9]{1,9}", depth.strip()):
@@ -103,7 +106,7 @@ def list_clamped(card: Card, book: Lorebook | None) -> Iterator[str]:
 
 
 def list_neutralised(card: Card, book: Lorebook | None, *, grants: Grants) -> Iterator[str]:
-    """Yield a sentence for each request of the card that is not granted."""
+    """Yield a sentence for each request of a card for which it lacks the grant."""
     if "system_prompt" not in grants and card.system_prompt.strip():
         yield "system_prompt is left out"
     if "after_history" not in grants and card.post_history_instructions.strip():
@@ -142,10 +145,10 @@ def _list_ignored_decorators(card: Card) -> Iterator[str]:
     """Yield a sentence for each kind of ignored decorator line, with the number of its entries."""
     try:
         book = unwrap_book(book_of_card(card.character_book or {}))
-    except FormatError:  # the notices on the book already report this error
+    except FormatError:  # the notices on the book already report that it cannot be read
         return
     seen: Counter[str] = Counter()
-    # a cache by the leading lines, because many entries begin with the same ones
+    # caches notices by the leading lines of a content, because many entries begin alike
     known: dict[str, frozenset[str]] = {}
     for _, entry in entries_in_order(book["entries"]):
         content = entry.get("content") if isinstance(entry, dict) else None
@@ -162,7 +165,7 @@ def _list_ignored_decorators(card: Card) -> Iterator[str]:
 
 
 def _clamped_entry(entry: LoreEntry) -> str:
-    """Describe how the depth of an entry is clamped, "" if it is not clamped."""
+    """Return words on how the depth of a lore entry is clamped, "" if it is not clamped."""
     asked = entry.depth if entry.asked_depth is None else entry.asked_depth
     if asked is None or (entry.from_oldest and asked >= 0):
         return ""
@@ -172,7 +175,7 @@ def _clamped_entry(entry: LoreEntry) -> str:
 
 
 def _clamped_depth(depth: int, *, exact: bool = True) -> str:
-    """Describe how a depth is clamped, "" if it is not clamped.
+    """Return words on how a depth is clamped, "" if it is not clamped.
 
     Without `exact`, all depths that are too large get the same description.
     """

@@ -1,4 +1,4 @@
-"""The import report as values, and its rendering as JSON or as lines of text.
+"""The import report of a card as dataclasses, and its rendering as JSON or as lines of text.
 
 The lines are safe to print in a terminal and in a game client, whatever the card's texts contain.
 """
@@ -21,7 +21,7 @@ from evennia_ai.formats.cards.content_warnings import ContentWarning
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Identity:
-    """Facts about a card; only the names among them can reach a prompt."""
+    """The section of the import report with facts about a card, such as its name and creator."""
 
     name: str
     nickname: str
@@ -42,7 +42,7 @@ class Identity:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class TextPart:
-    """A text of the card that becomes a component, with its place in the prompt."""
+    """A row of the import report: a text of the card that becomes a prompt component."""
 
     field: str
     key: str
@@ -51,13 +51,16 @@ class TextPart:
     place: str
     """The text's place in the prompt with the present grants, "" if the text is left out."""
     granted: str = ""
-    """The place that the text would get with `grant`; "" if no grant is missing."""
+    """The place that the text would get with the missing `grant`; "" if none is missing."""
     grant: Grant | None = None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class GreetingPart:
-    """A greeting, which a builder may choose as the NPC's first message."""
+    """A row of the import report: a greeting of the card.
+
+    A builder may choose it as the NPC's first message.
+    """
 
     index: int
     tokens: int
@@ -67,9 +70,9 @@ class GreetingPart:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class LorePlace:
-    """The number and size of lore entries that request the same place and get the same place.
+    """A row of the import report: the lore entries with the same requested and actual place.
 
-    `wanted` is the requested place and `place` the actual one.
+    `wanted` is the requested place and `place` the actual one. `entries` and `tokens` are totals.
     """
 
     wanted: str
@@ -80,7 +83,10 @@ class LorePlace:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class EntryRow:
-    """A lore entry that a builder should check; `text` is the beginning of its content."""
+    """A row of the import report: a lore entry that a builder should check.
+
+    `text` is the beginning of the entry's content, and `why` has the reasons.
+    """
 
     uid: str
     name: str
@@ -92,7 +98,10 @@ class EntryRow:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class BookAccount:
-    """The card's lorebook in numbers. They count only usable entries unless stated otherwise."""
+    """The section of the import report that describes the card's lorebook in numbers.
+
+    The numbers include only usable entries unless stated otherwise.
+    """
 
     label: str
     entries: int
@@ -111,14 +120,17 @@ class BookAccount:
     asked_budget: int | None
     places: tuple[LorePlace, ...]
     rows: tuple[EntryRow, ...]
-    """The first of the entries that a builder should check."""
+    """The first lore entries that a builder should check."""
     standing_out: int
     """The number of entries that a builder should check."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class GrantUse:
-    """A grant that would change something for this card, with its effect."""
+    """A grant that would change something for a card or preset, with its effect.
+
+    `given` is True if the report assumes this grant.
+    """
 
     grant: Grant
     gives: str
@@ -127,15 +139,15 @@ class GrantUse:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ImportReport:
-    """A description of a card, its effects on prompts, and all suspicious content in it."""
+    """The import report: a card, its effects on prompts, and suspicious content in it."""
 
     identity: Identity
     grants: Grants
     counter: str
-    """The name of the token counter."""
+    """The name of the token counter with which the tokens are counted."""
     limit_tokens: int | None
     prompt_tokens: int
-    """The total tokens of the texts in every prompt, including always active lore."""
+    """The total tokens of the card's texts that are in every prompt, with always active lore."""
     parts: tuple[TextPart, ...]
     greetings: tuple[GreetingPart, ...]
     book: BookAccount | None
@@ -145,11 +157,11 @@ class ImportReport:
     uses: tuple[GrantUse, ...]
     warnings: tuple[ContentWarning, ...]
     notices: tuple[str, ...]
-    """Notices of the parsers."""
+    """Notices about reading the card's file and its lorebook."""
 
 
 def report_object(report: ImportReport) -> dict[str, Any]:
-    """Return the report as the JSON object that `--json` prints (docs/reference/cli.md)."""
+    """Return a card's import report as the JSON object that `--json` prints."""
     values = asdict(report)
     warnings = [{**asdict(warning), "text": warning.text} for warning in report.warnings]
 
@@ -178,7 +190,7 @@ Item = TypeVar("Item")
 
 
 def report_lines(report: ImportReport) -> list[str]:
-    """Render the report in lines of at most `WIDTH` columns; cut lists end with "and N more"."""
+    """Return a card's import report as lines; lists that are cut end with "and N more"."""
     sections = (
         _identity_lines(report.identity),
         _text_lines(report),
@@ -267,7 +279,10 @@ def _lore_lines(book: BookAccount | None) -> Iterator[str]:
 
 
 def warning_lines(warnings: Sequence[ContentWarning], *, kind: str = "card") -> Iterator[str]:
-    """Yield the warnings about a file, or a line that there are none; `kind` names the file."""
+    """Yield the lines for warnings about suspicious content, or a line that there are none.
+
+    `kind` is the word for the file, such as "card".
+    """
     if not warnings:
         yield f"Warnings: none. The search does not find everything: read the {kind}."
         return
@@ -281,7 +296,7 @@ def warning_lines(warnings: Sequence[ContentWarning], *, kind: str = "card") -> 
 
 
 def grant_lines(uses: Sequence[GrantUse]) -> Iterator[str]:
-    """Yield lines that describe the effect of each useful grant."""
+    """Yield the lines on the grants that would change something, with their effects."""
     if not uses:
         yield "Grants: none would change anything."
         return
@@ -308,7 +323,7 @@ def cut_lines(
 
 
 def more_lines(number: int, indent: int = 2) -> Iterator[str]:
-    """Yield the line "and N more" if the number is positive."""
+    """Yield the line "and N more" if N is positive."""
     if number > 0:
         yield f"{' ' * indent}and {number} more"
 

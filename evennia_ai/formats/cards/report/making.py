@@ -44,7 +44,8 @@ from evennia_ai.formats.cards.report.parts import (
     text_parts,
 )
 
-_STEP: Final = 200  # the number of entries after which progress is reported
+# The number of lore entries after which progress is reported.
+_STEP: Final = 200
 # A text of the card that takes more than 1/4 of a prompt is reported.
 _SHARE: Final = 4
 # Parsing regular expressions is slow, so keys are parsed only up to this total number of
@@ -65,7 +66,7 @@ def import_report(
     size_bytes: int | None = None,
     progress: Progress = ignore_progress,
 ) -> ImportReport:
-    """Build the report of a card.
+    """Build the import report of a card.
 
     Args:
         grants: the grants that the report assumes.
@@ -136,7 +137,7 @@ def _identity(found: CardImport, size_bytes: int | None, lore_entries: int) -> I
 
 
 def _always_tokens(parts: Iterable[TextPart], book: BookAccount | None) -> int:
-    """Count the tokens that every prompt has from the card: its texts and always active lore."""
+    """Return the tokens of a card in every prompt: its texts and its always active lore."""
     return sum(part.tokens for part in parts if part.place) + (book.always if book else 0)
 
 
@@ -168,7 +169,7 @@ def _find_warnings(
 
 
 def _find_in_settings(entry: LoreEntry, where: str) -> Iterator[FoundWarning]:
-    """Yield warnings about the activation, budget, place and role that an entry asks for."""
+    """Yield warnings about the activation, budget, place and role that a lore entry asks for."""
     if entry.gates.forced:
         yield "forced", WarningPlace(where=where, excerpt="@@activate")
     if entry.ignore_budget:
@@ -180,7 +181,7 @@ def _find_in_settings(entry: LoreEntry, where: str) -> Iterator[FoundWarning]:
 
 
 class _PatternChecker:
-    """A parser of keys that are regular expressions, which parses each distinct key only once."""
+    """A checker of lore keys that are regular expressions; it parses equal keys only once."""
 
     def __init__(self) -> None:
         self._known: dict[str, str] = {}
@@ -189,7 +190,7 @@ class _PatternChecker:
     def check_entry(self, entry: LoreEntry, where: str) -> Iterator[FoundWarning]:
         """Yield at most one warning for an entry with regular expressions as keys.
 
-        It names the first refused key, else the first key.
+        The warning names the first invalid key, else the first key.
         """
         keys = pattern_keys(entry)
         if not keys:
@@ -200,7 +201,7 @@ class _PatternChecker:
         yield "regex", WarningPlace(where=where, excerpt=f"{shown} {problem}".rstrip())
 
     def _problem(self, key: str) -> str:
-        """Return the reason why a key is refused, "" if it is valid.
+        """Return why a regular expression is invalid, "" if it is valid.
 
         The result is also "" once the total length of parsed keys is over the limit.
         """
@@ -220,7 +221,7 @@ def _find_oversized(
     limit_tokens: int,
     rules: ActivationRules,
 ) -> Iterator[FoundWarning]:
-    """Yield a warning for each text that takes more than its share of a prompt."""
+    """Yield a warning for each text of a card that takes more than its share of a prompt."""
     sizes = [(part.field, part.tokens, limit_tokens // _SHARE) for part in parts]
     always = _always_tokens(parts, book)
     sizes.append(("all texts that are in every prompt", always, limit_tokens // 2))
@@ -235,9 +236,9 @@ def _find_oversized(
 
 
 def _lore_notices(book: Lorebook | None) -> list[str]:
-    """Return the notices on the book, except those on decorators.
+    """Return the notices on reading a card's book, except those on decorators.
 
-    The report lists decorators among the ignored parts.
+    The import report lists ignored decorators elsewhere.
     """
     notices = [notice for notice in (book.notices if book else ()) if ": @@" not in notice]
     if all(notice.startswith(_AND_MORE) for notice in notices):

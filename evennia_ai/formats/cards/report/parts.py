@@ -29,8 +29,8 @@ from evennia_ai.formats.cards.report.import_report import (
     TextPart,
 )
 
-# The report calls this depth and all deeper ones the top of the history, because few histories are
-# longer.
+# Import reports call this depth and all deeper ones the top of the history, because few histories
+# are longer.
 TOP_FROM: Final = 1_000
 MOST_GREETINGS: Final = 1_000
 _TEXTS: Final = (
@@ -38,7 +38,8 @@ _TEXTS: Final = (
     *("system_prompt", "post_history_instructions"),
 )
 _POST_HISTORY: Final = "post_history_instructions"
-# By component key: the card's field, and the grant that the place of the field depends on.
+# Maps keys of components to the card's field, and to the grant that the place of the field depends
+# on.
 _FIELDS: Final[Mapping[str, tuple[str, Grant]]] = {
     "card_system_prompt": ("system_prompt", "system_prompt"),
     **{key: (field, "fields") for key, field in FIELDS.items()},
@@ -50,7 +51,7 @@ _FIELDS: Final[Mapping[str, tuple[str, Grant]]] = {
 def text_parts(
     card: Card, *, grants: Grants, counter: TokenCounter, post_history_depth: int = DEFAULT_DEPTH
 ) -> tuple[TextPart, ...]:
-    """Return the card's texts without empty ones, in the order that the card requests."""
+    """Return a row of the import report for each text of a card that is not empty."""
     granted_now = card_components(card, grants=grants, post_history_depth=post_history_depth)
     now = {one.key: one for one in granted_now}
     made = []
@@ -74,7 +75,10 @@ def text_parts(
 
 
 def greeting_parts(card: Card, *, counter: TokenCounter) -> tuple[GreetingPart, ...]:
-    """Return the greetings that are not empty, up to `MOST_GREETINGS`."""
+    """Return a row of the import report for each greeting that is not empty.
+
+    Only the first `MOST_GREETINGS` greetings are included.
+    """
     first_for_groups = len(greetings(card))
     return tuple(
         GreetingPart(
@@ -89,7 +93,7 @@ def greeting_parts(card: Card, *, counter: TokenCounter) -> tuple[GreetingPart, 
 
 
 def card_texts(card: Card) -> Iterator[tuple[str, str]]:
-    """Yield the path and text of every field that can reach a prompt, without lore.
+    """Yield the path and text of every card field that can reach a prompt, without lore.
 
     Only the first `MOST_GREETINGS` of each list of greetings are included.
     """
@@ -103,13 +107,13 @@ def card_texts(card: Card) -> Iterator[tuple[str, str]]:
 
 
 def note_role(card: Card) -> str:
-    """Return the role that the card requests for its depth prompt, "" if it has none."""
+    """Return the role that a card requests for its depth prompt, "" without a depth prompt."""
     made = card_components(card, grants=ALL_GRANTS)
     return next((one.role for one in made if one.key == "card_depth_prompt"), "")
 
 
 def place_of(component: PromptComponent) -> str:
-    """Describe the place of a component in the prompt."""
+    """Return words for the place of a component in the prompt, such as "ID 1010, role user"."""
     role = _role_words(component.role)
     if component.placement != "history":
         return f"ID {component.id}, {role}"
@@ -121,16 +125,16 @@ def _role_words(role: str) -> str:
 
 
 def _depth_words(depth: int) -> str:
-    """Describe a depth from the newest message in words that the commands accept."""
+    """Return words for a depth, such as "depth 4 in the history"."""
     if depth >= TOP_FROM:
         return "top of the history"
     return "bottom of the history" if depth <= 0 else f"depth {depth} in the history"
 
 
 MOST_ROWS: Final = 12
-_STEP: Final = 500  # the number of entries after which progress is reported
-_LARGE: Final = 400  # an entry with more tokens is reported as long
-_SHOWN: Final = 40  # the number of characters of an entry's text that the report shows
+_STEP: Final = 500  # the number of lore entries after which progress is reported
+_LARGE: Final = 400  # a lore entry with more tokens is reported as long
+_SHOWN: Final = 40  # the number of characters of a lore entry's text that the report shows
 _PLACES: Final[dict[Position, str]] = {
     "before": f"before the character (ID {PLUGGABLE_IDS['world_info_before']})",
     "after": f"after the character (ID {PLUGGABLE_IDS['world_info_after']})",
@@ -145,12 +149,15 @@ _PLACES: Final[dict[Position, str]] = {
 def book_account(
     book: Lorebook, *, grants: Grants, counter: TokenCounter, progress: Progress
 ) -> BookAccount:
-    """Count the entries of a book by state and place, and select those a builder should check."""
+    """Return the section of the import report on a lorebook.
+
+    It counts the entries by state and place, and lists those that a builder should check.
+    """
     tokens = list(_count_entries(book, counter, progress))
     usable = [entry for entry in book.entries if entry.is_usable]
     always = [entry for entry in usable if entry.constant or entry.gates.forced]
     rows = [row for entry in usable if (row := _row(entry, tokens[entry.index], grants)).why]
-    # the sort is stable, so equal rows stay in the order of the file
+    # the sort is stable, so entries with the same rank stay in the order of the file
     rows.sort(key=lambda row: (-len(row.why), -row.tokens))
     return BookAccount(
         label=book.label,
@@ -171,7 +178,7 @@ def book_account(
 
 
 def pattern_keys(entry: LoreEntry) -> list[str]:
-    """Return the keys of an entry that are regular expressions, as written."""
+    """Return the keys of a lore entry that are regular expressions, as written."""
     if entry.patterns == "none":
         return []
     written = [key.strip() for keys in entry.key_lists for key in keys if key.strip()]
@@ -179,10 +186,7 @@ def pattern_keys(entry: LoreEntry) -> list[str]:
 
 
 def speaks_as(entry: LoreEntry) -> bool:
-    """True if an entry requests the role assistant, or by a decorator the role system.
-
-    Without a decorator the role system is not reported, because programs write it into every entry.
-    """
+    """True if a lore entry requests the role assistant, or by a decorator the role system."""
     by_decorator = any(name == "role" for name, _ in entry.decorators)
     return entry.role == "assistant" or (by_decorator and entry.role != "user")
 
@@ -197,7 +201,7 @@ def _count_entries(book: Lorebook, counter: TokenCounter, progress: Progress) ->
 
 
 def _places(entries: Iterable[LoreEntry], tokens: list[int], grants: Grants) -> Iterator[LorePlace]:
-    """Yield the requested and actual places of entries, with numbers of entries and tokens.
+    """Yield a row of the import report for each pair of a requested and an actual place.
 
     Places with the most tokens come first.
     """
@@ -213,7 +217,7 @@ def _places(entries: Iterable[LoreEntry], tokens: list[int], grants: Grants) -> 
 
 
 def _entry_place(entry: LoreEntry, grants: Grants) -> str:
-    """Describe the place that an entry gets in the prompt with these grants."""
+    """Return words for the place that a lore entry gets in the prompt with these grants."""
     lacks = missing_grants(entry, grants)
     place = "top of the history" if is_moved(entry.position, grants) else _position_words(entry)
     return f"{place}, {_role_words('user' if 'roles' in lacks else entry.role)}"
@@ -263,7 +267,7 @@ def _reasons_to_look(entry: LoreEntry, tokens: int) -> Iterator[str]:
 
 
 def grant_uses(card: Card, book: Lorebook | None, *, grants: Grants) -> tuple[GrantUse, ...]:
-    """Return the grants that would change something for the card, in the order of `ALLOWS`."""
+    """Return the grants that would change something for a card, in the order of `ALLOWS`."""
     gives: dict[Grant, str] = {}
     if texts := [field for field in FIELDS.values() if getattr(card, field).strip()]:
         *most, last = texts
@@ -302,8 +306,5 @@ def _budget_use(entries: Sequence[LoreEntry], asked: int | None) -> str:
 
 
 def _entries(number: int, one: str, many: str) -> str:
-    """Return the number of entries followed by a verb.
-
-    `one` is the verb in the singular, `many` the verb in the plural.
-    """
+    """Return words such as "2 lore entries are": the number of entries and a verb."""
     return f"1 lore entry {one}" if number == 1 else f"{number} lore entries {many}"

@@ -1,1 +1,1 @@
-"""Editing tools for authors of books: edits of a file's JSON, and lints."""
+"""Tools for authors of lorebooks: edits of a book's JSON, comparisons and lints."""

@@ -1,4 +1,4 @@
-"""Compare two versions of a book, in the words that builders use.
+"""Compare two versions of a lorebook, in the words that builders use.
 
 Standalone books and books inside cards are compared in the same way.
 """
@@ -27,7 +27,7 @@ LONGEST_COMPARED: Final = 200_000
 
 Comparing reads both versions, which would take too long for longer books.
 """
-# Default values, which are not listed for a new or removed entry.
+# Default values of fields. The differences of a new or removed entry do not list them.
 _UNSAID: Final[tuple[object, ...]] = ("", "on", [], *UNSET)
 
 
@@ -48,15 +48,16 @@ def book_differences(
     *,
     sees: Callable[[str], bool] = lambda _: True,
 ) -> list[str] | None:
-    """Return the differences between two books as lines of a unified diff.
+    """Return the differences between two lorebooks as lines of a unified diff.
 
     Args:
         older: the JSON of a book as text or as a value, None for no book.
-        newer: the same for the newer version.
-        sees: True for ids of entries that the reader may see.
+        newer: the newer version of the book, given in the same way.
+        sees: returns True for the id of an entry that the reader may see.
 
     Returns:
-        Lines for the book, then for each entry; None if a book is too long or cannot be read.
+        Lines for the book's settings, then for each entry. None if a book is too long or cannot be
+        read.
     """
     before, after = _read(older), _read(newer)
     if before is None or after is None:
@@ -73,7 +74,7 @@ def _entry_differing(
     before: _Entry | None,
     after: _Entry | None,
 ) -> Iterator[str]:
-    """Yield the differences in an entry; for a new or removed entry, yield its values."""
+    """Yield the lines of a diff of an entry; for a new or removed entry, yield its values."""
     if before and after and before[1] == after[1]:
         return
     entry, _ = after or before or (None, None)
@@ -87,14 +88,14 @@ def _entry_differing(
             for values in (was, now)
         )
     lines = list(diff_members(was, now, of=label))
-    # only data of another program differs, so the diff shows the raw JSON
+    # no field of this package differs, so the diff shows the raw JSON of other programs
     if not lines and before and after:
         lines = list(diff_members(before[1], after[1], of=label))
     yield from lines
 
 
 def _typed_values(entry: _Entry | None) -> dict[str, Any]:
-    """Return the values of an entry by the words with which builders set them."""
+    """Return a dict of an entry's values by the words with which builders set them."""
     if entry is None:
         return {}
     read, raw = entry
@@ -117,7 +118,10 @@ def _typed_values(entry: _Entry | None) -> dict[str, Any]:
 
 
 def changed_ids(older: str | None, newer: str | None) -> Mapping[str, list[str]]:
-    """Return the ids of new, removed and changed entries; empty if a book is too long."""
+    """Return the ids of a book's entries under the keys "new", "removed" and "changed".
+
+    The result is empty if a book is too long or cannot be read.
+    """
     before, after = _read(older), _read(newer)
     if before is None or after is None:
         return {}
@@ -130,7 +134,7 @@ def changed_ids(older: str | None, newer: str | None) -> Mapping[str, list[str]]
 
 
 def _read(book: str | Mapping[str, Any] | None) -> _Book | None:
-    """Read a book for comparing; None if it is too long or cannot be read."""
+    """Return a lorebook as read for a comparison, None if it is too long or cannot be read."""
     if book is None:
         return _Book({}, {})
     if isinstance(book, str) and len(book) > LONGEST_COMPARED:
@@ -138,7 +142,7 @@ def _read(book: str | Mapping[str, Any] | None) -> _Book | None:
     data = json.loads(book) if isinstance(book, str) else book
     try:
         read = read_book(data).entries
-    # the stored JSON may come from another version or from outside our commands
+    # the stored JSON may come from another version of this package, or from another program
     except FormatError:
         return None
     inner = unwrap_book(data)

@@ -1,4 +1,4 @@
-"""Edit the JSON of a book in the format of its file.
+"""Edit the JSON of a lorebook in the format of its file.
 
 Edits return a new value, which shares unchanged parts with the old one, and never change their
 arguments. Unknown fields are kept. Each edit reads its result again: if it cannot be read or does
@@ -70,7 +70,8 @@ _NEW_WORLD: Final[Mapping[str, Any]] = {
     "useProbability": True,
     "depth": 4,
 }
-# The position that each field implies. If several are given, the last one decides.
+# Maps fields of an entry to the position that they imply. If an edit has several of these fields,
+# the last row decides.
 _IMPLIED: Final = {
     "depth": "depth",
     "outlet": "outlet",
@@ -79,20 +80,20 @@ _IMPLIED: Final = {
 }
 _PLACES: Final = ("position", "depth", "reverse_depth")
 _DESCRIBED: Final = {"before": "before_desc", "after": "after_desc"}
-# SillyTavern's extension data in V3 has names in snake case, except for these members, which have
-# names in camel case.
+# In a V3 entry, SillyTavern writes names of its extension data in snake case. These members are
+# exceptions with names in camel case.
 _IN_CAMEL: Final = frozenset({"selective_logic", "use_probability"})
 
 
 def new_book(name: str) -> dict[str, Any]:
-    """Return a V3 lorebook without entries."""
+    """Return the JSON value of a new V3 lorebook without entries."""
     return {"spec": "lorebook_v3", "data": {"name": name, "extensions": {}, "entries": []}}
 
 
 def add_entry(
     book: Mapping[str, Any], fields: Mapping[str, Any], *, taken: Iterable[str] = ()
 ) -> tuple[dict[str, Any], str]:
-    """Return the book with a new entry at its end, and the id of that entry.
+    """Return a lorebook's JSON with a new entry at its end, and the id of that entry.
 
     Args:
         taken: further ids that the new entry may not get.
@@ -112,7 +113,7 @@ def add_entry(
 
 
 def change_entry(book: Mapping[str, Any], uid: str, fields: Mapping[str, Any]) -> dict[str, Any]:
-    """Return the book with new values in some fields of an entry; None removes a field.
+    """Return a lorebook's JSON with new values in fields of an entry; None removes a field.
 
     If a decorator in the content overrides a field, the decorator's line is changed too.
 
@@ -133,7 +134,7 @@ def change_entry(book: Mapping[str, Any], uid: str, fields: Mapping[str, Any]) -
 
 
 def remove_entry(book: Mapping[str, Any], uid: str) -> dict[str, Any]:
-    """Return the book without an entry; the others keep their ids.
+    """Return a lorebook's JSON without one entry; the other entries keep their ids.
 
     The book remembers its highest id, so that no later entry gets the id of a removed one. Records
     of past turns and locks still refer to that id.
@@ -159,7 +160,7 @@ def remove_entry(book: Mapping[str, Any], uid: str) -> dict[str, Any]:
 
 
 def changed_entry_ids(older: Mapping[str, Any], newer: Mapping[str, Any]) -> frozenset[str]:
-    """Return the ids of entries that differ between two books or are only in one of them.
+    """Return the ids of entries that differ between two lorebooks or are only in one.
 
     Raises:
         FormatError: one of the books cannot be read.
@@ -173,13 +174,13 @@ def changed_entry_ids(older: Mapping[str, Any], newer: Mapping[str, Any]) -> fro
 
 
 def content_at(book: Mapping[str, Any], index: int) -> str:
-    """Return the raw content of the entry with this index, including decorators."""
+    """Return the content of a lorebook's entry, given by its index, with its decorators."""
     raw = list(entries_in_order(unwrap_book(book)["entries"]))[index][1]
     return str(raw.get("content") or "") if isinstance(raw, dict) else ""
 
 
 def set_mode(book: Mapping[str, Any], mode: BookMode) -> dict[str, Any]:
-    """Return the book with a different activation mode."""
+    """Return a lorebook's JSON with a different activation mode."""
     book = _editable(book)
     if "entries" in book:
         return _checked(with_mode(book, mode))
@@ -187,7 +188,7 @@ def set_mode(book: Mapping[str, Any], mode: BookMode) -> dict[str, Any]:
 
 
 def entry_settings(entry: LoreEntry) -> dict[str, Any]:
-    """Return the values of an entry in the form that edits accept.
+    """Return a dict of an entry's values by field, in the form that edits accept.
 
     The content is without its decorator lines.
     """
@@ -196,7 +197,7 @@ def entry_settings(entry: LoreEntry) -> dict[str, Any]:
 
 
 class _Named(NamedTuple):
-    """A raw entry with its id and its name in the file."""
+    """A raw lore entry with its id and its name in the file."""
 
     name: str
     """The entry's name in an object of entries, or its position in a list."""
@@ -206,7 +207,7 @@ class _Named(NamedTuple):
 
 
 def _editable(book: Mapping[str, Any]) -> Mapping[str, Any]:
-    """Return the book in a format that can be edited: a book of another program becomes V3."""
+    """Return the JSON of a book for edits: a book of another program becomes V3."""
     return as_v3(book) if is_of_another_program(book) else book
 
 
@@ -224,7 +225,7 @@ def _with_entries(book: Mapping[str, Any], listed: list[Any] | dict[str, Any]) -
 
 
 def _checked(book: dict[str, Any]) -> dict[str, Any]:
-    """Return the book after a test that it can be read.
+    """Return the JSON of a book if the book can be read.
 
     Raises:
         FormatError: the book cannot be read.
@@ -234,14 +235,14 @@ def _checked(book: dict[str, Any]) -> dict[str, Any]:
 
 
 def _is_world(listed: list[Any] | dict[str, Any], *, in_world: bool) -> bool:
-    """True if new entries are written in the spelling of a world file."""
+    """True if new entries of a book are written in the spelling of a world file."""
     raws = listed.values() if isinstance(listed, dict) else listed
     is_one = all(is_world_entry(raw, in_world=in_world) for raw in raws)
     return is_one and (bool(listed) or isinstance(listed, dict))
 
 
 def _named(listed: list[Any] | dict[str, Any], in_world: bool) -> Iterator[_Named]:
-    """Yield the entries with the ids that they get when the book is read."""
+    """Yield raw entries with the ids that they get when their book is read."""
     times: Counter[str] = Counter()
     for name, raw in entries_in_order(listed):
         own = _own_id(name, raw, in_world)
@@ -251,9 +252,9 @@ def _named(listed: list[Any] | dict[str, Any], in_world: bool) -> Iterator[_Name
 def _with_ids(
     listed: list[Any] | dict[str, Any], ids: Sequence[str], in_world: bool
 ) -> list[Any] | dict[str, Any]:
-    """Return the entries with these ids, given in the order of the entries.
+    """Return raw entries with these ids, which are in the order of the entries.
 
-    An id is written only if the entry's place in the file would give it another id.
+    An id is written only into an entry that would otherwise get another id.
     """
     named = list(_named(listed, in_world))
     if all(entry.uid == uid for entry, uid in zip(named, ids, strict=True)):
@@ -276,7 +277,7 @@ def _own_id(name: str, raw: Any, in_world: bool) -> str:
     given = next((raw[each] for each in members if raw.get(each) is not None), name)
     try:
         return parse_identifier(given)
-    except ValueError:  # an id that is neither a number nor text counts as missing
+    except ValueError:  # an id that is neither a number nor a text counts as missing
         return one_line(name)
 
 
@@ -292,13 +293,13 @@ def _find_entry(listed: list[Any] | dict[str, Any], uid: str, in_world: bool) ->
 
 
 def _last_id(listed: list[Any] | dict[str, Any], in_world: bool) -> int:
-    """Return the highest number among the ids and names of entries, -1 if there is none."""
+    """Return the highest number among the ids and names of a book's entries, -1 if none."""
     names = (text for entry in _named(listed, in_world) for text in (entry.name, entry.uid))
     return max(len(listed) - 1, *_numbers(names))
 
 
 def _numbers(names: Iterable[str]) -> list[int]:
-    """Return those names that are whole numbers, and always also -1."""
+    """Return a list of -1 and those of the names that are whole numbers."""
     numbers = [
         int(text) for text in names if text.isascii() and text.isdecimal() and len(text) <= 15
     ]
@@ -310,7 +311,7 @@ def _change_entry(
 ) -> dict[str, Any]:
     """Return the JSON of one entry with new values in some fields.
 
-    Errors that the entry already had are ignored, so that builders can fix them one by one.
+    Errors that the entry had before the edit are ignored, so that builders can fix them one by one.
 
     Args:
         in_world: True for an entry of a world file.
@@ -350,7 +351,7 @@ def _change_entry(
 
 
 def _checked_fields(given: Mapping[str, Any]) -> dict[str, Any]:
-    """Return a copy of the fields.
+    """Return a copy of the fields of an edit, after checking names and values.
 
     Raises:
         FormatError: a field is unknown or cannot have its value.
@@ -369,9 +370,9 @@ def _checked_fields(given: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def _with_decorators(fields: Mapping[str, Any]) -> str:
-    """Return the content with decorator lines that agree with the fields.
+    """Return an entry's content with decorator lines that agree with the edited fields.
 
-    An existing line is changed if possible, so that other programs see the new value.
+    An existing decorator line is changed if possible, so that other programs see the new value.
     """
     content = _with_place(str(fields["content"]), fields)
     for name in ("role", "scan_depth"):
@@ -407,7 +408,7 @@ def _with_place(content: str, fields: Mapping[str, Any]) -> str:
 def _write_members(
     raw: Mapping[str, Any], writes: Iterable[Write], *, is_world: bool
 ) -> dict[str, Any]:
-    """Return a copy of the entry with these members written."""
+    """Return a copy of a raw entry with the changes in `writes` applied."""
     entry = dict(raw)
     app = entry if is_world else _copy_object(entry.get("extensions"))
     own = _copy_object(app.get("evennia_ai"))
@@ -427,9 +428,10 @@ def _write_members(
 
 
 def _member_names(target: Mapping[str, Any], write: Write, *, is_world: bool) -> list[str]:
-    """Return the names of the members to write.
+    """Return the names of the members that a change writes.
 
-    These are all spellings that the entry has; if it has none, the usual spelling.
+    If the member exists in one or both spellings (snake and camel case), these are returned.
+    Otherwise the usual spelling is returned.
     """
     if write.target != "app":
         return [] if write.only_there and write.name not in target else [write.name]
@@ -447,14 +449,14 @@ def _copy_object(value: Any) -> dict[str, Any]:
 def _read(
     raw: Mapping[str, Any], *, uid: str, in_world: bool
 ) -> tuple[LoreEntry, tuple[FormatError, ...]]:
-    """Parse an entry, and return it with the errors in it."""
+    """Return the parsed entry, and the errors that were found in it."""
     where = f"entry {one_line(uid)[:60]}"
     fields = read_fields(raw, in_world=in_world, default_uid=uid, where=where)
     return build_entry(fields, label="book", index=0, absent=NO_ICONS)[0], fields.problems
 
 
 def _confirm(fields: Mapping[str, Any], entry: LoreEntry) -> None:
-    """Raise FormatError if the entry does not have the values of these fields."""
+    """Raise FormatError if an edited entry does not have the values that the edit gave it."""
     for name, value in fields.items():
         now = _value_of(name, entry)
         if not FIELDS[name].is_compared or value is None or now == value:
@@ -467,6 +469,6 @@ def _confirm(fields: Mapping[str, Any], entry: LoreEntry) -> None:
 
 
 def _value_of(name: str, entry: LoreEntry) -> Any:
-    """Return the entry's value of a field in the form that edits accept."""
+    """Return an entry's value of a field in the form that edits accept."""
     value = FIELDS[name].says(entry)
     return list(value) if isinstance(value, tuple) else value

@@ -1,8 +1,7 @@
-"""Gather facts about the keys of a book from the book's own texts, for the lints.
+"""Gather facts about the keys of a lorebook from the book's own texts, for its lints.
 
-Each text is searched once, with the same index that the engine uses. In a book with very many
-regular expressions only a sample of the texts is searched. Lints that need all texts then report
-nothing.
+Each text is searched once, with the key index of the engine. In a book with very many regular
+expressions only a sample of the texts is searched. Lints that need all texts then report nothing.
 """
 
 from collections import Counter
@@ -27,8 +26,8 @@ from evennia_ai.engine.text.words import split_words
 NO_DICE: Final = Dice(turn="", conversation="")
 _MOST_SEARCHES: Final = 300_000
 _WITHOUT_END: Final = 1_000_000
-# Rows of a number of other entries and a share. A key is too common if at least this share of the
-# other entries contains it. The first row with a number that the book reaches applies.
+# Each row is a number of other entries and a share. The first row whose number a book reaches
+# applies to the book. A key is too common if at least this share of the other entries contains it.
 _SPREADS: Final = ((20, 0.2), (4, 0.5), (2, 1))
 _FREQUENT_SHARE: Final = 0.03
 _FREQUENT_TIMES: Final = 4
@@ -42,25 +41,25 @@ class Evidence:
     book: Lorebook
     rules: ActivationRules
     budget: int | None
-    """The tokens for the book's lore; None if only the size of the prompt limits it."""
+    """The token budget of the book's lore; None if only the size of a prompt limits it."""
     tokens: Sequence[int]
-    """The number of tokens of each entry's text, by index."""
+    """The number of tokens of each entry's text, by index of the entry."""
     key_index: BookIndex
 
     @property
     def entry_keys(self) -> KeysOfEntries:
-        """The keys of each entry, in the form in which the engine searches for them."""
+        """The keys of each entry by index, in the form in which the engine searches for them."""
         return self.key_index.entry_keys
 
     @property
     def scan_depth(self) -> int:
-        """The scan depth of entries that set none."""
+        """The scan depth of entries that have none of their own."""
         own = self.book.scan_depth
         return self.rules.scan_depth if own is None else own
 
     @property
     def recurses(self) -> bool:
-        """True if texts of active entries are searched for keys of other entries in this book."""
+        """True if the texts of active entries are searched for keys of other entries."""
         own = self.book.recursive
         return self.rules.recursive if own is None else own
 
@@ -68,7 +67,7 @@ class Evidence:
     def is_blind(self) -> bool:
         """True if an entry with scan depth 0 ignores the texts of active entries too.
 
-        Otherwise such texts can activate the entry.
+        If False, such texts can activate the entry.
         """
         return self.rules.flags.depth_0_is_blind
 
@@ -79,11 +78,11 @@ class Evidence:
 
     @property
     def walks_levels(self) -> bool:
-        """True if delay levels are reached even if no entry triggers recursion."""
+        """True if recursion reaches the delay levels even if no entry triggers recursion."""
         return self.rules.flags.levels_are_walked and len(self.levels) > 1
 
     def rank(self, level: int) -> int:
-        """Return the position of a delay level: the number of lower levels in the book."""
+        """Return the number of lower delay levels that occur in the book."""
         return self.levels.index(level)
 
     @property
@@ -103,7 +102,7 @@ class Evidence:
         )
 
     def passes_on(self, index: int) -> bool:
-        """True if the text of some other entry is searched during recursion."""
+        """True if recursion searches the text of any entry other than this one."""
         return any(other != index for other in self._feeders)
 
     def is_unfed(self, index: int) -> bool:
@@ -117,10 +116,10 @@ class Evidence:
         return not any(self._found.fed_by.get(number, set()) - {index} for number in numbers)
 
     def spread(self, number: int, index: int) -> tuple[int, int] | None:
-        """Return how common a key is, or None if it is not common.
+        """Return in how many texts of entries a key occurs, or None if it is not common.
 
-        The result is the number of other entries whose text contains the key, and the number of all
-        other entries.
+        The result has two numbers: the other entries whose text contains the key, and all other
+        entries. `number` identifies the key, `index` its entry.
         """
         own = number in self._found.own.get(index, ())
         there, others = self._found.texts[number] - own, self._found.searched - 1
@@ -136,7 +135,7 @@ class Evidence:
         return enough and times >= _FREQUENT_SHARE * self._running_words
 
     def refusals(self, entry: LoreEntry) -> list[str]:
-        """Return a sentence for each key that is meant as a regular expression and is refused."""
+        """Return a sentence for each key of an entry that is an invalid regular expression."""
         by_form = self.rules.flags.patterns_by_form or entry.patterns == "by_form"
         if not by_form and entry.patterns == "none":
             return []
@@ -152,9 +151,9 @@ class Evidence:
 
     @cached_property
     def _feeders(self) -> list[int]:
-        """The first two entries whose texts take part in recursion.
+        """The indices of the first two entries whose texts are searched during recursion.
 
-        Two suffice, because at least one of them is not the entry in question.
+        Two are enough to know for any entry whether another one exists.
         """
         passing = (
             entry.index
@@ -165,7 +164,7 @@ class Evidence:
 
     @cached_property
     def _words(self) -> Counter[str]:
-        """The number of occurrences of each word in the texts."""
+        """The number of occurrences of each word in the texts of all entries."""
         words: Counter[str] = Counter()
         for entry in self._enabled:
             words.update(split_words(normal_form(entry.template.source).casefold()))
@@ -173,7 +172,7 @@ class Evidence:
 
     @cached_property
     def _running_words(self) -> int:
-        """The total number of words in the texts."""
+        """The total number of words in the texts of all entries."""
         return self._words.total()
 
     @cached_property
@@ -208,7 +207,7 @@ def gather_evidence(
     limit_tokens: int | None,
     counter: TokenCounter,
 ) -> Evidence:
-    """Gather the facts about a book.
+    """Gather the facts about a book that its lints use.
 
     Args:
         limit_tokens: the size of a prompt, None if unknown.
@@ -225,20 +224,23 @@ def gather_evidence(
 
 @dataclass(kw_only=True)
 class _KeyHits:
-    """The matches of keys in texts, reduced to the numbers that lints need."""
+    """The matches of a book's keys in the texts of its entries, as far as lints need them.
+
+    A key is identified by its number in the key index, an entry by its index in the book.
+    """
 
     is_whole: bool
-    """True if all texts were searched, False if only a sample was searched."""
+    """True if the texts of all entries were searched, False if only a sample was searched."""
     searched: int = 0
     texts: Counter[int] = field(default_factory=Counter)
-    """By key: the number of texts that contain the key."""
+    """Maps a key to the number of texts that contain it."""
     own: dict[int, frozenset[int]] = field(default_factory=dict)
-    """By entry: the entry's keys that the entry's own text contains."""
+    """Maps an entry to those of its keys that its own text contains."""
     fed_by: dict[int, set[int]] = field(default_factory=dict)
-    """By key: up to two entries whose text contains the key and takes part in recursion."""
+    """Maps a key to at most two entries whose text contains it and is searched during recursion."""
 
     def add(self, entry: LoreEntry, key_index: BookIndex) -> None:
-        """Search the text of an entry for keys and record the matches."""
+        """Search the text of an entry for all keys of the book, and record the matches."""
         hits = key_index.table.hits(prepare_text(entry.template.source, fold=key_index.table.fold))
         self.searched += 1
         self.texts.update(hits.keys())

@@ -1,4 +1,4 @@
-"""Lints of books: problems that can be found without a conversation.
+"""Lints of lorebooks: problems that can be found without a conversation.
 
 Examples are entries that nothing can activate, contradicting flags, keys that match too often, and
 texts that do not fit. Keys are searched with the engine's own index. A lint of a book takes about
@@ -39,7 +39,7 @@ _ERRORS: Final = frozenset({"unreachable", "regex", "level", "weight"})
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class BookFinding:
-    """A problem that a lint found."""
+    """A problem that a lint found in a lorebook."""
 
     uid: str
     """The id of the entry, "" if the problem concerns the whole book."""
@@ -65,13 +65,13 @@ def lint_book(
     outlets: Collection[str] = (),
     source: Any = None,
 ) -> tuple[BookFinding, ...]:
-    """Return the problems of the book, then those of each enabled entry.
+    """Return the problems of a lorebook: first those of the whole book, then those by entry.
 
-    Of an entry that is refused only the notice of its reader is returned.
+    For a refused entry, only the notice on reading it is returned.
 
     Args:
         limit_tokens: the size of a prompt, None if unknown.
-        outlets: the names of outlets that some component shows.
+        outlets: the names of outlets that a component shows.
         source: the JSON value of the book, to find members that nothing reads.
     """
     evidence = gather_evidence(book, rules=rules, limit_tokens=limit_tokens, counter=counter)
@@ -100,7 +100,7 @@ LintCheck = Callable[[LoreEntry, Evidence], Iterator[Finding]]
 
 
 def _lint_budget(evidence: Evidence) -> Iterator[BookFinding]:
-    """Yield a lint if the texts of the book exceed its token budget."""
+    """Yield a finding if the texts of a book exceed its token budget."""
     budget = evidence.budget
     if budget is None:
         return
@@ -118,7 +118,7 @@ def _lint_budget(evidence: Evidence) -> Iterator[BookFinding]:
 
 
 def _lint_outlets(entries: Iterable[LoreEntry], known: frozenset[str]) -> Iterator[BookFinding]:
-    """Yield a lint for each outlet that no known component shows."""
+    """Yield a finding for each outlet that no known component shows."""
     first = {e.outlet: e for e in reversed(list(entries)) if e.position == "outlet"}
     for name in sorted(first.keys() - known):
         shown = f"the outlet '{one_line(name)[:60]}', which no component here shows"
@@ -129,7 +129,7 @@ def _lint_outlets(entries: Iterable[LoreEntry], known: frozenset[str]) -> Iterat
 
 
 def _find_duplicates(entries: Iterable[LoreEntry]) -> dict[int, str]:
-    """Return the id of the first identical entry, by the index of each duplicate."""
+    """Return a dict from the index of each duplicate entry to the id of the entry it repeats."""
     seen: dict[tuple[frozenset[str], str], str] = {}
     doubles: dict[int, str] = {}
     for entry in entries:
@@ -142,7 +142,7 @@ def _find_duplicates(entries: Iterable[LoreEntry]) -> dict[int, str]:
 
 
 def _lint_reachability(entry: LoreEntry, evidence: Evidence) -> Iterator[Finding]:
-    """Yield a finding if nothing can activate the entry, with the reason."""
+    """Yield a finding, with the reason, if nothing can activate the entry."""
     gates, keys = entry.gates, evidence.entry_keys[entry.index]
     if gates.forbidden and not gates.forced:
         yield "unreachable", "is never active: @@dont_activate; remove the line or disable it"
@@ -157,7 +157,7 @@ def _needs_no_key(entry: LoreEntry) -> bool:
 
 
 def _findable(numbers: Iterable[int]) -> set[int]:
-    """Return the numbers of the keys that can match some text."""
+    """Return those keys, given by their numbers in the key index, that can match some text."""
     return {number for number in numbers if number != NEVER}
 
 
@@ -173,7 +173,7 @@ def _lint_missing_keys(entry: LoreEntry, has_refused_keys: bool) -> Iterator[Fin
 
 
 def _describe_key_clash(entry: LoreEntry, evidence: Evidence) -> str:
-    """Describe keys that an entry both requires and excludes, "" if there are none."""
+    """Return a sentence on keys that an entry both requires and excludes, "" if none."""
     keys = evidence.entry_keys[entry.index]
     excluded = set(keys.excluded)
     if any(line and _findable(line) <= excluded for line in keys.additional):
@@ -192,7 +192,7 @@ def _describe_key_clash(entry: LoreEntry, evidence: Evidence) -> str:
 
 
 def _lint_recursion(entry: LoreEntry, evidence: Evidence) -> Iterator[Finding]:
-    """Yield a finding with the reason if an entry waits for recursion that can never happen."""
+    """Yield a finding, with the reason, if an entry waits for recursion that cannot happen."""
     level = entry.recursion.delay_level
     if not level or entry.gates.forced:
         return
@@ -215,7 +215,7 @@ def _lint_recursion(entry: LoreEntry, evidence: Evidence) -> Iterator[Finding]:
 
 
 def _lint_scan_depth(entry: LoreEntry, evidence: Evidence) -> Iterator[Finding]:
-    """Yield a finding if the entry's scan depth includes no messages."""
+    """Yield a finding if the scan depth of an entry is 0, so that no message is searched."""
     depth = evidence.scan_depth if entry.scan_depth is None else entry.scan_depth
     widens = entry.scan_depth is None and evidence.rules.min_activations
     needs_no_text = _needs_no_key(entry) or ALWAYS in evidence.entry_keys[entry.index].primary
@@ -233,7 +233,7 @@ def _lint_scan_depth(entry: LoreEntry, evidence: Evidence) -> Iterator[Finding]:
 
 
 def _lint_keys(entry: LoreEntry, evidence: Evidence) -> Iterator[Finding]:
-    """Yield findings on keys that are refused, match too often, or have no effect."""
+    """Yield findings on keys that are invalid, match too often, or have no effect."""
     for problem in evidence.refusals(entry):
         yield "regex", problem
     common = list(_describe_common_keys(entry, evidence))
@@ -266,7 +266,7 @@ def _describe_common_keys(entry: LoreEntry, evidence: Evidence) -> Iterator[str]
 
 
 def _lint_chances(entry: LoreEntry, evidence: Evidence) -> Iterator[Finding]:
-    """Yield findings on chances, groups and timers that have no effect."""
+    """Yield findings on an entry's chance, groups and timers that have no effect."""
     if entry.chance <= 0:
         yield "chance", "has a chance of 0 %, so it is never active; raise it or disable the entry"
     for name in dict.fromkeys(entry.grouping.names):
@@ -286,7 +286,7 @@ def _lint_chances(entry: LoreEntry, evidence: Evidence) -> Iterator[Finding]:
 
 
 def _lint_text(entry: LoreEntry, evidence: Evidence) -> Iterator[Finding]:
-    """Yield a finding if the content is missing or can never fit into the budget."""
+    """Yield a finding if an entry's content is missing or can never fit into the budget."""
     tokens, budget = evidence.tokens[entry.index], evidence.budget
     if not entry.template.source.strip():
         yield "content", "has no content, so it adds nothing; write some, or disable it"

@@ -1,4 +1,4 @@
-"""Parse the values that builders type for fields of an entry, and describe fields in their words.
+"""Parse values that builders type for fields of a lore entry, and describe fields to builders.
 
 The command `lore` and the forms of the web pages use the same parsers. A parser returns a value for
 `formats.lorebooks.editing.edits`, or raises `TypedError` with a one-line message. The fields are
@@ -31,7 +31,7 @@ from evennia_ai.formats.lorebooks.values import Step
 NOTHING: Final = "off"
 LOGICS: Final = {"any": "any", "all": "all", "not any": "not_any", "not all": "not_all"}
 
-# The positions that need no further argument.
+# Positions that builders type as one word, without a depth, name or component.
 _PLAIN: Final[tuple[str, ...]] = tuple(
     name for name in get_args(Position) if name not in ("outlet", "anchor", AT_MENTION)
 )
@@ -51,7 +51,10 @@ _LOGIC: Final = re.compile(r"(not\s+any|not\s+all|any|all)(?:\s*:\s*|\s+|$)(.*)"
 
 
 class TypedError(EvenniaAIError):
-    """A builder typed an unusable value; the message says why, and what would be accepted."""
+    """The error for a value that a builder typed and that cannot be used.
+
+    The message says why, and what would be accepted.
+    """
 
 
 def parse_keys(text: str) -> list[str]:
@@ -74,7 +77,7 @@ def parse_keys_and_content(text: str) -> tuple[list[str], str]:
 
 
 def with_patterns(fields: dict[str, Any], *, of: LoreEntry | None = None) -> dict[str, Any]:
-    """Add the setting for regular expressions to the fields if a key of the form /.../ needs it.
+    """Return the fields of an edit, with `patterns` added if a key of the form /.../ needs it.
 
     Args:
         of: the entry that is edited, None for a new entry.
@@ -91,7 +94,7 @@ def with_patterns(fields: dict[str, Any], *, of: LoreEntry | None = None) -> dic
 
 
 def check_patterns(keys: Iterable[str], patterns: Patterns) -> None:
-    """Raise TypedError for the first key that is meant as a regular expression but is invalid."""
+    """Raise TypedError if a key that should be a regular expression is invalid."""
     for key in keys:
         if patterns == "none" or (patterns == "by_form" and not has_slashes(key)):
             continue
@@ -101,7 +104,7 @@ def check_patterns(keys: Iterable[str], patterns: Patterns) -> None:
 
 
 def _split_keys(text: str, key: re.Pattern[str]) -> tuple[list[str], int]:
-    """Return the keys of a comma-separated list, and the offset at which the list ends."""
+    """Return the keys of a comma-separated list, and the index at which the list ends."""
     keys: list[str] = []
     at = -1
     while at < len(text) and (at < 0 or text[at] == ","):
@@ -113,9 +116,9 @@ def _split_keys(text: str, key: re.Pattern[str]) -> tuple[list[str], int]:
 
 
 def parse_secondary_keys(text: str) -> dict[str, Any]:
-    """Parse `[any|all|not any|not all] a, b` to fields.
+    """Parse secondary keys such as `not any a, b` to the fields `logic` and `secondary_keys`.
 
-    Without keys, only the logic changes.
+    Without keys, the result has only `logic`. Without a logic, it has only `secondary_keys`.
     """
     found = _LOGIC.fullmatch(text.strip())
     if found is None:
@@ -126,7 +129,7 @@ def parse_secondary_keys(text: str) -> dict[str, Any]:
 
 
 def parse_position(text: str) -> dict[str, Any]:
-    """Parse a position to fields.
+    """Parse the position of an entry to a dict of fields.
 
     The text is a word, `depth:<n>`, `outlet:<name>` or `before:<component>`.
     """
@@ -149,7 +152,7 @@ def parse_position(text: str) -> dict[str, Any]:
 
 
 def parse_mention(text: str) -> dict[str, str]:
-    """Parse a position such as `at_mention after oldest`: the side, and which message."""
+    """Parse a position such as `at_mention after oldest` to its side and its message."""
     place, *given = text.lower().split() or [""]
     side = next((word for word in SIDES if word in given), SIDES[0])
     message = next((word for word in MENTIONINGS if word in given), MENTIONINGS[0])
@@ -159,19 +162,19 @@ def parse_mention(text: str) -> dict[str, str]:
 
 
 def parse_text(text: str) -> str:
-    """Return the text; "off" gives ""."""
+    """Return the text that a builder typed; "off" gives ""."""
     return "" if text.lower() == NOTHING else text
 
 
 def parse_number(text: str) -> float:
-    """Parse a number; without a decimal point it becomes an int."""
+    """Parse a typed number; without a decimal point it becomes an int."""
     if not _NUMBER.fullmatch(text):
         raise TypedError(f"'{text}' is not a number. Nothing was changed.")
     return float(text) if "." in text else int(text)
 
 
 def parse_number_or_off(text: str) -> float:
-    """Parse a number; "off" gives 0."""
+    """Parse a typed number; "off" gives 0."""
     return 0 if text.lower() == NOTHING else parse_number(text)
 
 
@@ -191,12 +194,12 @@ def parse_flag(text: str) -> bool:
 
 
 def parse_word(text: str) -> str:
-    """Return the word in lower case; the field checks later whether it is allowed."""
+    """Return a typed word in lower case; a later check decides whether it is allowed."""
     return text.lower()
 
 
 def parse_questions(text: str) -> list[dict[str, Any]]:
-    """Parse conditions: `<fact> <test> <value>, <value>; <fact> <test> <value>`."""
+    """Parse typed conditions: `<fact> <test> <value>, <value>; <fact> <test> <value>`."""
     if text.lower() == NOTHING:
         return []
     return [_question(part) for part in text.split(";") if part.strip()]
@@ -223,8 +226,8 @@ DEFAULT: Final = "default"
 UNUSED: Final = "unused, because there is no sticky, cooldown or delay"
 
 _SHOWN_COLUMNS: Final = 120
-# Words that builders may try with `lore/set`, and the switch of `lore` that sets the field instead.
-# An error message names the switch.
+# Maps words that builders may try with `lore/set` to the switch of `lore` that sets this field
+# instead. An error message names the switch.
 _SWITCHES: Final[Mapping[str, str]] = {
     **{name: name for name in ("keys", "depth", "order", "position", "edit", "enable", "lock")},
     **dict.fromkeys(("secondary", "secondary_keys", "logic", "selective"), "secondary"),
@@ -237,7 +240,7 @@ _SWITCHES: Final[Mapping[str, str]] = {
 
 
 def find_field(word: str) -> LoreField:
-    """Return the field that builders call by this word.
+    """Return the field of an entry that has this name in builders' words.
 
     Raises:
         TypedError: there is no such field; the message lists the fields.
@@ -255,17 +258,17 @@ def find_field(word: str) -> LoreField:
 
 
 def parse_value(field: LoreField, text: str) -> Any:
-    """Parse the value of a field; "default" gives None, which removes the field."""
+    """Parse the typed value of a field; "default" gives None, which removes the field."""
     return None if text.lower() == DEFAULT else _READERS[field.typed or "text"](text)
 
 
 def field_text(field: LoreField, entry: LoreEntry) -> Any:
-    """Return the entry's value of a field in the form that builders know."""
+    """Return an entry's value of a field in the form that builders know."""
     return _IN_WORDS.get(field.name, field.says)(entry)
 
 
 def value_in_words(value: Any) -> str:
-    """Render a value as one line of limited length."""
+    """Return the value of a field as one line of limited length."""
     if isinstance(value, bool):
         return "on" if value else "off"
     if value is None:
@@ -278,7 +281,7 @@ def value_in_words(value: Any) -> str:
 
 
 def member_in_words(path: Sequence[Step]) -> str:
-    """Describe the member at the path of an error in the words of builders.
+    """Return words for the member at the path of an error: builders' word for its field.
 
     For example, `("when", 0, "test")` is "the test of condition 1".
     """
@@ -294,7 +297,7 @@ def member_in_words(path: Sequence[Step]) -> str:
 
 @contextmanager
 def in_words_of(label: str) -> Iterator[None]:
-    """Convert errors on a field to `TypedError`.
+    """Convert a FormatError with a path to a `TypedError` while this context is active.
 
     The message names the entry and the word that builders use for the field.
     """
@@ -308,7 +311,7 @@ def in_words_of(label: str) -> Iterator[None]:
 
 
 def place_in_words(entry: LoreEntry) -> str:
-    """Describe the position that an entry requests."""
+    """Return words for the position that an entry requests, such as "depth 4, system"."""
     if entry.depth == MAX_DEPTH and not entry.from_oldest:
         return f"the top of the history, {entry.role}"
     if entry.depth is not None:
@@ -339,16 +342,16 @@ _READERS: Final[Mapping[Typed, Callable[[str], Any]]] = {
     "mention": parse_mention,
     "questions": parse_questions,
 }
-# Functions for fields whose values are shown to builders in another form.
+# Maps fields to functions that return their values in another form for builders.
 _IN_WORDS: Final[Mapping[str, Callable[[LoreEntry], Any]]] = {
     "mention": place_in_words,
     "clock": _clock,
 }
 UNSET: Final = ("off", "none", "0", "100", value_in_words(None), UNUSED)
-"""The rendered values of fields that have their default."""
+"""The values, as `value_in_words` renders them, of fields that have their default."""
 TOLD_APART: Final = ("name", "place", "role")
-"""Fields that are not listed, because the label and the position of an entry show them."""
-# The words that builders use for fields that have another name in edits.
+"""Fields that lists of an entry's fields leave out, because its label and position show them."""
+# Maps the names of fields in edits to the words that builders use for them.
 _WORDS: Final[Mapping[str, str]] = {
     **{field.name: word for word, field in TYPED_FIELDS.items()},
     "secondary_keys": "secondary keys",

@@ -1,4 +1,4 @@
-"""Find data in a book's file that has no effect here: fields, macros, SillyTavern extensions."""
+"""Find data in a lorebook's file without effect in this package: fields, macros, extensions."""
 
 import re
 from collections import Counter
@@ -11,16 +11,16 @@ from evennia_ai.engine.prompt.templates.unknown import unknown_macros
 MOST_TOLD: Final = 8
 """The number of unknown macros that are listed for a book, the most frequent ones first."""
 
-# Each row is a field without effect: its name in world files, its name under `extensions` in V3,
-# and the reason.
+# Fields of entries without effect. Each row is the name in world files, the name under `extensions`
+# in V3, and the reason.
 _WITHOUT_EFFECT: Final = (
     ("vectorized", "vectorized", "entries are activated by their keys, not by their meaning"),
     ("automationId", "automation_id", "no scripts of another program run here"),
 )
 
 
-# Each row is a SillyTavern extension, a pattern for texts that rely on it, and what happens to
-# these texts here.
+# Each row is the name of a SillyTavern extension, a pattern for texts that rely on it, and what
+# happens to these texts in this package.
 _EXTENSIONS: Final = (
     (
         "ST-Prompt-Template",
@@ -44,7 +44,7 @@ _SCRIPTS: Final = frozenset({"tavern_helper", "TavernHelper_scripts"})
 
 
 def entry_texts(book: Any) -> Iterator[str]:
-    """Yield the names and contents of all entries in a book's JSON."""
+    """Yield the names and the contents of all entries in a lorebook's JSON."""
     for entry in _entries(book):
         yield from (
             value
@@ -73,7 +73,7 @@ def list_wanted_extensions(texts: Iterable[str], members: Iterable[str] = ()) ->
 
 
 def list_idle_fields(book: Any) -> tuple[str, ...]:
-    """Return a sentence for each field that entries of a book use and that has no effect here."""
+    """Return a sentence for each field of a book's entries that has no effect in this package."""
     entries = [*_entries(book)]
     found = []
     for name, in_v3, why in _WITHOUT_EFFECT:
@@ -103,7 +103,7 @@ def _whose(count: int) -> str:
 
 
 def _entries(book: Any) -> Iterator[Mapping[str, Any]]:
-    """Yield the entries of a V3 book, a world file, or a book inside an enclosing object."""
+    """Yield the raw entries of a V3 book or a world file, also inside an enclosing object."""
     if not isinstance(book, Mapping):
         return
     if isinstance(book.get("data"), Mapping):

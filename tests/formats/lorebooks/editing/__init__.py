@@ -1,1 +1,1 @@
-"""Tests of edits and lints."""
+"""Tests of edits and lints of lorebooks."""

@@ -1,4 +1,4 @@
-"""Edits of books: the file's own JSON changes where it was asked, in both formats."""
+"""Edits of lorebooks change only the edited members of the file's JSON, in both formats."""
 
 import time
 from copy import deepcopy
@@ -90,7 +90,7 @@ def test_new_entries_share_no_lists():
     assert first["keys"] is not second["keys"]
 
 
-def test_unknown_members_are_kept():
+def test_edit_keeps_unknown_members():
     book = a_v3(an_entry("Lore.", extensions={"app": {"x": 1}, "depth": 2}, strange=[1]))
     after = change_entry(book, "0", {"order": 5, "sticky": 3})
     assert {name: value for name, value in after.items() if name != "entries"} == {
@@ -193,7 +193,7 @@ def test_each_field_can_be_changed_and_nothing_else_changes(kind, name):
 
 
 @pytest.mark.parametrize("kind", BOOKS)
-def test_own_fields_are_changed_and_removed(kind):
+def test_evennia_ai_fields_are_changed_and_removed(kind):
     book = change_entry(
         BOOKS[kind](sticky=1),
         "0",
@@ -216,7 +216,7 @@ def test_own_fields_are_changed_and_removed(kind):
 
 @pytest.mark.parametrize("kind", BOOKS)
 @pytest.mark.parametrize("fields", [{"mention": None}, {"position": "after"}, {"outlet": "moods"}])
-def test_place_at_a_mention_is_removed_by_another_place(kind, fields):
+def test_position_at_a_mention_is_removed_by_another_position(kind, fields):
     book = change_entry(BOOKS[kind](), "0", {"position": "at_mention"})
     assert only(book).position == "at_mention"
     after = change_entry(book, "0", fields)
@@ -227,7 +227,7 @@ def test_place_at_a_mention_is_removed_by_another_place(kind, fields):
 
 
 @pytest.mark.parametrize("kind", BOOKS)
-def test_removed_field_leaves_no_trace(kind):
+def test_entry_field_set_and_removed_leaves_no_trace(kind):
     book = BOOKS[kind]()
     fields = {"depth": 3, "role": "user", "chance": 30, "groups": ["g"], "sticky": 2}
     there = change_entry(book, "0", fields)
@@ -292,7 +292,7 @@ def test_edit_of_a_large_book_takes_little_more_work_than_reading_it():
     assert after["entries"][0] is book["entries"][0]
 
 
-def test_entries_with_one_id_get_the_ids_of_reading():
+def test_entries_with_one_id_are_edited_under_the_ids_that_reading_gives():
     book = a_v3(an_entry("A.", id=1), an_entry("B.", id=1))
     after = change_entry(book, "1 (2)", {"content": "C."})
     assert [raw["content"] for raw in after["entries"]] == ["A.", "C."]
@@ -305,7 +305,7 @@ def test_an_entry_whose_name_has_control_characters_is_changed_by_its_id():
     assert list(changed["entries"]) == ["a\nb"]
 
 
-def test_err_unknown_entry_is_refused_with_similar_ids():
+def test_err_edit_of_an_unknown_entry_is_refused_with_similar_ids():
     book = a_v3(an_entry(id="harbour"), an_entry(id="ferry"))
     with pytest.raises(FormatError, match=r"there is no entry 'harbor'; there is harbour"):
         remove_entry(book, "harbor")
@@ -335,7 +335,7 @@ def test_err_unknown_entry_is_refused_with_similar_ids():
         ({"content": "x" * 200_001}, "entry.content: must be a text of at most 200000 characters"),
     ],
 )
-def test_err_invalid_field_is_refused_and_nothing_changes(fields, message):
+def test_err_edit_of_an_invalid_field_is_refused_and_nothing_changes(fields, message):
     book = BOOKS["v3"]()
     before = deepcopy(book)
     with pytest.raises(FormatError) as caught:

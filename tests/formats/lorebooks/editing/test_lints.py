@@ -1,4 +1,4 @@
-"""Lints: each says one true thing about a book, and a sound book has none."""
+"""Lints of lorebooks: each reports one problem, and a book without problems has none."""
 
 import json
 from pathlib import Path
@@ -17,7 +17,7 @@ PROSE = "Six boats went out before dawn and came home late with herring, rope an
 
 
 def found(book, **options):
-    """The findings as `uid kind: text`."""
+    """Return the findings on a lorebook as lines of the form `uid kind: text`."""
     return [f"{lint.uid} {lint.kind}: {lint.text}" for lint in lint_book(book, **options)]
 
 
@@ -31,7 +31,7 @@ def a_world(*entries, **more):
 
 
 def waiting(content="A tower.", level=1, **fields):
-    """An entry that waits for recursion."""
+    """Return an entry with a delay level, which is active only after recursion."""
     return a_world_entry(content, delayUntilRecursion=level, **fields)
 
 
@@ -76,7 +76,7 @@ def test_an_entry_that_must_not_activate_is_unreachable():
     assert text.startswith("0 unreachable: is never active: @@dont_activate")
 
 
-def test_a_refused_entry_is_told_of_once_and_as_an_error():
+def test_refused_entry_is_reported_once_as_an_error():
     lints = lint_book(a_book(an_entry(PROSE), None, {"keys": ["a"], "content": 5}))
     assert [(str(lint), lint.is_error) for lint in lints] == [
         ("entry 1: is never active: must be an object", True),
@@ -108,7 +108,7 @@ def test_ignored_secondary_keys_are_reported():
     assert kinds(a_world(entry)) == [("0", "secondary")]
 
 
-def test_waiting_for_recursion_and_being_excluded_from_it_contradict_each_other():
+def test_delay_level_of_an_entry_excluded_from_recursion_is_reported():
     book = a_world(a_world_entry(PROSE), waiting(excludeRecursion=True))
     [text] = found(book)
     assert text == (
@@ -130,7 +130,7 @@ def test_the_books_own_flag_for_recursion_wins_over_the_rules():
     assert kinds(a_book(*entries, recursive_scanning=False)) == [("1", "level")]
 
 
-def test_delay_level_is_never_reached_when_no_entry_passes_its_text_on():
+def test_delay_level_is_reported_when_recursion_searches_no_other_text():
     book = a_world(a_world_entry("A tower.", preventRecursion=True), waiting(key=["tower"]))
     [text] = found(book)
     assert text.startswith(
@@ -138,7 +138,7 @@ def test_delay_level_is_never_reached_when_no_entry_passes_its_text_on():
     )
 
 
-def test_disabled_entry_passes_no_text_on():
+def test_delay_level_is_reported_when_the_only_other_entry_is_disabled():
     book = a_world(a_world_entry("A tower.", disable=True), waiting(key=["tower"]))
     assert kinds(book) == [("1", "level")]
 
@@ -169,7 +169,7 @@ def test_entry_with_scan_depth_0_is_activated_only_by_texts_of_entries():
     )
 
 
-def test_entry_with_scan_depth_0_is_unreachable_without_such_a_text():
+def test_entry_with_scan_depth_0_is_unreachable_when_no_text_has_its_key():
     tower = a_world_entry("Tall.", key=["tower"], scanDepth=0)
     [text] = found(a_world(a_world_entry(PROSE), tower))
     assert text.startswith("1 scan_depth: has scan depth 0 and no other entry's text has one")
@@ -246,7 +246,7 @@ def test_an_entry_that_alone_is_over_the_budget_never_fits():
     assert kinds(book, counter=WORDS) == [("", "budget"), ("0", "budget")]
 
 
-def test_notices_of_the_reader_are_lints():
+def test_notices_on_reading_a_book_are_lint_findings():
     [text] = found(a_book(an_entry(f"@@wake_me_up\n{PROSE}")))
     assert text.startswith(" notice: entry 0: @@wake_me_up is unknown")
 

@@ -1,4 +1,4 @@
-"""An id of a lorebook is given once: past turns and locks name a removed entry by it."""
+"""Ids of removed lorebook entries are never given again, because past turns and locks use them."""
 
 import pytest
 

@@ -1,4 +1,4 @@
-"""Fields of SillyTavern's entries that do nothing here are told, of whatever form the book is."""
+"""Reports on fields of SillyTavern's lore entries that have no effect in this package."""
 
 import pytest
 
@@ -8,17 +8,17 @@ WORLD = {"entries": {"0": {"vectorized": True, "automationId": "x"}, "1": {"vect
 V3 = {"entries": [{"extensions": {"vectorized": True, "automation_id": ""}}, {}]}
 
 
-def test_idle_field_of_a_world_file_is_reported_with_the_number_of_entries() -> None:
+def test_field_without_effect_is_reported_with_the_number_of_entries() -> None:
     by_meaning, scripts = list_idle_fields(WORLD)
     assert by_meaning.startswith("vectorized of 2 entries has no effect and is kept")
     assert scripts.startswith("automationId of 1 entry has no effect and is kept")
 
 
-def test_unused_fields_are_not_listed() -> None:
+def test_field_without_effect_is_not_reported_when_no_entry_uses_it() -> None:
     assert len(list_idle_fields(V3)) == 1
     assert len(list_idle_fields({"data": V3})) == 1
 
 
 @pytest.mark.parametrize("book", [None, [], {}, {"entries": 5}, {"entries": [None, 1]}, "x"])
-def test_value_that_is_no_book_has_no_idle_fields(book: object) -> None:
+def test_value_that_is_no_book_has_no_fields_without_effect(book: object) -> None:
     assert list_idle_fields(book) == ()
