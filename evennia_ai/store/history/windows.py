@@ -338,8 +338,8 @@ def remember_turn(
     kept = [
         (key, text)
         for key, text in (window.texts or {}).items()
-        if key not in used
-        and key.kind is not RecordKind.CONTEXT_BLOCK  # a block of facts is rarely used again
+        # A block of facts is rarely used again.
+        if key not in used and key.kind is not RecordKind.CONTEXT_BLOCK
     ]
     texts = dict([*kept, *used.items()][-MOST_KNOWN:])
     release_records(text for key, text in (window.texts or {}).items() if key not in texts)
