@@ -51,17 +51,17 @@ def filled(npc_ref, count):
     """A conversation with this many records: what is said, and the facts of each turn."""
     from evennia_ai.engine.history.records import NewRecord, RecordKind
     from evennia_ai.store.core.snapshots import forget_everything
-    from evennia_ai.store.history.conversations import conversation
-    from evennia_ai.store.history.record_rows import End, end_of, insert, rows_after
+    from evennia_ai.store.history.conversations import get_or_open_conversation
+    from evennia_ai.store.history.record_rows import End, end_of, insert_records, rows_after
 
-    where, end = conversation(npc_ref, kind="private", partner_ref="7"), End()
+    where, end = get_or_open_conversation(npc_ref, kind="private", partner_ref="7"), End()
     facts = NewRecord(kind=RecordKind.CONTEXT_BLOCK, role="user", body="The quay, at dusk. " * 10)
     for first in range(0, count, CHUNK):
         new = []
         for number in range(first, min(first + CHUNK, count), 3):
             new += [line(number), facts, reply(number)]
         rows = rows_after(end, where.id, new)
-        insert(rows)
+        insert_records(rows)
         end = end_of(rows[-1])
     forget_everything()
     return where
@@ -107,13 +107,13 @@ class Talk:
         self.number += 1
         with self.timed(what):
             before = windows(self.where.id).history
-            (heard,) = conversations.append(self.where, [line(self.number)])
+            (heard,) = conversations.append_records(self.where, [line(self.number)])
             with self.timed(f"{what}: composing"):
                 prompt = compose(self.inputs(before, heard))
             with self.timed(f"{what}: committing"):
                 draft = make_draft(prompt, event=heard)
-                begun = turns.begin(self.where, draft=draft, event=heard)
-                turns.finish(begun.turn, [reply(self.number)])
+                begun = turns.begin_turn(self.where, draft=draft, event=heard)
+                turns.finish_turn(begun.turn, [reply(self.number)])
         return len(prompt.messages)
 
     def inputs(self, before, heard):

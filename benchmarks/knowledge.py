@@ -105,7 +105,7 @@ class Ours:
         from evennia_ai import models
         from evennia_ai.engine.knowledge.pages.page import BaseInfo, Page, page_name
         from evennia_ai.store.knowledge import page_search
-        from evennia_ai.store.knowledge.knowledge_bases import base_id, pages_changed, save_base
+        from evennia_ai.store.knowledge.knowledge_bases import add_to_counts, base_id, save_base
 
         save_base(BaseInfo(key=BASE, name=BASE), by=trusted("benchmark"))
         row = models.KnowledgeBase(pk=base_id(BASE))
@@ -128,15 +128,15 @@ class Ours:
                 for one, page in zip(rows, made, strict=True)
             ]
             with transaction.atomic():
-                page_search.index(row.pk, new)
-        pages_changed(row, pages=len(pages), characters=0)
+                page_search.index_changes(row.pk, new)
+        add_to_counts(row, pages=len(pages), characters=0)
         with connection.cursor() as cursor:
             cursor.execute("ANALYZE")  # PostgreSQL does it by itself, some time later
 
     def search(self, query):
         from evennia_ai.store.knowledge import page_search
 
-        return [name.title for name, _ in page_search.found(BASE, query, limit=FIRST).names]
+        return [name.title for name, _ in page_search.search_pages(BASE, query, limit=FIRST).names]
 
 
 class LikeScan:
@@ -303,7 +303,7 @@ class Demo:
 
         hits, recalls = [], []
         for question, wanted in self.questions:
-            names = page_search.found("demo", question, limit=FIRST_OF_DEMO).names
+            names = page_search.search_pages("demo", question, limit=FIRST_OF_DEMO).names
             found = wanted & {name.full for name, _ in names}
             hits.append(bool(found))
             recalls.append(len(found) / min(len(wanted), FIRST_OF_DEMO))

@@ -60,9 +60,9 @@ STAGES: Final = (
     ),
     ("  asked", "", "evennia_ai.npc.turn.rounds:Rounds._asked"),
     ("    draft", "", "evennia_ai.npc.turn.rounds:_Beginning._draft"),
-    ("    begin", "", "evennia_ai.store.history.turns:begin"),
+    ("    begin", "", "evennia_ai.store.history.turns:begin_turn"),
     ("ask", "the model is asked", "evennia_ai.npc.model_calls.calls:CountedCall.ask"),
-    ("end", "the reply is committed", "evennia_ai.store.history.turns:finish"),
+    ("end", "the reply is committed", "evennia_ai.store.history.turns:finish_turn"),
 )
 
 
@@ -185,7 +185,7 @@ def talked(npcs: Iterable[Any], speaker: Any, messages: int) -> None:
         for npc in npcs:
             where = opened(str(npc.id), key_of(event))
             reply = reply_record(f"Answer {number}: she sails at the slack, with salt and sheep.")
-            conversations.append(where, [event_record(event), reply])
+            conversations.append_records(where, [event_record(event), reply])
 
 
 def play(stage: Any, meter: Meter, turns: int) -> None:

@@ -62,10 +62,10 @@ class Chat:
         from evennia_ai.engine.prompt.components import PromptComponent
         from evennia_ai.engine.prompt.expansion import ComponentSet
         from evennia_ai.formats.lorebooks.books import read_book
-        from evennia_ai.store.history.conversations import conversation
+        from evennia_ai.store.history.conversations import get_or_open_conversation
 
         rng = random.Random(SEED)
-        self.where = conversation(npc_ref, kind="private", partner_ref="7")
+        self.where = get_or_open_conversation(npc_ref, kind="private", partner_ref="7")
         self.lines = list(said(rng, MESSAGES))
         rules = PromptComponent(id=0, key="system_prompt", content=prose(rng, 2_000))
         self.components = ComponentSet([rules])
@@ -85,12 +85,12 @@ class Chat:
         from evennia_ai.engine.inputs import Inputs
         from evennia_ai.engine.prompt.messages import event_message
         from evennia_ai.services.llm.chat import sent_sha256
-        from evennia_ai.services.llm.roles import OPEN, adapt, chat_messages
+        from evennia_ai.services.llm.roles import OPEN, adapt_messages, chat_messages
         from evennia_ai.store.history import conversations, turns
         from evennia_ai.store.history.windows import windows
 
         window = windows(self.where.id)
-        (heard,) = conversations.append(self.where, [line])
+        (heard,) = conversations.append_records(self.where, [line])
         inputs = Inputs(
             components=self.components,
             rules=self.rules,
@@ -102,11 +102,11 @@ class Chat:
             anchors=window.anchors,
         )
         prompt = compose(inputs)
-        sha256 = sent_sha256(adapt(chat_messages(prompt.messages), profile=OPEN))
+        sha256 = sent_sha256(adapt_messages(chat_messages(prompt.messages), profile=OPEN))
         draft = make_draft(prompt, event=heard, sent_sha256=sha256)
-        begun = turns.begin(self.where, draft=draft, event=heard)
-        sent = adapt(chat_messages(begun.messages), profile=OPEN)
-        turns.finish(begun.turn, [reply])
+        begun = turns.begin_turn(self.where, draft=draft, event=heard)
+        sent = adapt_messages(chat_messages(begun.messages), profile=OPEN)
+        turns.finish_turn(begun.turn, [reply])
         return sent
 
 

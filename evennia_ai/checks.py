@@ -10,7 +10,13 @@ from django.conf import settings
 from django.core import checks
 from django.utils.module_loading import import_string
 
-from evennia_ai.services.settings.conf import Problem, conf, doubts, problems, unknown_names
+from evennia_ai.services.settings.conf import (
+    Problem,
+    conf,
+    setting_doubts,
+    setting_problems,
+    unknown_names,
+)
 from evennia_ai.services.settings.named_modules import BODIES, NODELAY
 
 
@@ -30,11 +36,11 @@ def check_settings(**_: Any) -> list[checks.CheckMessage]:
     """One error per setting with a value it cannot have, one warning per doubt or unknown name."""
     found: list[checks.CheckMessage] = [
         checks.Error(problem.message, hint=problem.hint, id=f"evennia_ai.{problem.id}")
-        for problem in problems()
+        for problem in setting_problems()
     ]
     found += [
         checks.Warning(doubt.message, hint=doubt.hint, id=f"evennia_ai.{doubt.id}")
-        for doubt in doubts()
+        for doubt in setting_doubts()
     ]
     found += [
         checks.Warning(
@@ -49,7 +55,7 @@ def check_settings(**_: Any) -> list[checks.CheckMessage]:
 
 def check_tools(**_: Any) -> list[checks.CheckMessage]:
     """One error per tool of the game's that cannot be used."""
-    if problems():
+    if setting_problems():
         return []
     from evennia_ai.npc.tools.items import use_problem
     from evennia_ai.npc.tools.registry import registry_of
@@ -74,7 +80,7 @@ def check_tools(**_: Any) -> list[checks.CheckMessage]:
 
 def check_context_providers(**_: Any) -> list[checks.CheckMessage]:
     """One error per provider of facts that cannot be asked."""
-    if problems():
+    if setting_problems():
         return []
     from evennia_ai.npc.inputs.providers import SETTING, providers_of
 

@@ -36,7 +36,7 @@ def edition_of(folder: PageFolder) -> str:
 def make_wiki(folder: PageFolder, *, by: Actor) -> str:
     """Import a wiki, unless there is a base of its key."""
     key = folder.info.key
-    if knowledge_bases.base(key) is not None:
+    if knowledge_bases.base_or_none(key) is not None:
         return ""
     knowledge_bases.save_base(folder.info, by=by)
     return f"knowledge base {key}, {_pages(_imported(key, folder.pages, by=by))}"
@@ -45,7 +45,7 @@ def make_wiki(folder: PageFolder, *, by: Actor) -> str:
 def renew_wiki(folder: PageFolder, *, by: Actor) -> str:
     """Import what is new of a wiki, but for pages that somebody else has touched."""
     key = folder.info.key
-    if knowledge_bases.base(key) is None:
+    if knowledge_bases.base_or_none(key) is None:
         return ""
     ours = [page for page in folder.pages if last_changed_by(key, page.name) in ("", by.name)]
     count = _imported(key, ours, by=by)
@@ -54,9 +54,9 @@ def renew_wiki(folder: PageFolder, *, by: Actor) -> str:
 
 def bind_wiki(key: str, npc: Any, *, by: Actor) -> str:
     """Let an NPC search a wiki, where there is one."""
-    if knowledge_bases.base(key) is None:
+    if knowledge_bases.base_or_none(key) is None:
         return ""
-    knowledge_bases.bind(key, Scope(kind="npc", ref=str(npc.id)), by=by)
+    knowledge_bases.bind_base(key, Scope(kind="npc", ref=str(npc.id)), by=by)
     return f"knowledge base {key} for {npc.key}"
 
 

@@ -22,7 +22,7 @@ from evennia_ai.engine.errors import (
     TemplateError,
 )
 from evennia_ai.engine.text.columns import escape_controls
-from evennia_ai.services.private_files import private
+from evennia_ai.services.private_files import open_private
 
 # What JSON may hold as it is, but a terminal obeys or a reader of lines takes for a line's end.
 _NOT_PLAIN: Final = re.compile("[\x7f-\x9f\u2028\u2029]")
@@ -117,7 +117,7 @@ def write_file(path: Path, content: bytes, *, kind: str, force: bool) -> None:
 def write_pieces(path: Path, pieces: Iterable[bytes], *, kind: str, force: bool) -> None:
     """Write a file piece by piece, as `write_file`; one that is not finished is taken away."""
     try:
-        with open(path, "wb" if force else "xb", opener=private) as file:
+        with open(path, "wb" if force else "xb", opener=open_private) as file:
             _write(file, path, pieces)
     except FileExistsError as error:
         raise FormatError(kind, f"{path}: is there already; --force writes over it") from error

@@ -12,7 +12,7 @@ from django.conf import settings
 
 from evennia_ai.commands.base import CommandError, and_more
 from evennia_ai.engine.text.columns import escape_controls
-from evennia_ai.services.private_files import private
+from evennia_ai.services.private_files import open_private
 
 JSON: Final = (".json",)
 
@@ -139,7 +139,7 @@ def new_file(
     for number in range(1, _MOST_COPIES):
         path = folder / (f"{plain}{suffix}" if number == 1 else f"{plain}-{number}{suffix}")
         try:
-            with open(path, "xb", opener=private) as file:
+            with open(path, "xb", opener=open_private) as file:
                 _write(file, path, content)
         except FileExistsError:
             continue

@@ -191,7 +191,7 @@ class CmdLorekeeper(CardWork):
     def _draft(self, text: str) -> StoredDraft:
         """The draft of this number, whose base and page the caller may see."""
         number = counted_number(text.strip(), what="number of a draft")
-        found = store.draft(number)
+        found = store.draft_or_none(number)
         if (
             found is None
             or found.base not in self._seen_bases()

@@ -323,7 +323,7 @@ def turn_of(npc: NPC, number: int) -> StoredTurn:
         raise CommandError(f"{npc.key} had no turn yet: nobody was answered.")
     if number > last.number:
         raise CommandError(f"{npc.key} had no turn {number}; the newest is {last.number}.")
-    return turns.turn(npc.ai.ref, number)
+    return turns.get_turn(npc.ai.ref, number)
 
 
 def turn_or_newest(npc: NPC, number: int | None) -> StoredTurn:

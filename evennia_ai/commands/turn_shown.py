@@ -87,7 +87,7 @@ def context_lines(
 
 def cut_lines(turn: StoredTurn) -> Iterator[str]:
     """Tell of each call of the turn whose prompt was cut by the server."""
-    for call in model_calls.of_turns(turn.npc_ref, [turn.number]):
+    for call in model_calls.calls_of_turns(turn.npc_ref, [turn.number]):
         if call.whole_tokens is not None:
             yield cut_in_words(
                 counted=call.input_tokens, whole=call.whole_tokens, profile=call.profile
@@ -261,10 +261,10 @@ def debug_lines(caller: Any, npc: NPC, turn: StoredTurn) -> list[str]:
     head = f"{numbers} of {npc.key}, {day_and_time(first.created_at)}, {last.state}:"
     if any(one.manifest.erased for one in rounds):
         return [*wrap_hanging(head), "Its words were erased on request; nothing is left to see."]
-    searches = knowledge_searches.of_turns(npc.ai.ref, first.number, last.number)
+    searches = knowledge_searches.searches_of_turns(npc.ai.ref, first.number, last.number)
     seer = seer_for(caller, npc.ai.ref)
     marks = {search.id: mark for search in searches if (mark := seer.search(search))}
-    calls = model_calls.of_turns(npc.ai.ref, [one.number for one in rounds])
+    calls = model_calls.calls_of_turns(npc.ai.ref, [one.number for one in rounds])
     mediated = [call for call in calls if call.role == MEDIATOR]
     lines = [
         head,
@@ -281,12 +281,12 @@ def rounds_of(turn: StoredTurn) -> tuple[StoredTurn, ...]:
     found = [turn]
     newest = turns.next_number(turn.npc_ref) - 1
     while found[0].number > 1 and len(found) < MOST_ROUNDS:
-        before = turns.turn(turn.npc_ref, found[0].number - 1)
+        before = turns.get_turn(turn.npc_ref, found[0].number - 1)
         if not _answers_the_same(before, turn):
             break
         found.insert(0, before)
     while found[-1].number < newest and len(found) < MOST_ROUNDS:
-        after = turns.turn(turn.npc_ref, found[-1].number + 1)
+        after = turns.get_turn(turn.npc_ref, found[-1].number + 1)
         if not _answers_the_same(after, turn):
             break
         found.append(after)

@@ -1,8 +1,9 @@
-"""The tables. Rows hold no behaviour and stay in `store`, whose functions return plain values.
+"""Django's tables.
 
-Plain Django models, never Evennia's shared-memory ones: what is cached is the immutable value made
-from rows (`store/core/snapshots.py`). Texts that are hashed are text columns with our own JSON in
-them, because a database may rewrite a JSON column.
+The rows have no behaviour. Only `store` reads and writes them, and its functions return plain
+values. These are plain Django models, not Evennia's shared-memory models: what is cached is the
+immutable value made from rows (`store/core/snapshots.py`). Hashed JSON is in text columns, because
+a database may rewrite a JSON column.
 """
 
 from evennia_ai.models.authored import (

@@ -1,4 +1,4 @@
-"""What tables share, and the numbers by which processes tell that something was changed."""
+"""Lengths of columns that tables share, and the table of state revisions."""
 
 from typing import Final
 
@@ -13,7 +13,10 @@ TITLE: Final = 255
 
 
 class StateRevision(models.Model):
-    """A number per kind of authored thing, raised by every write, so that processes can tell."""
+    """A number per kind of authored thing.
+
+    Every write raises it, so other processes notice the change.
+    """
 
     name = models.CharField(max_length=KINDS, unique=True)
     number = models.PositiveBigIntegerField(default=0)

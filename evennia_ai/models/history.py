@@ -1,8 +1,7 @@
-"""Tables of what happened: conversations, prompts of turns, errands, calls of models, searches.
+"""Tables of what happened: conversations, turns, errands, calls of models, searches.
 
-An errand is a tool that takes long, begun in one turn and told of in a later one. Of older calls a
-sum per day is kept; a halt says for whom no model is asked. A search in a restricted base keeps no
-passage and no title: those are in the vault, or nowhere.
+Old calls are summed by day. A search in a restricted base stores no passage and no title here; the
+vault may hold them.
 """
 
 from typing import Any, Final, NoReturn
@@ -15,11 +14,11 @@ from evennia_ai.models.core import KEY, KINDS, NAME, REF, SHA256, TITLE
 MODE: Final = 40
 REASON: Final = 64
 ERASED_META: Final = '{"erased":true}'
-"""The meta of a record whose words were erased; the trigger compares it to the letter."""
+"""The meta of a record whose words were erased. The database trigger compares it byte by byte."""
 
 
 class Conversation(models.Model):
-    """What one NPC lives through in a room, or in private with one partner."""
+    """The history of one NPC with one room, or with one partner in private."""
 
     npc_ref = models.CharField(max_length=REF)
     kind = models.CharField(max_length=KINDS)
@@ -41,14 +40,13 @@ class Conversation(models.Model):
 
 
 class LoreState(models.Model):
-    """What the lore of a conversation remembers: sticky and resting entries, what was active.
-
-    `state` is JSON; `turn` is the number of the turn whose prompt left it so.
-    """
+    """Lore that a conversation remembers: sticky, resting and recently active entries."""
 
     conversation = models.OneToOneField(Conversation, on_delete=models.PROTECT)
     state = models.TextField(default="{}")
+    """JSON."""
     turn = models.PositiveIntegerField(default=0)
+    """The number of the turn whose prompt left this state."""
     updated_at = models.FloatField()
 
     def __str__(self) -> str:
@@ -56,12 +54,12 @@ class LoreState(models.Model):
 
 
 class AppendOnlyQuerySet(models.QuerySet):
-    """Rows that are never changed, in bulk neither; their words may be erased."""
+    """Rows that are never changed or removed, except that `erase` blanks their words."""
 
     def erase(self) -> int:
-        """Erase name, body and meta of the rows; how many there are.
+        """Blank name, body and meta of the rows, and return how many rows there are.
 
-        The one change that the database's trigger lets through: hashes and places stay.
+        The database trigger allows this change only; hashes and numbers stay.
         """
         return super().update(name="", body="", meta=ERASED_META)
 
@@ -76,12 +74,7 @@ class AppendOnlyQuerySet(models.QuerySet):
 
 
 class Record(models.Model):
-    """One thing that happened. Never changed, never removed: a trigger refuses it as well.
-
-    `sha256` covers kind, role, the hash of name, body and meta (`content_sha256`), and the record
-    before it. `messages`, `users` and `replies` count the messages of the history up to here, and
-    those of role user and assistant among them: a window is opened from the end.
-    """
+    """One message of a history. A trigger in the database refuses to change or remove it."""
 
     conversation = models.ForeignKey(Conversation, on_delete=models.PROTECT)
     segment = models.PositiveIntegerField(default=1)
@@ -92,10 +85,18 @@ class Record(models.Model):
     body = models.TextField(default="", blank=True)
     meta = models.TextField(default="{}")
     content_sha256 = models.CharField(max_length=SHA256)
+    """The hash of name, body and meta."""
     sha256 = models.CharField(max_length=SHA256)
+    """The hash of kind, role, `content_sha256` and the `sha256` of the record before."""
     messages = models.PositiveIntegerField(default=0)
+    """The messages of the history up to this one.
+
+    A window is read from its end, so it needs the count.
+    """
     users = models.PositiveIntegerField(default=0)
+    """The messages of role "user" among them."""
     replies = models.PositiveIntegerField(default=0)
+    """The messages of role "assistant" among them."""
     created_at = models.FloatField()
 
     objects = AppendOnlyQuerySet.as_manager()
@@ -125,10 +126,11 @@ class Record(models.Model):
 
 
 class Turn(models.Model):
-    """One prompt that was sent, or was about to be; `number` counts the NPC's own turns."""
+    """One prompt that was sent, or was about to be sent."""
 
     npc_ref = models.CharField(max_length=REF)
     number = models.PositiveIntegerField()
+    """Counts the turns of this NPC."""
     conversation = models.ForeignKey(Conversation, on_delete=models.PROTECT)
     event_record = models.ForeignKey(Record, on_delete=models.PROTECT, null=True, blank=True)
     state = models.CharField(max_length=KINDS, default="open")
@@ -155,19 +157,22 @@ class Turn(models.Model):
 
 
 class Errand(models.Model):
-    """What an NPC had begun with a tool that takes long; `number` counts those of the NPC.
+    """A tool call that takes long.
 
-    `call` is the tool call as its record has it, as JSON; `turn` the number of the turn that made
-    it. `result` is what came of it, which belongs to the conversation alone.
+    It begins in one turn, and its result is an event of a later one.
     """
 
     npc_ref = models.CharField(max_length=REF)
     number = models.PositiveIntegerField()
+    """Counts the errands of this NPC."""
     conversation = models.ForeignKey(Conversation, on_delete=models.PROTECT)
     turn = models.PositiveIntegerField()
+    """The number of the turn that made the call."""
     call = models.TextField()
+    """JSON: the tool call as its record holds it."""
     state = models.CharField(max_length=KINDS, default="open")
     result = models.TextField(default="", blank=True)
+    """The result. Only the NPC in this conversation may read it."""
     begun_at = models.FloatField()
     ended_at = models.FloatField(null=True, blank=True)
 
@@ -182,36 +187,37 @@ class Errand(models.Model):
 
 
 class ModelCall(models.Model):
-    """One call of a model that has ended; written once, summed up into its day when it is old.
-
-    `npc_ref` is for whom it was made, `player_ref` whose words it answers, "" where nobody's alone;
-    `turn` is the number of the NPC's turn it belongs to. `input_tokens` include those read from the
-    provider's cache and those written to it, which are null where it did not tell. `is_estimated`
-    marks tokens that we counted because the provider told none. `whole_tokens` is what the prompt
-    should have had, null unless the server read only part of it. `outcome` is `answered`,
-    `cancelled`, `failed:<kind>`, or `unsent:<why>` where no model was asked. `event_record` is what
-    was said, where a limit forbade to answer it.
-    """
+    """One finished call of a model. Written once, later added to the sum of its day."""
 
     npc_ref = models.CharField(max_length=REF)
+    """The NPC for which the model was called."""
     player_ref = models.CharField(max_length=REF, default="", blank=True)
+    """The player whose words the call answers; "" if there is no single player."""
     role = models.CharField(max_length=KINDS)
     profile = models.CharField(max_length=NAME, default="", blank=True)
     model = models.CharField(max_length=NAME, default="", blank=True)
     turn = models.PositiveIntegerField(null=True, blank=True)
+    """The number of the NPC's turn that the call belongs to."""
     started_at = models.FloatField()
     seconds = models.FloatField()
     first_piece_seconds = models.FloatField(null=True, blank=True)
     input_tokens = models.PositiveIntegerField()
+    """Includes the tokens read from the provider's cache and written to it."""
     cached_tokens = models.PositiveIntegerField(null=True, blank=True)
+    """Tokens read from the provider's cache; null if the provider did not report them."""
     written_tokens = models.PositiveIntegerField(null=True, blank=True)
+    """Tokens written to the provider's cache; null if the provider did not report them."""
     output_tokens = models.PositiveIntegerField()
     is_estimated = models.BooleanField(default=False)
+    """True if we counted the tokens because the provider reported none."""
     whole_tokens = models.PositiveIntegerField(null=True, blank=True)
+    """The tokens of the whole prompt, if the server read only a part of it; else null."""
     outcome = models.CharField(max_length=64)
+    """`answered`, `cancelled`, `failed:<kind>`, or `unsent:<why>` if no model was asked."""
     event_record = models.ForeignKey(
         Record, on_delete=models.PROTECT, null=True, blank=True, db_index=False, related_name="+"
     )
+    """The player's words that a limit left without an answer."""
 
     class Meta:
         indexes = [
@@ -225,12 +231,10 @@ class ModelCall(models.Model):
 
 
 class ModelCallDay(models.Model):
-    """The sum of an NPC's calls of one day that are kept no longer; `day` counts from 1970, in UTC.
-
-    Whose words they answered is not kept.
-    """
+    """The sum of an NPC's old calls of one day. It does not say which players they answered."""
 
     day = models.PositiveIntegerField()
+    """Counted from 1970, in UTC."""
     npc_ref = models.CharField(max_length=REF)
     role = models.CharField(max_length=KINDS)
     model = models.CharField(max_length=NAME, default="", blank=True)
@@ -253,9 +257,10 @@ class ModelCallDay(models.Model):
 
 
 class Halt(models.Model):
-    """A halt that is in force; `npc_ref` is "" for the whole game. A release removes the row."""
+    """A halt in force: no model is called for an NPC or for the game. A release removes the row."""
 
     npc_ref = models.CharField(max_length=REF, default="", blank=True, unique=True)
+    """"" for the whole game."""
     halted_by = models.CharField(max_length=NAME)
     halted_at = models.FloatField()
     reason = models.CharField(max_length=NAME, default="", blank=True)
@@ -265,11 +270,7 @@ class Halt(models.Model):
 
 
 class KnowledgeSearch(models.Model):
-    """One search; `ended_at` is None where the server stopped before it had an end.
-
-    `query` is what the model asked; `result` is what it was told, as JSON, without the query where
-    a base was restricted; `sources` are the pages it comes from, or "Source 1" and so on.
-    """
+    """One search that an NPC made in knowledge bases."""
 
     npc_ref = models.CharField(max_length=REF)
     conversation = models.ForeignKey(Conversation, on_delete=models.PROTECT)
@@ -277,6 +278,7 @@ class KnowledgeSearch(models.Model):
     speaker_ref = models.CharField(max_length=REF, default="", blank=True)
     bases = models.TextField(default="[]")
     query = models.TextField(default="", blank=True)
+    """The model's query; "" if a base was restricted."""
     restricted = models.BooleanField(default=False)
     mode = models.CharField(max_length=MODE)
     decision = models.CharField(max_length=KINDS, default="", blank=True)
@@ -284,9 +286,12 @@ class KnowledgeSearch(models.Model):
     total = models.PositiveIntegerField(default=0)
     sent = models.PositiveIntegerField(default=0)
     sources = models.TextField(default="[]")
+    """JSON: the pages of the result, or "Source 1" and so on for restricted bases."""
     result = models.TextField(default="", blank=True)
+    """JSON: what the model got."""
     began_at = models.FloatField()
     ended_at = models.FloatField(null=True, blank=True)
+    """Null if the server stopped before the search ended."""
 
     class Meta:
         verbose_name_plural = "knowledge searches"
@@ -300,7 +305,10 @@ class KnowledgeSearch(models.Model):
 
 
 class VaultedChunk(models.Model):
-    """A passage of a restricted base as a mediator got it, for whoever the base's lock lets in."""
+    """A passage of a restricted base as a mediator model got it.
+
+    The base's lock decides who reads it.
+    """
 
     search = models.ForeignKey(KnowledgeSearch, on_delete=models.CASCADE)
     base_key = models.CharField(max_length=KEY)
@@ -318,7 +326,7 @@ class VaultedChunk(models.Model):
 
 
 class VaultReading(models.Model):
-    """Somebody read the vault of a base: who, when, how many passages."""
+    """A note that a person read passages in the vault of a base."""
 
     base_key = models.CharField(max_length=KEY)
     read_by = models.CharField(max_length=NAME)

@@ -1,8 +1,8 @@
-"""Tables of knowledge bases: pages, what finds and guards them, drafts, the lorekeeper's tasks.
+"""Tables of knowledge bases: pages, their index and guards, drafts, the lorekeeper's tasks.
 
-Titles are kept as they are shown and, folded, as they are looked for. Columns of JSON are texts, so
-that a revision is the same bytes on every database. A task of the lorekeeper is there before its
-model is asked, so that whatever can come of it is known to have been asked for.
+A title is stored twice: as people read it, and folded for lookups. JSON is in text columns, so that
+a revision has the same bytes on every database. A lorekeeper's task is stored before its model is
+called, so that every answer has its request.
 """
 
 from django.db import models
@@ -18,12 +18,7 @@ INDEXED_FOR = 128
 
 
 class KnowledgeBase(models.Model):
-    """A knowledge base and what is told of it.
-
-    `page_count` and `characters` are counted with every change of a page; `revision` rises with
-    every change of the base or of a page in it. `indexed_for` says in which languages its pages
-    are found by other forms of their words: "words" and their codes, "" before they are found.
-    """
+    """A knowledge base and its settings."""
 
     key = models.CharField(max_length=KEY, unique=True)
     name = models.CharField(max_length=NAME)
@@ -35,12 +30,16 @@ class KnowledgeBase(models.Model):
     keeps_chunks = models.BooleanField(default=True)
     direct_characters = models.PositiveIntegerField(default=0)
     page_count = models.PositiveIntegerField(default=0)
+    """Counted again with every change of a page."""
     characters = models.PositiveBigIntegerField(default=0)
+    """Counted again with every change of a page."""
     revision = models.PositiveIntegerField(default=1)
+    """Rises with every change of the base or of one of its pages."""
     locks = models.TextField(default="", blank=True)
     backend = models.CharField(max_length=KINDS, default="database")
     mediation = models.CharField(max_length=KINDS, default="summary")
     indexed_for = models.CharField(max_length=INDEXED_FOR, default="", blank=True)
+    """"words" and the codes of the languages whose word forms are indexed. "" means no index."""
     changed_by = models.CharField(max_length=NAME)
     changed_at = models.FloatField()
 
@@ -49,7 +48,7 @@ class KnowledgeBase(models.Model):
 
 
 class KnowledgePage(models.Model):
-    """A page as it is now; `aliases` are its other titles, one a line, for those who search."""
+    """The current revision of a page."""
 
     base = models.ForeignKey(KnowledgeBase, on_delete=models.CASCADE)
     namespace = models.CharField(max_length=KINDS)
@@ -57,6 +56,7 @@ class KnowledgePage(models.Model):
     folded = models.CharField(max_length=FOLDED)
     body = models.TextField(blank=True)
     aliases = models.TextField(default="", blank=True)
+    """Other titles of the page, one per line, for searches."""
     meta = models.TextField(default="{}")
     sha256 = models.CharField(max_length=SHA256)
     characters = models.PositiveIntegerField(default=0)
@@ -93,15 +93,14 @@ class KnowledgeAlias(models.Model):
 
 
 class KnowledgeLink(models.Model):
-    """A page that another one links to or requires, whether there is one or not.
-
-    `kind` is link or requires; `place` is its place among those of its kind on the page.
-    """
+    """A link from one page to another, or a requirement. The target need not exist."""
 
     base = models.ForeignKey(KnowledgeBase, on_delete=models.CASCADE)
     page = models.ForeignKey(KnowledgePage, on_delete=models.CASCADE)
     kind = models.CharField(max_length=KINDS)
+    """"link" or "requires"."""
     place = models.PositiveIntegerField()
+    """The index among the page's links of the same kind."""
     namespace = models.CharField(max_length=KINDS)
     title = models.CharField(max_length=TITLE)
     folded = models.CharField(max_length=FOLDED)
@@ -116,11 +115,7 @@ class KnowledgeLink(models.Model):
 
 
 class KnowledgePageRevision(models.Model):
-    """One change of a page; stays when the page or its base is removed.
-
-    `body` and `meta` are those after the change, "" for a removal. `locks` of a removal are those
-    that the page had, or its base where that was removed.
-    """
+    """One change of a page. It stays when the page or its base is removed."""
 
     base_key = models.CharField(max_length=KEY)
     namespace = models.CharField(max_length=KINDS)
@@ -133,8 +128,11 @@ class KnowledgePageRevision(models.Model):
     note = models.TextField(default="", blank=True)
     sha256 = models.CharField(max_length=SHA256, default="", blank=True)
     body = models.TextField(default="", blank=True)
+    """The text after the change; "" for a removal."""
     meta = models.TextField(default="", blank=True)
+    """The metadata after the change; "" for a removal."""
     locks = models.TextField(default="", blank=True)
+    """For a removal: the locks of the page, or of its base if that was removed."""
 
     class Meta:
         constraints = [
@@ -149,7 +147,7 @@ class KnowledgePageRevision(models.Model):
 
 
 class KnowledgeBinding(models.Model):
-    """Where a knowledge base counts."""
+    """A scope in which NPCs use a knowledge base."""
 
     base = models.ForeignKey(KnowledgeBase, on_delete=models.CASCADE)
     scope_kind = models.CharField(max_length=KINDS)
@@ -170,12 +168,7 @@ class KnowledgeBinding(models.Model):
 
 
 class KnowledgeDraft(models.Model):
-    """A page as somebody wants it to be, until a builder decides, and what was decided.
-
-    `was` is the revision it was written from, "" for a new page. `state` is waiting, approved or
-    refused; `decided_at` is set with the latter two. `task`, `context_meta` (JSON) and `package`
-    tell what it was written for and from.
-    """
+    """A proposed text of a page, with a builder's decision about it."""
 
     base_key = models.CharField(max_length=KEY)
     namespace = models.CharField(max_length=KINDS)
@@ -184,15 +177,21 @@ class KnowledgeDraft(models.Model):
     meta = models.TextField(default="{}")
     locks = models.TextField(default="", blank=True)
     was = models.CharField(max_length=NAME, default="", blank=True)
+    """The revision of the page that the draft starts from; "" for a new page."""
     made_by = models.CharField(max_length=NAME)
     made_at = models.FloatField()
     note = models.TextField(default="", blank=True)
     task = models.TextField(default="", blank=True)
+    """The lorekeeper's task that the draft was written for."""
     context_meta = models.TextField(default="{}")
+    """JSON: what was in the model's prompt, and why."""
     package = models.TextField(default="", blank=True)
+    """The excerpt of the base that the draft was written from."""
     state = models.CharField(max_length=KINDS, default="waiting")
+    """"waiting", "approved" or "refused"."""
     decided_by = models.CharField(max_length=NAME, default="", blank=True)
     decided_at = models.FloatField(null=True, blank=True)
+    """Set when a builder approves or refuses the draft."""
 
     class Meta:
         indexes = [models.Index(fields=["state", "base_key"], name="evennia_ai_draft_state")]
@@ -202,16 +201,19 @@ class KnowledgeDraft(models.Model):
 
 
 class KnowledgeHold(models.Model):
-    """An NPC that the lock of a base once held to safe summaries.
+    """A note that a base's lock once limited an NPC to safe summaries.
 
-    It outlives the base: one of the same key holds the NPC too. `locks` are those of bases of this
-    key that were removed, one a line: who lets the NPC go must pass them as well.
+    It outlives the base: a later base with the same key limits the NPC too.
     """
 
     base_key = models.CharField(max_length=KEY)
     npc_ref = models.CharField(max_length=REF)
     held_since = models.FloatField()
     locks = models.TextField(default="", blank=True)
+    """The locks of removed bases with this key, one per line.
+
+    To release the NPC, a person must pass them too.
+    """
 
     class Meta:
         constraints = [
@@ -223,18 +225,19 @@ class KnowledgeHold(models.Model):
 
 
 class KnowledgePosting(models.Model):
-    """A word in a field of pages, and which pages of a span of their ids have it, `packed`.
+    """The pages that have a word in a field, for one span of page ids.
 
-    `field` is title, body or namespace, `pages` how many of them there are; the rest is told in
-    `engine/knowledge/postings.py`.
+    `engine/knowledge/postings.py` defines the packed format.
     """
 
-    # The constraint below begins with the base: a second index of it would be of no use.
+    # No index of its own: that of the constraint below begins with the base.
     base = models.ForeignKey(KnowledgeBase, on_delete=models.CASCADE, db_index=False)
     word = models.CharField(max_length=WORD)
     field = models.CharField(max_length=KINDS)
+    """"title", "body" or "namespace"."""
     span = models.PositiveIntegerField()
     pages = models.PositiveIntegerField()
+    """The number of pages in `packed`."""
     packed = models.BinaryField()
 
     class Meta:
@@ -249,16 +252,17 @@ class KnowledgePosting(models.Model):
 
 
 class KnowledgePageVector(models.Model):
-    """What a model makes of one part of a page: a vector of numbers of 4 bytes.
-
-    `sha256` is that of the page it was made from: where the page says something else by now, the
-    vector is old. `place` is the place of the part among those of the page.
-    """
+    """The embedding of one part of a page, as 4-byte numbers."""
 
     page = models.ForeignKey(KnowledgePage, on_delete=models.CASCADE)
     place = models.PositiveIntegerField()
+    """The index of the part in the page."""
     model = models.CharField(max_length=MODEL)
     sha256 = models.CharField(max_length=SHA256)
+    """The hash of the page that the vector was made from.
+
+    If the page has another hash, the vector is old.
+    """
     vector = models.BinaryField()
 
     class Meta:
@@ -273,24 +277,26 @@ class KnowledgePageVector(models.Model):
 
 
 class LorekeeperTask(models.Model):
-    """One task; `ended_at` is None while a model writes, and where the server stopped meanwhile.
-
-    `request` is what was sent, message by message, `sha256` its hash; `context_meta` tells what is
-    in it and why. `text` is what the model wrote, `drafts` the numbers of the pages in it; `error`
-    says why there is no answer.
-    """
+    """One task that a person gave to the lorekeeper."""
 
     asked_by = models.CharField(max_length=REF)
     base_key = models.CharField(max_length=KEY)
     task = models.TextField()
     context_meta = models.TextField(default="{}")
+    """JSON: what is in the request, and why."""
     request = models.TextField()
+    """The messages that were sent."""
     sha256 = models.CharField(max_length=SHA256)
+    """The hash of `request`."""
     text = models.TextField(default="", blank=True)
+    """The model's answer."""
     drafts = models.TextField(default="[]")
+    """JSON: the numbers of the drafts in the answer."""
     error = models.TextField(default="", blank=True)
+    """Why there is no answer."""
     began_at = models.FloatField()
     ended_at = models.FloatField(null=True, blank=True)
+    """Null while a model writes, and if the server stopped meanwhile."""
 
     class Meta:
         indexes = [models.Index(fields=["asked_by"], name="evennia_ai_task_asked_by")]

@@ -1,4 +1,4 @@
-"""Tables of what NPCs learnt with every change of it, and of whom they know by which name."""
+"""Tables of memories, their revisions, and the names by which NPCs know people."""
 
 from django.db import models
 
@@ -6,22 +6,23 @@ from evennia_ai.models.core import KINDS, NAME, REF
 
 
 class Memory(models.Model):
-    """One thing an NPC learnt; `created_at` and `recalled_at` are hours of the game.
-
-    `about` is the reference of a person, "" for the world; `scene` has the words around it then.
-    """
+    """One thing that an NPC learnt."""
 
     npc_ref = models.CharField(max_length=REF)
     text = models.TextField()
     about = models.CharField(max_length=REF, default="", blank=True)
+    """The reference of the person it is about; "" for the world."""
     importance = models.PositiveSmallIntegerField(default=5)
     created_at = models.FloatField()
+    """In hours of game time."""
     recalled_at = models.FloatField()
+    """In hours of game time."""
     learnt = models.CharField(max_length=KINDS, default="aloud")
     place_ref = models.CharField(max_length=REF, default="", blank=True)
     turn = models.PositiveIntegerField(default=0)
     author = models.CharField(max_length=NAME)
     scene = models.TextField(default="", blank=True)
+    """The words around the memory when the NPC learnt it."""
     revision = models.PositiveIntegerField(default=1)
 
     class Meta:
@@ -36,20 +37,21 @@ class Memory(models.Model):
 
 
 class MemoryRevision(models.Model):
-    """One change of a memory; stays when the memory goes, until its words are erased on request.
+    """One change of a memory.
 
-    `about` is whom it was about, so that all there is about a person is found; `value` is JSON,
-    what the memory says since, "" for a removal and for what was erased.
+    It stays when the memory is removed. Its words are erased on request only.
     """
 
     memory_id = models.PositiveBigIntegerField()
     npc_ref = models.CharField(max_length=REF)
     about = models.CharField(max_length=REF, default="", blank=True)
+    """The person whom the memory was about, so that erasing finds everything about a person."""
     number = models.PositiveIntegerField()
     action = models.CharField(max_length=KINDS)
     changed_by = models.CharField(max_length=NAME)
     changed_at = models.FloatField()
     value = models.TextField(default="", blank=True)
+    """JSON: the memory after the change. "" after a removal or an erasure."""
 
     class Meta:
         constraints = [
@@ -62,15 +64,14 @@ class MemoryRevision(models.Model):
 
 
 class KnownName(models.Model):
-    """One person whom an NPC met under a name; `number` 1 bore it first.
-
-    `folded` is what is left of the name of all by which names look different and are not.
-    """
+    """A name under which an NPC met a person."""
 
     npc_ref = models.CharField(max_length=REF)
     folded = models.CharField(max_length=NAME)
+    """The name without differences of case, accents and look-alike letters."""
     person_ref = models.CharField(max_length=REF)
     number = models.PositiveIntegerField()
+    """1 for the first person whom the NPC met under this name, 2 for the next."""
 
     class Meta:
         constraints = [

@@ -1,6 +1,7 @@
-"""Tables of background work by workers: what they offer, what they may spend, who they are.
+"""Tables of background work: workers' proposals, token leases, breakers and workers.
 
-The game and workers both write here, each its own columns: a worker offers, the game handles.
+The game and the workers both write to these tables, each to its own columns: a worker offers a
+proposal, the game applies it.
 """
 
 from django.db import models
@@ -17,24 +18,25 @@ JOB_NAME = 255
 
 
 class Proposal(models.Model):
-    """What a worker made of one job; unique by the job's name, so a second answer is none.
-
-    `job`, `body` and `calls` are JSON; `reason` says why there is nothing to apply, or why it was
-    not. A worker leaves `handled_at` empty; the game fills it in the transaction that applies it.
-    """
+    """The result of one background job. The job's name is unique, so a second result is refused."""
 
     idempotency = models.CharField(max_length=JOB_NAME, unique=True)
     kind = models.CharField(max_length=NAME)
     job = models.TextField()
+    """JSON."""
     state = models.CharField(max_length=KINDS, default=OFFERED)
     head_sha256 = models.CharField(max_length=64, default="", blank=True)
     body = models.TextField(default="", blank=True)
+    """JSON."""
     calls = models.TextField(default="[]")
+    """JSON."""
     reason = models.TextField(default="", blank=True)
+    """Why there is nothing to apply, or why the game did not apply it."""
     worker = models.CharField(max_length=NAME)
     begun_at = models.FloatField()
     offered_at = models.FloatField()
     handled_at = models.FloatField(null=True, blank=True)
+    """Empty until the game handles the proposal; set in the transaction that applies it."""
 
     class Meta:
         indexes = [
@@ -55,18 +57,18 @@ class Proposal(models.Model):
 
 
 class TokenLease(models.Model):
-    """What workers took of an NPC's tokens and calls in one minute, in minutes since 1970.
-
-    `npc_ref` is "" for those of the whole game. `game_tokens` and `game_calls` are what the game
-    said it used of them in the minute before.
-    """
+    """The tokens and calls that workers took from an NPC's limits in one minute."""
 
     minute = models.PositiveBigIntegerField()
+    """Counted from 1970."""
     npc_ref = models.CharField(max_length=REF, default="", blank=True)
+    """"" for the limits of the whole game."""
     tokens = models.PositiveBigIntegerField(default=0)
     calls = models.PositiveIntegerField(default=0)
     game_tokens = models.PositiveBigIntegerField(default=0)
+    """The tokens that the game reported for the minute before."""
     game_calls = models.PositiveIntegerField(default=0)
+    """The calls that the game reported for the minute before."""
 
     class Meta:
         constraints = [
@@ -78,7 +80,7 @@ class TokenLease(models.Model):
 
 
 class BreakerRow(models.Model):
-    """How the breaker of a model stands that a worker found failing; all workers heed it."""
+    """The state of a model's breaker. A worker that found the model failing writes it for all."""
 
     name = models.CharField(max_length=NAME, unique=True)
     state = models.CharField(max_length=KINDS)
@@ -89,14 +91,16 @@ class BreakerRow(models.Model):
 
 
 class Worker(models.Model):
-    """A worker that was seen: of which version, what it can do and what it does."""
+    """A worker that was seen at least once, with its version and abilities."""
 
     name = models.CharField(max_length=NAME, unique=True)
     version = models.PositiveIntegerField()
     kinds = models.TextField(default="", blank=True)
+    """The kinds of jobs that it can do."""
     begun_at = models.FloatField()
     seen_at = models.FloatField()
     doing = models.CharField(max_length=JOB_NAME, default="", blank=True)
+    """The name of its current job."""
 
     def __str__(self) -> str:
         return self.name

@@ -13,7 +13,12 @@ from evennia.utils import logger
 
 from evennia_ai.engine.actors import Actor
 from evennia_ai.npc.senses.presence import NPC
-from evennia_ai.services.settings.npc import NPCSettings, judged, read_settings, usable
+from evennia_ai.services.settings.npc import (
+    NPCSettings,
+    check_settings,
+    read_settings,
+    usable_settings,
+)
 
 ATTRIBUTE: Final = "ai_settings"
 MOST_CHANGES: Final = 50
@@ -64,9 +69,9 @@ def changed(npc: NPC, *, by: Actor, **values: Any) -> NPCSettings:
     by.check(f"changing the settings of {npc.key}")
     stored = _stored(npc)
     old = {str(name): value for name, value in _values_in(stored).items()}
-    kept, _ = usable(old)
+    kept, _ = usable_settings(old)
     wanted = {name: value for name, value in {**kept, **values}.items() if value is not None}
-    new = judged(wanted, who=npc.key)
+    new = check_settings(wanted, who=npc.key)
     differing = [name for name in {**old, **values} if old.get(name) != new.get(name)]
     made = [
         SettingChange(at=time.time(), by=by.name, name=name, old=old.get(name), new=new.get(name))

@@ -53,7 +53,7 @@ from evennia_ai.services.settings.conf import conf
 from evennia_ai.services.settings.game import Conf
 from evennia_ai.services.settings.kinds import GLOBAL_TRACES
 from evennia_ai.services.settings.npc import NPCSettings
-from evennia_ai.store.model_calls import used_by
+from evennia_ai.store.model_calls import use_by_each
 
 SHUTDOWN_SECONDS: Final = 2.0
 """How long the last spans may take to be sent when the server stops."""
@@ -277,7 +277,7 @@ def _limits(conf: Conf, clock: Clock) -> Limits:
     return Limits(
         conf.limits,
         now=clock.seconds,
-        used_since=lambda since: (used_by("npc_ref", since), used_by("player_ref", since)),
+        used_since=lambda since: (use_by_each("npc_ref", since), use_by_each("player_ref", since)),
     )
 
 

@@ -37,7 +37,7 @@ from evennia_ai.npc.recording.retrying import DATABASE_ERRORS, until_done
 from evennia_ai.npc.senses.witness import watch_logins
 from evennia_ai.npc.turn import acting
 from evennia_ai.npc.watch.watchdog import Watchdog
-from evennia_ai.services.settings.conf import doubts, unknown_names
+from evennia_ai.services.settings.conf import setting_doubts, unknown_names
 from evennia_ai.store import erasing, model_calls
 from evennia_ai.store.core.snapshots import refresh_if_changed
 from evennia_ai.store.history import turns
@@ -165,7 +165,7 @@ _watchdogs: Final[list[Watchdog]] = []
 
 def _log_doubts() -> None:
     """Log what is odd about the settings: a reload runs no checks."""
-    for doubt in doubts():
+    for doubt in setting_doubts():
         logger.log_warn(f"evennia_ai: {doubt.message} {doubt.hint}")
     for name, near in unknown_names():
         meant = f"; did you mean {near}?" if near else ""
@@ -295,8 +295,8 @@ def _forget_work(live: running.Runtime) -> None:
     before = time.time() - live.conf.keep_call_days * _DAY_SECONDS
 
     def forget() -> None:
-        proposals.forget_old(before)
-        workers.forget_old(before)
+        proposals.forget_old_proposals(before)
+        workers.forget_old_workers(before)
 
     live.writer.write(forget).addErrback(_not_done, "old jobs of workers were not forgotten")
 

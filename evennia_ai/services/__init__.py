@@ -1,1 +1,1 @@
-"""Settings, HTTP, model clients, sentence vectors and wikis."""
+"""Settings, HTTP, model clients and wikis."""

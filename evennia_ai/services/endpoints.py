@@ -1,11 +1,10 @@
-"""Endpoints: the models of the profiles, each guarded, and who is asked in which role.
+"""The models of the profiles, and the profiles that each role uses.
 
-Of the game or of a worker, which both ask them; so what is Evennia's is handed in.
-
-One `Access` a profile, made when it is first asked; one thread for all of them; one breaker and
-one queue for a model at an address, however many profiles ask it. Each provider has a client of its
-kind; its library is imported when it is first needed, in the thread of the bridge. None configured
-means the offline responder: a game works, and says so, before it has a model.
+The game and the workers both use this module, so it gets parts of Evennia as arguments. Each
+profile has one `Access`, made at its first use. All share one thread. A model at an address has one
+breaker and one queue, however many profiles use it. Each provider has its own client; its library
+is imported at the first use, in the bridge's thread. Without a configured model the offline
+responder answers, so a game works before it has one.
 """
 
 import logging
@@ -46,7 +45,7 @@ from evennia_ai.services.llm.profiles import (
     recorded_extra,
 )
 from evennia_ai.services.llm.resilience import CircuitBreaker, Clock, Guarded, Slots
-from evennia_ai.services.llm.roles import OPEN, RoleProfile, adapt, alternating
+from evennia_ai.services.llm.roles import OPEN, RoleProfile, adapt_messages, alternating
 from evennia_ai.services.llm.sentence_model import Sentences, sentence_model
 from evennia_ai.services.llm.tools import schema_of
 from evennia_ai.services.net.bridge import AsyncBridge
@@ -60,7 +59,7 @@ log: Final = logging.getLogger(__name__)
 
 
 class NotReady:
-    """A model that cannot be asked, because its profile is of no use: it says why each time."""
+    """A model whose profile cannot be used. Every call fails with the reason."""
 
     offline: Final = False
 
@@ -75,28 +74,32 @@ class NotReady:
     def complete(
         self, request: ChatRequest, *, listener: Listener | None = None
     ) -> Deferred[ChatReply]:
-        """Nothing: the call fails at once."""
+        """Fail at once."""
         return fail(ModelUnavailable(self._name, self.reason, was_sent=False))
 
     def prepare(self) -> Deferred[None]:
-        """Fails with the reason."""
+        """Fail with the reason."""
         return fail(ModelUnavailable(self._name, self.reason, was_sent=False))
 
     def close(self) -> None:
-        """Nothing is open."""
+        """Do nothing: there are no connections."""
 
 
 def title_of(profile: ModelProfile) -> str:
-    """What logs and builders call the model of a profile."""
+    """Return the name of a profile's model for logs and builders."""
     if profile.name == DEFAULT:
         return profile.model or profile.client
     return f"{profile.name} ({profile.model})" if profile.model else profile.name
 
 
 def endpoint_of(profile: ModelProfile, conf: Conf, *, game_id: str = "") -> Endpoint:
-    """Where the model of a profile is, with its key; EndpointError: it cannot be there.
+    """Return the endpoint of a profile, with its key.
 
-    `game_id` tells this game's requests from another game's at one router.
+    Args:
+        game_id: Tells a router which game a request is from.
+
+    Raises:
+        EndpointError: the profile's address, key or model is not valid.
     """
     return Endpoint(
         name=title_of(profile),
@@ -114,7 +117,7 @@ def endpoint_of(profile: ModelProfile, conf: Conf, *, game_id: str = "") -> Endp
 
 
 def roles_of(profile: ModelProfile) -> RoleProfile:
-    """What messages to the model of a profile must look like."""
+    """Return the form that messages to a profile's model must have."""
     roles = RoleProfile(
         system=profile.system_role, tools=profile.tools, past_calls=profile.past_calls
     )
@@ -123,26 +126,30 @@ def roles_of(profile: ModelProfile) -> RoleProfile:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Surroundings:
-    """What clients are made with."""
+    """Everything that clients need in addition to a profile."""
 
     conf: Conf
     clock: Clock
     bridge: AsyncBridge
     game_id: Callable[[], str] = str
-    """Asked when the first client is made that sends it."""
+    """Called when the first client that sends it is made."""
     learned: Learned = field(default_factory=Learned)
-    """What is known of the model that a client asks."""
+    """What is known about the client's model."""
     tell: Callable[[str], object] = log.warning
-    """Is given what an admin should know."""
+    """Called with messages for an admin."""
 
 
 def client_of(profile: ModelProfile, around: Surroundings) -> ChatModel:
-    """A client for the model of a profile; EvenniaAIError says why there can be none."""
+    """Return a client for the model of a profile.
+
+    Raises:
+        EvenniaAIError: there can be none.
+    """
     return _MAKERS[profile.client](profile, around)
 
 
 def prepared(client: ChatModel) -> Deferred[None]:
-    """Fires when the client has what a first request needs; some need nothing."""
+    """Return a Deferred that fires when the client is ready for a first request."""
     prepare: Callable[[], Deferred[None]] | None = getattr(client, "prepare", None)
     return succeed(None) if prepare is None else prepare()
 
@@ -178,10 +185,10 @@ _UNKNOWN: Final = ModelProfile(name=DEFAULT)
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Access:
-    """A model and how it is asked.
+    """A model and how to call it.
 
-    `profile` says how, with what the NPC has otherwise; `roles` is how messages are fitted to the
-    model by its profile, `model_id` is its name there. `client` is what `model` guards.
+    `profile` has the changes of the NPC. `roles` is the form of messages by the profile, `model_id`
+    the model's name at its server. `client` is the client inside the guarded `model`.
     """
 
     model: ChatModel
@@ -191,42 +198,42 @@ class Access:
     profile: ModelProfile = _UNKNOWN
     client: ChatModel | None = None
     learned: Learned = field(default_factory=Learned)
-    """What its server said of itself, shared by all profiles of the model."""
+    """What the server said about itself, shared by all profiles of the model."""
 
     @property
     def name(self) -> str:
-        """What builders read in the status."""
+        """The name that builders read in the status."""
         return OFFLINE if self.model.offline else self.model.name
 
     @property
     def where(self) -> tuple[str, str, str]:
-        """Client, address and model: accesses with the same ones ask the same model."""
+        """Client, address and model. Accesses with the same values call the same model."""
         return _where(self.profile)
 
     @property
     def most_at_once(self) -> int:
-        """How many requests may be out at one time."""
+        """How many requests may be at the server at once."""
         model = self.model
         return model.most_at_once if isinstance(model, Guarded) else self.profile.max_concurrent
 
     @property
     def limit_tokens(self) -> int:
-        """Tokens that a prompt may have, by the profile and by the window that the server named."""
+        """The most tokens of a prompt, by the profile and the window that the server named."""
         return self.learned.prompt_limit(self.profile.limit_tokens)
 
     @property
     def context_tokens(self) -> int:
-        """How many tokens prompt and reply may have together."""
+        """The most tokens of prompt and reply together."""
         return self.limit_tokens + self.profile.reply_tokens
 
     @property
     def tells_past_calls(self) -> bool:
-        """True if calls of tools of earlier turns are told as text."""
+        """True if tool calls of earlier turns are sent as text."""
         return self.learned.tells_past_calls or self.roles.past_calls == "told"
 
     @property
     def taken_roles(self) -> RoleProfile:
-        """What messages must look like, by the profile and by what the server refused."""
+        """The form of messages, by the profile and by the server's refusals."""
         roles, refused = self.roles, self.learned.roles
         if self.tells_past_calls:
             roles = replace(roles, past_calls="told")
@@ -236,7 +243,7 @@ class Access:
 
     @property
     def is_held_to_schemas(self) -> bool:
-        """True if its server holds a model to the form of an answer."""
+        """True if the server enforces the schema of an answer."""
         return self.profile.schema == "native"
 
     def request(
@@ -251,12 +258,13 @@ class Access:
         cache_key: str = "",
         thoughts: Mapping[str, Thoughts] | None = None,
     ) -> ChatRequest:
-        """A request for it, of messages that are fitted to what it takes.
+        """Return a request with messages in the form that the server accepts.
 
-        `thoughts` are what goes with the calls of this turn, by the id of each message's first.
+        For a server without tools, the messages describe the tools. If it enforces schemas, the
+        answer gets the schema of an answer that can call them.
 
-        A server that knows no tools is told of them in the messages, and held to the form of an
-        answer that can call them where it holds a model to one.
+        Args:
+            thoughts: Hidden reasoning of this turn, by the id of the first call of each message.
         """
         if tools and self.roles.tools == "schema" and self.is_held_to_schemas:
             schema = schema_of(tools)
@@ -279,17 +287,22 @@ class Access:
         tools: tuple[ToolSpec, ...] = (),
         own_calls: Collection[str] = (),
     ) -> tuple[ChatMessage, ...]:
-        """The messages as its provider takes them; `own_calls` are ids of calls of this turn."""
-        return adapt(messages, profile=self.taken_roles, tools=tools, own_calls=own_calls)
+        """Return the messages in the form that the server accepts.
+
+        Args:
+            own_calls: Ids of the calls of this turn.
+        """
+        return adapt_messages(messages, profile=self.taken_roles, tools=tools, own_calls=own_calls)
 
     def recorded(self, request: ChatRequest, *, keys: Iterable[SecretText]) -> dict[str, Any]:
-        """Return how the model is asked beside messages and tools, for the manifest of a turn.
+        """Return the parameters of a request for the manifest of a turn.
 
-        Secrets are left out: in `extra` an admin may have written a key.
+        Messages and tools are not included. Secrets are left out, because an admin may have written
+        a key into `extra`.
 
         Args:
             request: The request as it is sent.
-            keys: The keys of the game, which stand in no text of `extra` that is returned.
+            keys: The keys of the game, which are removed from texts in `extra`.
         """
         asked = {"profile": self.profile.name, "client": self.profile.client}
         if self.model.offline:
@@ -310,11 +323,11 @@ class Access:
         }
 
     def prepare(self) -> "Deferred[None]":
-        """Load what a first reply would have to wait for, off the reactor's thread."""
+        """Load what a first reply needs, off the reactor's thread."""
         return succeed(None) if self.client is None else prepared(self.client)
 
     def close(self) -> None:
-        """Give up what is asked, close connections."""
+        """Cancel requests and close connections."""
         self.model.close()
 
 
@@ -324,7 +337,7 @@ def _parameters(client: Client) -> Callable[..., dict[str, Any]]:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class _Gate:
-    """What all who ask one model at one address go through."""
+    """The breaker, the queue and the knowledge that all users of a model at an address share."""
 
     breaker: CircuitBreaker
     slots: Slots
@@ -332,7 +345,7 @@ class _Gate:
 
 
 class Models:
-    """The models of one process; `only` answers for all of them, in tests and trials."""
+    """The models of one process. `only` replaces all of them, in tests and trials."""
 
     def __init__(
         self,
@@ -344,7 +357,11 @@ class Models:
         game_id: Callable[[], str] = str,
         log_error: Callable[[str], object] = log.error,
     ) -> None:
-        """`game_id` gives the name of the game, "" for none, when it is first sent."""
+        """Prepare access to the models of the settings; clients are made at their first use.
+
+        Args:
+            game_id: Returns the name of the game, or "". Called when it is first sent.
+        """
         self._clock: Final = clock
         self._bridge: Final = bridge or AsyncBridge()
         self._around: Final = Surroundings(
@@ -365,16 +382,15 @@ class Models:
 
     @property
     def bridge(self) -> AsyncBridge:
-        """The thread in which whatever speaks asyncio runs."""
+        """The thread in which code for asyncio runs."""
         return self._bridge
 
     def of_role(
         self, role: ModelRole, *, settings: NPCSettings | None = None
     ) -> tuple[Access, ...]:
-        """The models to ask in this role, each instead of the one before it; never empty.
+        """Return the models of a role in the order in which they are tried; never empty.
 
-        What an NPC speaks with is up to its settings. A profile that they name and the game has no
-        more is passed over.
+        An NPC's settings may choose the speaker. A profile that no longer exists is skipped.
         """
         names = self._roles[role]
         if settings is None or role != "speaker":
@@ -382,31 +398,35 @@ class Models:
         return tuple(self._access(profile) for profile in self._spoken_with(settings))
 
     def thinking(self, role: ModelRole) -> tuple[Access, ...]:
-        """The same without responders that are no model, which make nothing of their own."""
+        """Return the models of a role without offline responders.
+
+        Those cannot write texts of their own.
+        """
         return tuple(access for access in self.of_role(role) if not access.model.offline)
 
     def ready(self, role: ModelRole) -> Access | None:
-        """The first of these whose breaker lets a call through now."""
+        """Return the first model of a role whose breaker allows a call, or None."""
         found = (one for one in self.thinking(role) if one.breaker is None or one.breaker.admits)
         return next(found, None)
 
     def speaking_profile(self, settings: NPCSettings) -> ModelProfile:
-        """The profile that an NPC with these settings speaks with, changed as they say."""
+        """Return the profile with which an NPC speaks, with the changes in its settings."""
         return self._spoken_with(settings)[0]
 
     def speaking_limit(self, settings: NPCSettings) -> int:
-        """How many tokens a prompt may have that an NPC with these settings speaks from."""
+        """Return the most tokens of a prompt for an NPC with these settings."""
         profile = self.speaking_profile(settings)
         return self._gate(profile).learned.prompt_limit(profile.limit_tokens)
 
     def roles_of(self, name: str) -> tuple[ModelRole, ...]:
-        """The roles that ask the profile of this name, first or instead of another."""
+        """Return the roles that use a profile, first or as a replacement."""
         return tuple(role for role, names in self._roles.items() if name in names)
 
     def sentences(self) -> Sentences:
-        """Return what turns texts into vectors: the server in the settings, or the packaged model.
+        """Return the model that turns texts into vectors: a server, or the packaged model.
 
-        SentenceModelError: there is none.
+        Raises:
+            SentenceModelError: there is none.
         """
         if self._sentences is None:
             profile = self._profiles.get(self._around.conf.embeddings_profile)
@@ -418,17 +438,17 @@ class Models:
         return self._sentences
 
     def accesses(self) -> tuple[Access, ...]:
-        """The models of all profiles, `default` first."""
+        """Return the models of all profiles, `default` first."""
         return tuple(self._access(profile) for profile in self._profiles.values())
 
     def prepare(self) -> "Deferred[Any]":
-        """Load what first replies would have to wait for; fails where one model cannot."""
+        """Load what first replies need. Fails if one model cannot."""
         used = dict.fromkeys(name for names in self._roles.values() for name in names)
         prepared = [self._access(self._profiles[name]).prepare() for name in used]
         return gatherResults(prepared, consumeErrors=True).addErrback(_first)
 
     def close(self) -> None:
-        """Give up what is asked, close connections, end the thread."""
+        """Cancel requests, close connections and end the thread."""
         opened = self._made.values() if self._only is None else (self._only,)
         for access in opened:
             access.close()
@@ -458,7 +478,7 @@ class Models:
         try:
             client = client_of(profile, replace(self._around, learned=self._gate(profile).learned))
         except EvenniaAIError as error:
-            self._log_error(f"evennia_ai: profile '{profile.name}' cannot be asked: {error}")
+            self._log_error(f"evennia_ai: profile '{profile.name}' cannot be used: {error}")
             client = NotReady(title_of(profile), str(error))
         if isinstance(client, NotReady) or client.offline:
             model_id = profile.model or profile.client
@@ -478,7 +498,10 @@ class Models:
         )
 
     def _gate(self, profile: ModelProfile) -> _Gate:
-        """That of the profile's model; as many at once as the strictest of its profiles allows."""
+        """Return the gate of a profile's model.
+
+        Its limit is that of the strictest profile of the model.
+        """
         key = _where(profile)
         if key not in self._gates:
             same = [one for one in (profile, *self._profiles.values()) if _where(one) == key]
@@ -491,11 +514,11 @@ class Models:
 
 
 def _where(profile: ModelProfile) -> tuple[str, str, str]:
-    """What is one and the same to a server: the address and the model."""
+    """Return what identifies a model at a server: client, address and name."""
     return (profile.client, profile.base_url or profile.script, profile.model)
 
 
 def _first(failure: Failure) -> Failure:
-    """What went wrong, without that it was one of several."""
+    """Return the failure inside a failure of several Deferreds."""
     inner: Failure = failure.value.subFailure if failure.check(FirstError) else failure
     return inner

@@ -1,6 +1,6 @@
-"""Private files: what is exported can be read by its owner alone, whatever the process allows.
+"""Private files: an exported file can be read only by its owner.
 
-What players whispered is in some of them, and what only an author may know in others.
+Some exports have private conversations of players, others have secrets of authors.
 """
 
 import os
@@ -10,6 +10,6 @@ OWNER_ALONE: Final = 0o600
 FOLDER_OF_OWNER: Final = 0o700
 
 
-def private(path: str, flags: int) -> int:
-    """An opener for `open`: a file that it makes is its owner's alone; one that is there stays."""
+def open_private(path: str, flags: int) -> int:
+    """Open a file for `open(..., opener=private)`. A new file is readable only by its owner."""
     return os.open(path, flags, OWNER_ALONE)

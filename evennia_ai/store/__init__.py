@@ -1,7 +1,7 @@
-"""The store: database rows in, plain values out. The only room that writes SQL.
+"""The store: database rows in, plain values out. No other package writes SQL.
 
-Every function returns values of the engine, never rows. What a turn reads is kept in
-immutable snapshots, so a warm turn makes no query; every write drops or replaces what it made old,
-and raises a number by which other processes notice (`core/snapshots.py`). All stand on `core`;
-`history` writes what turns change in memories and calls with them, and `erasing` knows them all.
+Functions return values of the engine, never rows. Values that a turn reads are kept in immutable
+snapshots, so a warm turn makes no query. Every write drops or replaces the snapshots that it
+outdates, and raises a number by which other processes notice it (`core/snapshots.py`). All packages
+here use `core`; `history` also writes a turn's memories and calls; `erasing` uses all of them.
 """

@@ -1,18 +1,18 @@
-"""Erasing: words go for good, on request or after a while; that something was said stays.
+"""Erasing: words are removed for good, on request or after a time; the fact of an event stays.
 
-Of a conversation names, bodies and meta of the records go, the lore's memory and what the turns
-were made from; hashes, times and numbers stay, so the chain still holds and nobody can slip in what
-was never said. An erasure is a record itself, first of a new segment: an NPC remembers nothing of
-what was before it. The record holds new seals of the turns that lost words. A conversation is
-erased as a whole: a history with holes would be none.
+Erasing a conversation removes names, texts and meta of its records, the state of its lore, and the
+sources of its turns. Hashes, times and numbers stay, so the chain of records still holds, and
+nobody can insert false records. The erasure is itself a record, the first of a new segment, and the
+NPC remembers nothing from before it. The record holds new seals of the turns that lost words. A
+conversation is erased completely or not at all, because a history with gaps is of no use.
 
-Of a room that is forgotten, prompts elsewhere that told of other rooms lose their words too.
+Erasing a room also removes texts in prompts elsewhere that described it.
 
-Of what is remembered of a person rows and numbers of revisions stay, their words go. Texts of
-prompts that showed such a memory lose their words in whichever conversation they stand; a record
-tells of it, and the rest of that conversation stays as it is.
+Erasing memories of a person keeps rows and revision numbers, and removes the words. Texts of
+prompts that showed such a memory lose their words in every conversation. A record reports this, and
+the rest of that conversation stays.
 
-What workers offered of a conversation loses its words with it.
+Workers' proposals about an erased conversation lose their words too.
 """
 
 from collections.abc import Callable, Collection, Iterable, Sequence
@@ -36,13 +36,13 @@ from evennia_ai.store import memories, model_calls
 from evennia_ai.store.authored import personas
 from evennia_ai.store.core.snapshots import MEMORIES, changing, one_change
 from evennia_ai.store.history import branches, conversations, errands, model_requests
-from evennia_ai.store.history.conversations import conversations_of, refuse_what_came_between
+from evennia_ai.store.history.conversations import conversations_of, refuse_other_writers
 from evennia_ai.store.history.prompt_texts import (
     OF_PERSONA,
     OF_ROOMS,
     conversations_showing,
     erase_texts,
-    holding,
+    with_origins,
 )
 from evennia_ai.store.history.record_rows import ConversationRef, ref_of
 from evennia_ai.store.history.sealing import portable_turn
@@ -57,12 +57,12 @@ _DAY_SECONDS = 24 * 60 * 60
 _MEMORIES_AT_ONCE: Final = 50
 _ELSEWHERE_KEY: Final = "elsewhere"
 _ELSEWHERE: Final = (f"block:{_ELSEWHERE_KEY}", "component:context_buffer")
-"""The origins of texts that tell what an NPC lived through in other rooms."""
+"""The origins of texts about the NPC's other rooms."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Erased:
-    """How many conversations were erased, and how many records and turns of them."""
+    """Counts of erased conversations, and of their records and turns."""
 
     conversations: int = 0
     records: int = 0
@@ -77,17 +77,19 @@ class Erased:
 
 
 def erase_private(partner_ref: str, *, by: Actor, npc_ref: str | None = None) -> Erased:
-    """Erase all private conversations of one player with one NPC or with any, all or none.
+    """Erase a player's private conversations with one NPC or with all, all or none.
 
-    What the player said aloud in a room belongs to the room and stays. HistoryConflictError:
-    another process wrote to one of them at the same moment; nothing was erased.
+    Words that the player said aloud in a room belong to the room and stay.
+
+    Raises:
+        HistoryConflictError: another process wrote to one of them; nothing was erased.
     """
     found = _private(partner_ref, npc_ref)
     return _erased(found, by=by, doing=f"erasing the private conversations of {partner_ref}")
 
 
 def _counted(found: Iterable[ConversationRef]) -> Erased:
-    """What erasing these would erase, as it would count it."""
+    """Return the counts that erasing these conversations would give."""
     done = Erased()
     for conversation in _with_branches(found):
         if records := _wordy(conversation).count():
@@ -97,45 +99,45 @@ def _counted(found: Iterable[ConversationRef]) -> Erased:
 
 
 def private_partners() -> tuple[str, ...]:
-    """The references of all who ever had a private conversation, also of those who are gone."""
+    """Return the references of all people who ever had a private conversation."""
     rows = models.Conversation.objects.filter(kind="private").order_by("partner_ref")
     refs = rows.values_list("partner_ref", flat=True).distinct()
     return tuple(dict.fromkeys(map(wearer_of, refs)))
 
 
 def erase_conversation(conversation: ConversationRef, *, by: Actor) -> Erased:
-    """Erase one conversation; `by` is who asked for it, and is recorded."""
+    """Erase one conversation. The record of the erasure names `by`."""
     return _erased([conversation], by=by, doing=f"erasing {conversation}")
 
 
 def _erased(found: Sequence[ConversationRef], *, by: Actor, doing: str) -> Erased:
-    # Read before the transaction: on SQLite one that reads first may not get to write.
+    # Read before the transaction: on SQLite a read inside it first may make the write fail.
     known = [(one, windows(one.id).end) for one in _with_branches(found)]
     done = Erased()
     with changing(HISTORY, doing, by=by):
-        proposals.erase(conversation.id for conversation, _ in known)
+        proposals.erase_proposals(conversation.id for conversation, _ in known)
         for conversation, end in known:
             records = _wordy(conversation).erase()
             if not records:
                 continue
             seals = _forget_turns(conversation)
-            errands.erase(conversation.id)
-            knowledge_searches.erase(conversation.id)
+            errands.erase_errands(conversation.id)
+            knowledge_searches.erase_searches(conversation.id)
             reset_lore(conversation, by=by)
             note = NewRecord(
                 kind=RecordKind.ERASURE,
                 role="system",
                 meta={"by": by.name, "records": records, "turns": len(seals), SEALS: seals},
             )
-            conversations.written(conversation, end.next_segment(), note)
-            windows.written(conversation.id)
-            refuse_what_came_between(conversation, end)
+            conversations.write_record(conversation, end.next_segment(), note)
+            windows.note_change(conversation.id)
+            refuse_other_writers(conversation, end)
             done += Erased(conversations=1, records=records, turns=len(seals))
     return done
 
 
 def _with_branches(found: Iterable[ConversationRef]) -> list[ConversationRef]:
-    """The conversations, and the branches that copy what was said in them."""
+    """Return the conversations and their branches, which hold copies of them."""
     found = tuple(found)
     copies = (branch for one in found for branch in branches.branches_of(one))
     return list({one.id: one for one in (*found, *copies)}.values())
@@ -155,9 +157,10 @@ def _private(partner_ref: str, npc_ref: str | None) -> list[ConversationRef]:
 
 
 def _wordy(conversation: ConversationRef) -> models.AppendOnlyQuerySet:
-    """The records that have words; those that tell of an erasure keep them.
+    """Return the records that have words, without records of erasures.
 
-    Neither a kind nor a meta excuses a name or a body: an imported record may have any of them.
+    A record with a name or a body always counts, because an imported record may have any kind or
+    meta.
     """
     rows = models.Record.objects.filter(conversation_id=conversation.id)
     wordless = Q(kind=RecordKind.ERASURE.value) | Q(meta=ERASED_META)
@@ -165,9 +168,9 @@ def _wordy(conversation: ConversationRef) -> models.AppendOnlyQuerySet:
 
 
 def _forget_turns(conversation: ConversationRef) -> dict[str, str]:
-    """Erase the words of the turns; return the seals of what is left, by the numbers of the turns.
+    """Erase the words of the turns, and return their new seals by turn number.
 
-    A turn that is under way ends here, and its reply comes too late.
+    A running turn ends here, and its reply will be refused.
     """
     rows = models.Turn.objects.filter(conversation_id=conversation.id)
     rows.filter(state="open").update(state="failed", ended_at=time())
@@ -177,10 +180,11 @@ def _forget_turns(conversation: ConversationRef) -> dict[str, str]:
 def _changed_turns(
     rows: Any, change: Callable[[TurnManifest], TurnManifest], **values: str
 ) -> dict[str, str]:
-    """Change the manifests of turns; return new seals of those that have ended, by number.
+    """Change the manifests of turns, and return new seals of ended turns by turn number.
 
-    `values` are set in the other columns of each row. Without any, a turn that stays as it was
-    keeps its seal.
+    Args:
+        values: New values for other columns. Without any, a turn that stays the same keeps its
+            seal.
     """
     seals = {}
     for row in rows.order_by("pk").iterator(chunk_size=_CHUNK):
@@ -197,10 +201,12 @@ def _changed_turns(
 
 
 def forget_old(now: float, *, keep_days: int) -> Erased:
-    """Erase the conversations in which nothing happened for `keep_days` days; 0 keeps them all.
+    """Erase conversations that had no record for `keep_days` days; 0 keeps all.
 
-    `now` is in epoch seconds. Each conversation is a transaction of its own, so a game that stops
-    in the middle goes on the next time.
+    Each conversation has its own transaction, so an interrupted run continues the next time.
+
+    Args:
+        now: In epoch seconds.
     """
     done = Erased()
     if not keep_days:
@@ -211,7 +217,7 @@ def forget_old(now: float, *, keep_days: int) -> Erased:
 
 
 def _quiet_since(moment: float) -> list[models.Conversation]:
-    """The conversations whose newest record is older, without those that are erased already."""
+    """Return the conversations whose newest record is older, without those erased already."""
     newest = models.Record.objects.filter(conversation=OuterRef("pk")).order_by("-segment", "-seq")
     rows = models.Conversation.objects.annotate(
         newest_at=Subquery(newest.values("created_at")[:1]),
@@ -226,33 +232,37 @@ def _quiet_since(moment: float) -> list[models.Conversation]:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Forgotten:
-    """What was erased of a person, or of a room."""
+    """Counts of what was erased about a person or a room."""
 
     said: Erased
-    """Their conversations: what was whispered, or what was said in the room."""
+    """The private conversations of the person, or the conversations in the room."""
     memories: int
     calls: int = 0
-    """Calls of models stay, for what they took; whom they answered is forgotten."""
+    """Calls of models that no longer say whom they answered. Their costs stay."""
     persona: bool = False
-    """True if there was what the person wrote of themselves."""
+    """True if the person had written a persona."""
     unlearnt: int = 0
-    """Rooms, an NPC's each, that it was still to learn from, with what the person said aloud."""
+    """Room conversations in which the person's words no longer become memories."""
 
 
 def forget_person(person_ref: str, *, by: Actor, npc_ref: str | None = None) -> Forgotten:
-    """Erase what a person whispered, looked up and is remembered for, all or none of it.
+    """Erase a person's private conversations and searches, and the memories about them.
 
-    With one NPC or, without, with every one. HistoryConflictError, StoreError: nothing was erased.
+    With one NPC or with all, completely or not at all.
+
+    Raises:
+        HistoryConflictError: another process wrote; nothing was erased.
+        StoreError: the database refused; nothing was erased.
     """
     with one_change(f"forgetting {person_ref}", by=by):
-        # The memories first: on SQLite a transaction that reads first may not get to write.
+        # Memories first: on SQLite a transaction that reads first may be refused the write.
         count = erase_about(person_ref, by=by, npc_ref=npc_ref)
         calls = model_calls.forget_player(person_ref, npc_ref=npc_ref)
-        knowledge_searches.erase_of(person_ref, npc_ref=npc_ref)
+        knowledge_searches.erase_searches_by(person_ref, npc_ref=npc_ref)
         private = erase_private(person_ref, by=by, npc_ref=npc_ref)
-        unlearnt = model_requests.observe_no_more(person_ref, npc_ref=npc_ref)
-        proposals.erase(unlearnt)
-        # What somebody writes of themselves is told to all NPCs: it goes where all forget.
+        unlearnt = model_requests.mark_observed(person_ref, npc_ref=npc_ref)
+        proposals.erase_proposals(unlearnt)
+        # A persona is known to all NPCs, so it is erased only if all of them forget.
         persona = npc_ref is None and erase_persona(person_ref, by=by)
         return Forgotten(
             said=private, memories=count, calls=calls, persona=persona, unlearnt=len(unlearnt)
@@ -260,13 +270,13 @@ def forget_person(person_ref: str, *, by: Actor, npc_ref: str | None = None) -> 
 
 
 def forgettable(person_ref: str, *, npc_ref: str | None = None) -> Forgotten:
-    """What `forget_person` would erase now, as it would count it."""
+    """Return the counts that `forget_person` would give now."""
     return Forgotten(
         said=_counted(_private(person_ref, npc_ref)),
         memories=count_about(person_ref, npc_ref=npc_ref),
         calls=model_calls.count_of_player(person_ref, npc_ref=npc_ref),
         persona=npc_ref is None and has_persona(person_ref),
-        unlearnt=len(model_requests.unobserved(person_ref, npc_ref=npc_ref)),
+        unlearnt=len(model_requests.unobserved_rooms(person_ref, npc_ref=npc_ref)),
     )
 
 
@@ -277,21 +287,22 @@ def has_persona(person_ref: str) -> bool:
 
 
 def erase_persona(person_ref: str, *, by: Actor) -> bool:
-    """Erase what a person wrote of themselves, in every prompt that showed it too.
+    """Erase a person's persona, also in every prompt that showed it and in turns' manifests.
 
-    Whether there was any of it. What the turns were made from loses it as well.
+    Returns:
+        True if there was something to erase.
     """
     shown = _shown_persona(person_ref)
     for conversation in shown:
         seals = _take_block_out(conversation, persona_key(person_ref), source="persona")
-        texts = [holding([persona_origin(person_ref)])]
+        texts = [with_origins([persona_origin(person_ref)])]
         erase_texts(conversation, texts, of=OF_PERSONA, by=by, seals=seals)
     return personas.erase_persona_text(person_ref, by=by) or bool(shown)
 
 
 def _shown_persona(person_ref: str) -> list[ConversationRef]:
-    """The conversations with prompts that show what a person wrote of themselves."""
-    return conversations_showing(holding([persona_origin(person_ref)]))
+    """Return the conversations with prompts that show a person's persona."""
+    return conversations_showing(with_origins([persona_origin(person_ref)]))
 
 
 def _take_block_out(conversation: ConversationRef, key: str, *, source: str) -> dict[str, str]:
@@ -306,25 +317,25 @@ def _take_block_out(conversation: ConversationRef, key: str, *, source: str) -> 
 
 
 def _is_of(field: str, person_ref: str) -> Q:
-    """True if a field names a person, or a guise of theirs."""
+    """Return a condition: the field names a person or one of their guises."""
     in_guise = Q(**{f"{field}__startswith": start_of_guises(person_ref)})
     return Q(**{field: person_ref}) | in_guise
 
 
 def count_about(person_ref: str, *, npc_ref: str | None = None) -> int:
-    """How many memories about a person have words, those that only revisions tell of included."""
+    """Return how many memories about a person have words, including removed memories."""
     return len(_ids(_revisions(person_ref, npc_ref).exclude(value="")))
 
 
 def people() -> tuple[str, ...]:
-    """The references of all that something was ever remembered of."""
+    """Return the references of all people about whom NPCs ever had memories."""
     rows = models.MemoryRevision.objects.exclude(about="").exclude(value="")
     refs = rows.order_by("about").values_list("about", flat=True).distinct()
     return tuple(dict.fromkeys(map(wearer_of, refs)))
 
 
 def erase_about(person_ref: str, *, by: Actor, npc_ref: str | None = None) -> int:
-    """Erase the memories about a person; how many there were, with those that were gone before."""
+    """Erase the memories about a person, and return how many there were, including removed ones."""
     revisions = _revisions(person_ref, npc_ref).exclude(value="")
     return _erase_memories(
         revisions,
@@ -335,32 +346,35 @@ def erase_about(person_ref: str, *, by: Actor, npc_ref: str | None = None) -> in
 
 
 def room_refs() -> tuple[str, ...]:
-    """The references of all rooms that something was said in, also of those that are gone."""
+    """Return the references of all rooms with conversations, also of rooms that are gone."""
     rows = models.Conversation.objects.filter(kind="room").order_by("place_ref")
     return tuple(rows.values_list("place_ref", flat=True).distinct())
 
 
 def npcs_of_room(place_ref: str) -> tuple[str, ...]:
-    """The references of the NPCs that heard what was said in a room and is not erased."""
+    """Return the references of the NPCs with a conversation in a room that is not erased."""
     found = [one.npc_ref for one in _of_room(place_ref) if _wordy(one).exists()]
     return tuple(dict.fromkeys(found))
 
 
 def erasable_room(place_ref: str) -> Forgotten:
-    """What `forget_room` would erase now, as it would count it."""
+    """Return the counts that `forget_room` would give now."""
     memories_there = _learnt_in(place_ref).count()
     return Forgotten(said=_counted(_of_room(place_ref)), memories=memories_there)
 
 
 def forget_room(place_ref: str, *, by: Actor) -> Forgotten:
-    """Erase what was said in a room, with every NPC that heard it, and what they learnt from it.
+    """Erase every NPC's conversation in a room, and what the NPCs learnt from it.
 
-    What was whispered there stays, as does what builders wrote. HistoryConflictError, StoreError:
-    nothing was erased.
+    Private conversations and builders' texts stay.
+
+    Raises:
+        HistoryConflictError: another process wrote; nothing was erased.
+        StoreError: the database refused; nothing was erased.
     """
     doing = f"forgetting room {place_ref}"
     with one_change(doing, by=by):
-        # The memories first: on SQLite a transaction that reads first may not get to write.
+        # Memories first: on SQLite a transaction that reads first may be refused the write.
         count = _erase_learnt_in(place_ref, by=by, doing=doing)
         rooms = _of_room(place_ref)
         for where in {one.npc_ref: one for one in rooms}.values():
@@ -369,11 +383,11 @@ def forget_room(place_ref: str, *, by: Actor) -> Forgotten:
 
 
 def _erase_told_elsewhere(room: ConversationRef, *, by: Actor) -> None:
-    """Prompts of the NPC's other conversations that may have told what it heard in the room."""
+    """Erase texts about other rooms from the prompts of the NPC's other conversations."""
     others = (one for one in conversations_of(room.npc_ref) if one.id != room.id)
     for other in _with_branches(others):
         seals = _take_block_out(other, _ELSEWHERE_KEY, source=_ELSEWHERE_KEY)
-        erase_texts(other, [holding(_ELSEWHERE)], of=OF_ROOMS, by=by, seals=seals)
+        erase_texts(other, [with_origins(_ELSEWHERE)], of=OF_ROOMS, by=by, seals=seals)
 
 
 def _of_room(place_ref: str) -> list[ConversationRef]:
@@ -383,7 +397,7 @@ def _of_room(place_ref: str) -> list[ConversationRef]:
 
 
 def _learnt_in(place_ref: str) -> Any:
-    """What NPCs themselves learnt there from what was said aloud."""
+    """Return memories that NPCs made themselves from words said aloud in a room."""
     return models.Memory.objects.filter(place_ref=place_ref, author=OF_NPC, learnt="aloud")
 
 
@@ -396,7 +410,7 @@ def _erase_learnt_in(place_ref: str, *, by: Actor, doing: str) -> int:
 def _erase_memories(
     revisions: Any, *, by: Actor, is_gone: Callable[[Memory], bool], doing: str
 ) -> int:
-    """Erase the words of these revisions, and what of it is still remembered; how many memories."""
+    """Erase the words of these revisions, and the memories; return how many memories there were."""
     with changing(MEMORIES, doing, by=by):
         ids, npc_refs = _ids(revisions), set(revisions.values_list("npc_ref", flat=True))
         for ref in sorted(npc_refs):
@@ -408,7 +422,10 @@ def _erase_memories(
 
 
 def _revisions(person_ref: str, npc_ref: str | None) -> Any:
-    """The changes of all that is about a person, which must be one: the world has no such right."""
+    """Return the revisions of memories about a person.
+
+    Memories about the world are never erased so.
+    """
     rows = models.MemoryRevision.objects.filter(_is_of("about", person_ref)).exclude(about="")
     return rows if npc_ref is None else rows.filter(npc_ref=npc_ref)
 
@@ -418,19 +435,19 @@ def _ids(rows: Any) -> frozenset[int]:
 
 
 def _end(npc_ref: str, is_gone: Callable[[Memory], bool], *, by: Actor) -> None:
-    """Take memories out of the table; that they were there, and who erased them, stays."""
+    """Remove memories from the table, and store who erased them."""
     gone = [memory for memory in memories.held_by(npc_ref).memories if is_gone(memory)]
     models.Memory.objects.filter(pk__in=[memory.id for memory in gone]).delete()
     ended = [replace(memory, revision=memory.revision + 1) for memory in gone]
     record_all(npc_ref, ended, action="erased", by=by)
-    memories.written_past(npc_ref)
+    memories.note_memories_written(npc_ref)
 
 
 def _of_memories(ids: Collection[int]) -> list[Q]:
-    """What finds the prompts' texts that showed one of these memories, some at once."""
+    """Return conditions for texts of prompts that showed one of these memories, in batches."""
     listed = sorted(ids)
     starts = range(0, len(listed), _MEMORIES_AT_ONCE)
     return [
-        holding(f"memory:{one}" for one in listed[start : start + _MEMORIES_AT_ONCE])
+        with_origins(f"memory:{one}" for one in listed[start : start + _MEMORIES_AT_ONCE])
         for start in starts
     ]

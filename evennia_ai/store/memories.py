@@ -1,10 +1,9 @@
-"""What NPCs learnt: memories, added or merged, changed, dropped; and whom they met by which name.
+"""Memories of NPCs, their changes, and the names by which NPCs know people.
 
-What is recalled by a prompt that was really sent is written with its turn; that is no change of
-the memory and tells no other process. Revisions stay when a memory goes, so that a past turn can be
-composed again; words about a person that were erased on request are gone from them too. Names are
-kept in the order in which they were borne, by the folded name and references alone: a label that
-was read in a prompt means the same person ever after.
+A turn whose prompt was sent stores which memories it recalled. This is no change of the memory, and
+other processes are not notified. Revisions stay when a memory is removed, so that a past turn can
+be composed again; an erasure on request removes their words. Names are numbered in the order in
+which the NPC met the people, so a label in a prompt always means the same person.
 """
 
 import json
@@ -33,13 +32,13 @@ from evennia_ai.store.core.authoring import Change, Revisions
 from evennia_ai.store.core.inserting import Insert
 from evennia_ai.store.core.snapshots import MEMORIES, Snapshots, changing, value_of
 
-# merged: learnt again. removed: by a builder. doubled: another one says the same. faded: it counted
-# too little, or there were too many. erased: on request.
+# merged: learnt again. removed: by a builder. doubled: another memory has the same content.
+# faded: it was too weak, or there were too many. erased: on request.
 Action = Literal["created", "updated", "merged", "removed", "doubled", "faded", "erased"]
 _ENDS: Final = frozenset({"removed", "doubled", "faded", "erased"})
 
 WORTH_WRITING_HOURS: Final = 1.0
-"""Hours of the game after which it is written down that a memory was recalled again."""
+"""A recall is stored if the last one is at least this number of game hours ago."""
 
 NEW: Final = 0
 """The id of a memory that is not stored yet."""
@@ -49,12 +48,12 @@ _revisions: Final = Revisions(models.MemoryRevision)
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Added:
-    """What became of a new memory."""
+    """The result of adding a memory."""
 
     memory: Memory
     is_merged: bool = False
     dropped: tuple[Memory, ...] = ()
-    """Those that had to make room for it."""
+    """The memories that were dropped to make room."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -65,19 +64,28 @@ class MemoryChange(Change):
     npc_ref: str
     action: Action
     value: Mapping[str, Any] | None
-    """What the memory says since, None where that is nothing any more."""
+    """The memory after the change; None if it was removed or erased."""
 
 
-def memory(npc_ref: str, memory_id: int) -> Memory:
-    """One memory; NotStoredError: the NPC has none of this id."""
+def get_memory(npc_ref: str, memory_id: int) -> Memory:
+    """Return one memory.
+
+    Raises:
+        NotStoredError: the NPC has none with this id.
+    """
     return _found(held_by(npc_ref), npc_ref, memory_id)
 
 
-def add(npc_ref: str, new: Memory, *, by: Actor, most: int) -> Added:
-    """Keep a new memory, or make the one that says the same more important.
+def add_memory(npc_ref: str, new: Memory, *, by: Actor, most: int) -> Added:
+    """Store a new memory, or strengthen the one with the same content.
 
-    `new` has the id `NEW`. Where an NPC would have more than `most`, those that count least go.
-    ComponentValueError: a value is not allowed; nothing was written.
+    If the NPC has more than `most` memories then, the weakest are dropped.
+
+    Args:
+        new: A memory with the id `NEW`.
+
+    Raises:
+        ComponentValueError: a value is not allowed.
     """
     _check(new)
     with changing(MEMORIES, f"adding a memory of NPC {npc_ref}", by=by):
@@ -90,14 +98,16 @@ def add(npc_ref: str, new: Memory, *, by: Actor, most: int) -> Added:
         record_all(npc_ref, [made], action="created", by=by)
         dropped = surplus_memories(held.with_memory(made), most=most, hours=new.created_at)
         _end(npc_ref, dropped, action="faded", by=by)
-        held_by.written(npc_ref)
+        held_by.note_change(npc_ref)
     return Added(memory=made, dropped=tuple(dropped))
 
 
-def change(npc_ref: str, memory_id: int, *, by: Actor, **given: Any) -> Memory:
-    """Give a memory another text or importance; the memory as it is now.
+def change_memory(npc_ref: str, memory_id: int, *, by: Actor, **given: Any) -> Memory:
+    """Change text or importance of a memory, and return it.
 
-    NotStoredError: there is none of this id. ComponentValueError: a value is not allowed.
+    Raises:
+        NotStoredError: there is none with this id.
+        ComponentValueError: a value is not allowed.
     """
     with changing(MEMORIES, f"changing memory {memory_id} of NPC {npc_ref}", by=by):
         old = _found(_load(npc_ref), npc_ref, memory_id)
@@ -108,17 +118,21 @@ def change(npc_ref: str, memory_id: int, *, by: Actor, **given: Any) -> Memory:
         return _changed(npc_ref, new, action="updated", by=by)
 
 
-def remove(npc_ref: str, memory_id: int, *, by: Actor) -> Memory:
-    """Take a memory away; what it was. NotStoredError: there is none of this id."""
+def remove_memory(npc_ref: str, memory_id: int, *, by: Actor) -> Memory:
+    """Remove a memory and return it.
+
+    Raises:
+        NotStoredError: there is none with this id.
+    """
     with changing(MEMORIES, f"removing memory {memory_id} of NPC {npc_ref}", by=by):
         gone = _found(_load(npc_ref), npc_ref, memory_id)
         _end(npc_ref, [gone], action="removed", by=by)
-        held_by.written(npc_ref)
+        held_by.note_change(npc_ref)
     return gone
 
 
-def merge(npc_ref: str, kept: Memory, others: Iterable[Memory], *, by: Actor) -> Memory:
-    """Make one memory of several that say the same; the one that is left."""
+def merge_memories(npc_ref: str, kept: Memory, others: Iterable[Memory], *, by: Actor) -> Memory:
+    """Merge memories with the same content into `kept`, and return the result."""
     with changing(MEMORIES, f"merging memories of NPC {npc_ref}", by=by):
         merged = kept
         for other in others:
@@ -127,20 +141,20 @@ def merge(npc_ref: str, kept: Memory, others: Iterable[Memory], *, by: Actor) ->
     return merged
 
 
-def fade(npc_ref: str, ids: Iterable[int], *, by: Actor) -> int:
-    """Let memories go that count too little; how many there were."""
+def fade_memories(npc_ref: str, ids: Iterable[int], *, by: Actor) -> int:
+    """Drop memories that have become too weak, and return how many there were."""
     wanted = frozenset(ids)
     with changing(MEMORIES, f"fading memories of NPC {npc_ref}", by=by):
         gone = [memory for memory in _load(npc_ref).memories if memory.id in wanted]
         _end(npc_ref, gone, action="faded", by=by)
-        held_by.written(npc_ref)
+        held_by.note_change(npc_ref)
     return len(gone)
 
 
-def recalled(npc_ref: str, ids: Iterable[int], *, at_hours: float) -> None:
-    """The current transaction writes a turn whose prompt recalled these memories.
+def mark_recalled(npc_ref: str, ids: Iterable[int], *, at_hours: float) -> None:
+    """Store the time of recall of these memories, in the transaction that writes the turn.
 
-    One that was recalled within the hour is left as it is: that changes nothing that counts.
+    Memories that were recalled less than an hour ago are left unchanged.
     """
     wanted = frozenset(ids)
     held = held_by(npc_ref)
@@ -156,11 +170,11 @@ def recalled(npc_ref: str, ids: Iterable[int], *, at_hours: float) -> None:
         replace(memory, recalled_at=at_hours) if memory.id in stale else memory
         for memory in held.memories
     )
-    held_by.wrote(npc_ref, MemorySet(tuple(again)))
+    held_by.note_value(npc_ref, MemorySet(tuple(again)))
 
 
 def changes_of(npc_ref: str, memory_id: int) -> tuple[MemoryChange, ...]:
-    """All changes of a memory, the oldest first; none where the NPC never had it."""
+    """Return all changes of a memory, oldest first. Empty if the NPC never had it."""
     return tuple(
         value_of(MemoryChange, row, value=json.loads(row.value) if row.value else None)
         for row in _revisions.of(npc_ref=npc_ref, memory_id=memory_id)
@@ -168,9 +182,13 @@ def changes_of(npc_ref: str, memory_id: int) -> tuple[MemoryChange, ...]:
 
 
 def memories_then(wanted: Mapping[int, tuple[int, float]]) -> tuple[Memory, ...]:
-    """Memories as they were: id -> revision and when it was recalled last; in the order given.
+    """Return memories as they were in earlier revisions, in the given order.
 
-    NotStoredError: a revision is not there, or its words were erased on request.
+    Args:
+        wanted: The revision and the time of the last recall of each memory, by id.
+
+    Raises:
+        NotStoredError: a revision is missing, or its words were erased.
     """
     rows = models.MemoryRevision.objects.filter(memory_id__in=wanted)
     found = {(row.memory_id, row.number): row for row in rows}
@@ -186,7 +204,7 @@ def memories_then(wanted: Mapping[int, tuple[int, float]]) -> tuple[Memory, ...]
 
 
 def record_all(npc_ref: str, memories: Iterable[Memory], *, action: Action, by: Actor) -> None:
-    """Write down what memories are since their revisions, in the transaction that changes them."""
+    """Store revisions of memories, in the transaction that changes them."""
     _revisions.write_all(
         [
             {
@@ -203,13 +221,13 @@ def record_all(npc_ref: str, memories: Iterable[Memory], *, action: Action, by: 
     )
 
 
-def written_past(npc_ref: str) -> None:
-    """The current transaction changes memories of the NPC past this room."""
-    held_by.written(npc_ref)
+def note_memories_written(npc_ref: str) -> None:
+    """Note that the current transaction changed memories of the NPC in another way."""
+    held_by.note_change(npc_ref)
 
 
 def _merged(npc_ref: str, known: Memory, new: Memory, *, by: Actor) -> Memory:
-    """The known one, which was learnt again: more important, and fresh."""
+    """Return the known memory after it was learnt again: more important and just recalled."""
     importance = min(MOST_IMPORTANT, max(known.importance, new.importance) + 1)
     recalled_at = max(known.recalled_at, new.recalled_at)
     again = replace(known, importance=importance, recalled_at=recalled_at)
@@ -220,7 +238,7 @@ def _changed(npc_ref: str, new: Memory, *, action: Action, by: Actor) -> Memory:
     new = replace(new, revision=new.revision + 1)
     models.Memory.objects.filter(npc_ref=npc_ref, pk=new.id).update(**_columns(new))
     record_all(npc_ref, [new], action=action, by=by)
-    held_by.written(npc_ref)
+    held_by.note_change(npc_ref)
     return new
 
 
@@ -281,29 +299,32 @@ def _load_each(npc_refs: Sequence[str]) -> Mapping[str, MemorySet]:
 
 
 held_by: Final = Snapshots(MEMORIES, _load, load_each=_load_each)
-"""All memories of an NPC; the same object until one is changed. Warm, without a query."""
+"""All memories of an NPC, the same object until one is changed. A warm read makes no query."""
 
 
 NAMES: Final = "names"
 
 KnownNames = Mapping[str, Mapping[str, int]]
-"""Folded name -> reference of a person -> their number among those who bear it, from 1."""
+"""By folded name: the number of each person whom the NPC knows by it, from 1."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class NewlyNamed:
-    """Who bears a name, as one NPC is to know it."""
+    """People whom one NPC is to know by a name."""
 
     npc_ref: str
     folded: str
     people: Sequence[str]
-    """Their references; those who are new to the NPC get their numbers in this order."""
+    """Their references. New ones get their numbers in this order."""
 
 
 def settle_names(wanted: Sequence[NewlyNamed]) -> Mapping[str, KnownNames]:
-    """Write down who bears which name for several NPCs; all that each of these knows then.
+    """Store who has which name for several NPCs, and return all names that these NPCs know.
 
-    As many queries for one NPC as for fifty. StoreError: nothing was written.
+    The number of queries does not depend on the number of NPCs.
+
+    Raises:
+        StoreError: nothing was written.
     """
     refs = [one.npc_ref for one in wanted]
     with changing(NAMES, f"settling names that NPCs {', '.join(refs)} know", by=THE_GAME):
@@ -318,7 +339,7 @@ def settle_names(wanted: Sequence[NewlyNamed]) -> Mapping[str, KnownNames]:
             known[one.npc_ref] = {**known[one.npc_ref], one.folded: numbers}
         _insert_names(rows)
         for npc_ref, names in known.items():
-            names_known_by.wrote(npc_ref, names)
+            names_known_by.note_value(npc_ref, names)
     return known
 
 
@@ -340,4 +361,4 @@ def _load_names_of(npc_refs: Sequence[str]) -> Mapping[str, KnownNames]:
 
 
 names_known_by: Final = Snapshots(NAMES, _load_names, load_each=_load_names_of)
-"""The names that an NPC knows; warm, this makes no query."""
+"""The names that an NPC knows. A read from memory makes no query."""

@@ -1,10 +1,10 @@
-"""Model calls: what every call of a model took, sums of it, and for whom none is made.
+"""Calls of models: what each call used, sums of them, and halts.
 
-A call is written with the transaction of whatever asked for it, so that it counts if and only if
-that does. Days are those of UTC. After a while the calls of a day are summed up; whose words they
-answered is forgotten then, or when the player asks for it. That an NPC is paused or the game is
-stopped is a table of ours rather than Evennia's server variables: it is written in a transaction,
-noticed by other processes as every change of an authored thing is, and read without a query.
+A call is written in the transaction of its turn or job, so both count or neither. Days are in UTC.
+After a time the calls of a day are summed up. Then, or on the player's request, the calls no longer
+say whose words they answered. Halts (an NPC is paused, or the game is stopped) have their own table
+instead of Evennia's server variables: a halt is written in a transaction, other processes notice
+it, and reading it makes no query.
 """
 
 import json
@@ -27,18 +27,20 @@ ANSWERED: Final = "answered"
 CANCELLED: Final = "cancelled"
 STOPPED: Final = "failed:stopped"
 UNSENT: Final = "unsent:"
-"""Begins the outcome of a call that no model was asked: a breaker, a full queue or a limit forbade
-it, or there is none."""
+"""The start of the outcome of a call for which no model was called.
+
+A breaker, a full queue or a limit forbade it, or there is no model.
+"""
 OFFLINE: Final = f"{UNSENT}offline"
 SLICE_CALLS: Final = 500
 _MOST_TOKENS: Final = 2**31 - 1
-# SQLite takes no infinity.
+# A time later than all others. SQLite does not accept infinity.
 _END_OF_TIME: Final = 1e15
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class NewCall:
-    """One call of a model, as it is written down; the words are those of `models.ModelCall`."""
+    """One call of a model before it is stored. The fields are those of `models.ModelCall`."""
 
     npc_ref: str
     player_ref: str = ""
@@ -55,37 +57,37 @@ class NewCall:
     output_tokens: int = 0
     is_estimated: bool = False
     whole_tokens: int | None = None
-    """What the prompt should have had, where the server read only part of it."""
+    """The tokens of the whole prompt, if the server read only a part of it."""
     outcome: str = ANSWERED
     event_record_id: int | None = None
-    """The record of what was said, where a limit forbade to answer it."""
+    """The record of the words that a limit left without an answer."""
 
     @property
     def tokens(self) -> int:
-        """What counts against a limit."""
+        """The tokens that count against a limit."""
         return self.input_tokens + self.output_tokens
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class RefusedSaying:
-    """What was said to an NPC and not answered because of a limit."""
+    """Words to an NPC that a limit left without an answer."""
 
     npc_ref: str
     player_ref: str
     limit: str
-    """Its scope and name, as in "player.calls_per_minute"."""
+    """Scope and name of the limit, such as "player.calls_per_minute"."""
     at: float
     record: int
-    """The number of what was said in `ai/history`."""
+    """The number of the record in `ai/history`."""
     event: str = ""
-    """What it was, "" where that was forgotten."""
+    """The kind of event; "" if it was erased."""
     speaker: str = ""
-    """Whose it was, "" where that was forgotten."""
+    """The name of the speaker; "" if it was erased."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class RefusedTimes:
-    """How often one limit kept an NPC from answering somebody, and when the last time."""
+    """How often one limit kept an NPC from answering a person, and when last."""
 
     npc_ref: str
     player_ref: str
@@ -99,18 +101,18 @@ _FIELDS: Final = tuple(NewCall.__dataclass_fields__)
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Used:
-    """How many calls, and tokens in and out."""
+    """Sums of calls and tokens."""
 
     calls: int = 0
     failures: int = 0
     input_tokens: int = 0
     cached_tokens: int = 0
-    """Those of the input that the provider had kept."""
+    """The input tokens that were read from the provider's cache."""
     output_tokens: int = 0
 
     @property
     def tokens(self) -> int:
-        """What counts against a limit."""
+        """The tokens that count against a limit."""
         return self.input_tokens + self.output_tokens
 
 
@@ -118,38 +120,45 @@ NOTHING: Final = Used()
 _insert: Final = Insert(models.ModelCall, _FIELDS)
 
 
-def add(new: NewCall) -> None:
-    """Write a call down, in the current transaction.
+def add_call(new: NewCall) -> None:
+    """Store a call in the current transaction.
 
-    What a provider told is cut to what a column takes: no number of its may keep a reply from
-    being written.
+    Numbers from a provider are cut to the range of the column, so that they cannot prevent the
+    storing of a reply.
     """
     _insert([[_fitting(name, getattr(new, name)) for name in _FIELDS]])
 
 
 def is_counted(outcome: str) -> bool:
-    """True if a call that ended so counts: a model was asked."""
+    """True if a call with this outcome counts against limits, because a model was called."""
     return not outcome.startswith(UNSENT) and outcome != STOPPED
 
 
-def add_alone(new: NewCall) -> None:
-    """Write a call down that belongs to nothing else. StoreError: it is not written."""
+def add_call_alone(new: NewCall) -> None:
+    """Store a call in its own transaction.
+
+    Raises:
+        StoreError: it was not stored.
+    """
     with one_transaction(f"writing down a call for NPC {new.npc_ref}"):
-        add(new)
+        add_call(new)
 
 
-def used(since: float, scope: Scope = GAME) -> Used:
-    """What the game, an NPC or a player used since a moment, in epoch seconds."""
+def use_since(since: float, scope: Scope = GAME) -> Used:
+    """Return what the game, an NPC or a player used since a time in epoch seconds."""
     rows = models.ModelCall.objects.filter(started_at__gte=since)
     return _used(_of(rows, scope).aggregate(**_SUMS))
 
 
-def used_by(
+def use_by_each(
     whom: Literal["npc_ref", "player_ref"], since: float, *, among: Collection[str] | None = None
 ) -> Mapping[str, Used]:
-    """What each NPC or player used since a moment, "" for calls that were nobody's; one query.
+    """Return what each NPC or player used since a time, with one query.
 
-    `among` are those that are asked for, None for all.
+    Calls without a player have the key "".
+
+    Args:
+        among: The references to include; None for all.
     """
     rows = models.ModelCall.objects.filter(started_at__gte=since).values(whom)
     if among is not None:
@@ -157,16 +166,17 @@ def used_by(
     return {row[whom]: _used(row) for row in rows.annotate(**_SUMS)}
 
 
-def of_turns(npc_ref: str, numbers: Collection[int]) -> tuple[NewCall, ...]:
-    """The calls of these turns of an NPC, the oldest first."""
+def calls_of_turns(npc_ref: str, numbers: Collection[int]) -> tuple[NewCall, ...]:
+    """Return the calls of these turns of an NPC, oldest first."""
     rows = models.ModelCall.objects.filter(npc_ref=npc_ref, turn__in=numbers)
     return _calls(rows.order_by("started_at", "pk"))
 
 
-def cut_in(turns: Mapping[str, int]) -> Mapping[str, NewCall]:
-    """Return the newest call with a cut prompt of each turn that has one, by the NPC; one query.
+def newest_cut_calls(turns: Mapping[str, int]) -> Mapping[str, NewCall]:
+    """Return, by NPC, the newest call of a turn in which the server cut the prompt. One query.
 
-    `turns` are the numbers of turns by their NPCs.
+    Args:
+        turns: The number of one turn by its NPC.
     """
     rows = models.ModelCall.objects.filter(
         npc_ref__in=list(turns), turn__in=set(turns.values()), whole_tokens__isnull=False
@@ -175,22 +185,22 @@ def cut_in(turns: Mapping[str, int]) -> Mapping[str, NewCall]:
     return {call.npc_ref: call for call in found if turns[call.npc_ref] == call.turn}
 
 
-def newest(count: int) -> tuple[NewCall, ...]:
-    """The newest calls of the whole game, the last one first."""
+def newest_calls(count: int) -> tuple[NewCall, ...]:
+    """Return the newest calls of the whole game, newest first."""
     return _calls(models.ModelCall.objects.order_by("-pk")[:count])
 
 
 def newest_turn_for(player_refs: Collection[str]) -> tuple[str, int] | None:
-    """The NPC, and its turn, that answered one of these people last; None where none did."""
+    """Return the NPC and the number of the last turn that answered one of these people, or None."""
     rows = models.ModelCall.objects.filter(player_ref__in=player_refs, turn__isnull=False)
     found: tuple[str, int] | None = rows.order_by("-pk").values_list("npc_ref", "turn").first()
     return found
 
 
 def cache_shares(npc_refs: Collection[str], *, since: float, most: int) -> dict[str, list[int]]:
-    """Of the newest `most` calls since then: what share of each's input was kept, in percent.
+    """Return the cached share of the input of recent calls, in percent, by NPC, oldest first.
 
-    By the NPCs, oldest first; a call of which no share is known is not among them.
+    Only the newest `most` calls are examined. Calls without a known share are left out.
     """
     rows = models.ModelCall.objects.filter(
         npc_ref__in=npc_refs, started_at__gte=since, input_tokens__gt=0, cached_tokens__isnull=False
@@ -202,10 +212,10 @@ def cache_shares(npc_refs: Collection[str], *, since: float, most: int) -> dict[
     return found
 
 
-def outside_of_turns(
+def calls_outside_turns(
     npc_ref: str, *, since: float, until: float, limit_calls: int
 ) -> tuple[NewCall, ...]:
-    """The newest calls for an NPC between two moments that belong to no turn, the newest first."""
+    """Return the newest calls for an NPC between two times that belong to no turn, newest first."""
     rows = models.ModelCall.objects.filter(npc_ref=npc_ref, turn=None, event_record=None)
     rows = rows.filter(started_at__gte=since)
     rows = rows.filter(started_at__lt=min(until, _END_OF_TIME))
@@ -215,14 +225,14 @@ def outside_of_turns(
 def refused_sayings(
     npc_ref: str, *, since: float, until: float, limit: int
 ) -> tuple[RefusedSaying, ...]:
-    """What a limit kept the NPC from answering between two moments, the newest first."""
+    """Return the words that a limit kept an NPC from answering between two times, newest first."""
     rows = _refused(since).filter(npc_ref=npc_ref, started_at__lt=min(until, _END_OF_TIME))
     newest = rows.select_related("event_record").order_by("-started_at", "-pk")
     return tuple(_saying(row) for row in newest[:limit])
 
 
 def refused_times(since: float, *, npc_ref: str = "", limit: int) -> tuple[RefusedTimes, ...]:
-    """Who was refused since a moment, by which limit and how often, whoever was last first."""
+    """Return how often each limit refused each person since a time, the last refusal first."""
     rows = _refused(since).filter(**({"npc_ref": npc_ref} if npc_ref else {}))
     by_whom = rows.values("npc_ref", "player_ref", "outcome")
     found = by_whom.annotate(times=Count("pk"), last_at=Max("started_at")).order_by("-last_at")
@@ -249,28 +259,34 @@ def _saying(row: models.ModelCall) -> RefusedSaying:
     )
 
 
-def spend(npc_ref: str) -> Used:
-    """Everything that was ever used for an NPC."""
+def total_use(npc_ref: str) -> Used:
+    """Return everything that was ever used for an NPC."""
     kept = models.ModelCall.objects.filter(npc_ref=npc_ref).aggregate(**_SUMS)
     summed = models.ModelCallDay.objects.filter(npc_ref=npc_ref).aggregate(**_SUMS_OF_DAYS)
     return _used({name: kept[name] + summed[name] for name in kept})
 
 
 def forget_player(player_ref: str, *, npc_ref: str | None = None) -> int:
-    """Forget whose words calls answered, in the current transaction; how many there were."""
+    """Remove a player from their calls, and return how many calls there were.
+
+    Call it inside a transaction.
+    """
     return _of_player(player_ref, npc_ref).update(player_ref="")
 
 
 def count_of_player(player_ref: str, *, npc_ref: str | None = None) -> int:
-    """How many calls answered a player's words, for one NPC or for all."""
+    """Return how many calls answered a player's words, for one NPC or for all."""
     return _of_player(player_ref, npc_ref).count()
 
 
 def sum_up_old(now: float, *, keep_days: int, most_calls: int = SLICE_CALLS) -> int:
-    """Sum up calls of days that ended more than `keep_days` ago, the oldest; how many rows went.
+    """Add old calls to the sum of their day, and return how many rows were removed.
 
-    At most so many at a time, of one day, in one transaction: a game does it in slices that nobody
-    notices. 0 when nothing is left.
+    Each call of this function handles at most `most_calls` rows of one day, in one transaction, so
+    the game does not pause. It returns 0 if nothing is left.
+
+    Args:
+        keep_days: Calls of days that ended more than this many days ago are old.
     """
     first_kept = (int(now // DAY_SECONDS) - keep_days) * DAY_SECONDS
     old = models.ModelCall.objects.filter(started_at__lt=first_kept).order_by("started_at", "pk")
@@ -295,7 +311,7 @@ def _add_to_day(key: Mapping[str, Any], found: Used) -> None:
 
 
 def _fitting(name: str, value: Any) -> Any:
-    """A value as its column takes it in every database."""
+    """Return a value in the range of its column in every database."""
     if isinstance(value, str):
         return value[: models.ModelCall._meta.get_field(name).max_length]
     return min(max(0, value), _MOST_TOKENS) if name.endswith("_tokens") and value else value
@@ -335,19 +351,19 @@ _SUMS: Final[Mapping[str, Any]] = {
 
 HALTS: Final = "halts"
 GAME_REF: Final = ""
-"""Stands for the whole game where an NPC's reference would stand."""
+"""The reference of the whole game, in place of an NPC's reference."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Halt:
-    """A halt that is in force."""
+    """A halt in force."""
 
     npc_ref: str
-    """Whom it halts, "" for the whole game."""
+    """The NPC that is paused; "" for the whole game."""
     halted_by: str
     halted_at: float
     reason: str = ""
-    """Why, "" where nobody said."""
+    """The reason; "" if none was given."""
 
     def __str__(self) -> str:
         why = f": {self.reason}" if self.reason else ""
@@ -359,13 +375,17 @@ def _load_halts() -> Mapping[str, Halt]:
 
 
 halts: Final = Snapshot(HALTS, _load_halts)
-"""The halts in force by what they halt; no query when it is warm. StoreError: not readable."""
+"""The halts in force, by reference. A warm read makes no query.
+
+Reading raises StoreError if the database cannot be read.
+"""
 
 
-def halt(new: Halt, *, by: Actor) -> None:
-    """Halt an NPC or the game; one that is halted already is so by the new one's word.
+def add_halt(new: Halt, *, by: Actor) -> None:
+    """Halt an NPC or the game. A halt in force is replaced.
 
-    StoreError: the database refused, nothing is halted.
+    Raises:
+        StoreError: the database refused, and nothing is halted.
     """
     values = {
         "halted_by": new.halted_by[:NAME],
@@ -374,12 +394,19 @@ def halt(new: Halt, *, by: Actor) -> None:
     }
     with changing(HALTS, f"halting {new.npc_ref or 'the game'}", by=by):
         models.Halt.objects.update_or_create(npc_ref=new.npc_ref, defaults=values)
-        halts.all_written()
+        halts.note_any_change()
 
 
-def release(npc_ref: str, *, by: Actor) -> bool:
-    """Take a halt back; whether there was one. StoreError: the database refused."""
+def remove_halt(npc_ref: str, *, by: Actor) -> bool:
+    """End a halt.
+
+    Returns:
+        True if there was one.
+
+    Raises:
+        StoreError: the database refused.
+    """
     with changing(HALTS, f"releasing {npc_ref or 'the game'}", by=by):
         gone, _ = models.Halt.objects.filter(npc_ref=npc_ref).delete()
-        halts.all_written()
+        halts.note_any_change()
     return bool(gone)

@@ -162,9 +162,9 @@ class World:
         (where,) = conversations.conversations_of(self._npc.ai.ref)
         first = next(r for r in record_rows.records_of(where) if r.kind is RecordKind.ASSISTANT)
         for step in (
-            partial(control.correct, where, first, text, by=trusted("Mira")),
-            partial(control.undo, where, 1, by=trusted("Mira")),
-            partial(control.reset, where, by=trusted("Mira")),
+            partial(control.correct_utterance, where, first, text, by=trusted("Mira")),
+            partial(control.undo_exchanges, where, 1, by=trusted("Mira")),
+            partial(control.reset_conversation, where, by=trusted("Mira")),
         ):
             runtime().writer.write(step)
             self.passes(0)
@@ -185,17 +185,23 @@ class World:
 
     def _takes_back(self, dice: random.Random) -> "Deferred[Any]":
         count = dice.randint(1, 3)
-        return runtime().writer.write(partial(control.undo, self._room, count, by=trusted("Mira")))
+        return runtime().writer.write(
+            partial(control.undo_exchanges, self._room, count, by=trusted("Mira"))
+        )
 
     def _begins_anew(self, dice: random.Random) -> "Deferred[Any]":
-        return runtime().writer.write(partial(control.reset, self._room, by=trusted("Mira")))
+        return runtime().writer.write(
+            partial(control.reset_conversation, self._room, by=trusted("Mira"))
+        )
 
     def _has_it_answer_again(self, dice: random.Random) -> "Deferred[Any]":
         return retried(self._npc, None, "Be brief.", by=trusted("Mira"))
 
     def _corrects(self, dice: random.Random) -> "Deferred[Any]":
         said = [one for one in record_rows.records_of(self._room) if one.role == "assistant"]
-        one = partial(control.correct, self._room, dice.choice(said), "Never.", by=trusted("Mira"))
+        one = partial(
+            control.correct_utterance, self._room, dice.choice(said), "Never.", by=trusted("Mira")
+        )
         return runtime().writer.write(one)
 
     def _rehearses(self, dice: random.Random) -> "Deferred[Any]":
@@ -204,8 +210,8 @@ class World:
         if dice.random() < 0.3:
             erase_branches(self._npc.ai.ref, str(mira.id), by=trusted("Mira"))
         number = dice.randint(1, turns.next_number(self._npc.ai.ref) - 1)
-        turn = turns.turn(self._npc.ai.ref, number)
-        branch = branches.opened(turn, by_ref=str(mira.id), by=trusted("Mira"))
+        turn = turns.get_turn(self._npc.ai.ref, number)
+        branch = branches.open_branch(turn, by_ref=str(mira.id), by=trusted("Mira"))
         return rehearsed(self._npc, branch, "What if I had paid?", typist=mira)
 
     @property
@@ -305,12 +311,12 @@ class World:
         """Call a tool that changes the world, as a turn will: call, run, result, reply."""
         (where,) = conversations.conversations_of(self._npc.ai.ref)
         call = {"id": CALL, "name": "ring_bell", "arguments": "{}"}
-        conversations.append(where, [_record(RecordKind.TOOL_CALL, tool_calls=[call])])
+        conversations.append_records(where, [_record(RecordKind.TOOL_CALL, tool_calls=[call])])
         self._steps.reached("before a tool runs")
         self._tell(ran="ring_bell")
         self._steps.reached("after a tool ran")
         result = _record(RecordKind.TOOL_RESULT, "The bell rings.", tool_call_id=CALL)
-        conversations.append(where, [result])
+        conversations.append_records(where, [result])
         return "Hear the bell?"
 
 

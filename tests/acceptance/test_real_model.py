@@ -25,8 +25,8 @@ from evennia_ai.services.llm.chat import ChatReply
 from evennia_ai.services.llm.clients.anthropic import AnthropicChat
 from evennia_ai.services.llm.clients.openai import OpenAIChat
 from evennia_ai.services.llm.profiles import Endpoint
-from evennia_ai.services.llm.roles import adapt, chat_messages
-from evennia_ai.services.llm.structured import answered, asking
+from evennia_ai.services.llm.roles import adapt_messages, chat_messages
+from evennia_ai.services.llm.structured import ask_for_answer, request_for
 from evennia_ai.services.net.bridge import AsyncBridge
 from evennia_ai.services.settings.conf import conf
 from evennia_ai.store import model_calls
@@ -130,7 +130,7 @@ class Talk:
     def taken(self) -> list[Taken]:
         """All turns of the NPC, the oldest first."""
         stored = list(turns_in_order(self.npc_ref))
-        calls = model_calls.of_turns(self.npc_ref, [turn.number for turn in stored])
+        calls = model_calls.calls_of_turns(self.npc_ref, [turn.number for turn in stored])
         return [Taken(turn=turn, call=call) for turn, call in zip(stored, calls, strict=True)]
 
     def read_by_the_model(self, turn: StoredTurn) -> str:
@@ -139,7 +139,7 @@ class Talk:
         sent = replay_turn(turn.manifest, records)
         assert sent.is_same
         roles = running.runtime().access.roles
-        messages = adapt(chat_messages(sent.messages), profile=roles)
+        messages = adapt_messages(chat_messages(sent.messages), profile=roles)
         return self.server.prompt_of({"role": it.role, "content": it.content} for it in messages)
 
     def close(self) -> None:
@@ -325,13 +325,13 @@ def asked(serve: Serve, monkeypatch: pytest.MonkeyPatch) -> Iterator[Callable]:
 
 def test_an_answer_of_a_form_comes_in_that_form(serve: Serve, asked: Callable) -> None:
     question = (a_message("system", "You are Oren."), a_message("user", "What now?"))
-    messages, schema = asking(question, Act, native=True)
+    messages, schema = request_for(question, Act, native=True)
 
     def do(chat: OpenAIChat) -> Any:
         def ask(said: Any) -> Any:
             return chat.complete(a_request(messages=said, schema=schema, max_tokens=400))
 
-        return answered(ask, messages, Act)
+        return ask_for_answer(ask, messages, Act)
 
     assert isinstance(asked(serve(), OpenAIChat, do), Act)
 

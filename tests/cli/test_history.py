@@ -20,7 +20,7 @@ def harbour(db, monkeypatch):
     from evennia.objects.objects import DefaultRoom
     from evennia.utils.create import create_object
 
-    from evennia_ai.store.history.conversations import conversation
+    from evennia_ai.store.history.conversations import get_or_open_conversation
     from evennia_ai.typeclasses import AINPC
     from tests.store.builders import a_turn
 
@@ -28,8 +28,8 @@ def harbour(db, monkeypatch):
     create_object(DefaultRoom, key="Harbour")
     create_object(AINPC, key="Tilda", nohome=True)
     ned = create_object(AINPC, key="Ned", nohome=True)
-    room = conversation(str(ned.id), kind="room", place_ref="3")
-    whispers = conversation(str(ned.id), kind="private", partner_ref="7")
+    room = get_or_open_conversation(str(ned.id), kind="room", place_ref="3")
+    whispers = get_or_open_conversation(str(ned.id), kind="private", partner_ref="7")
     for said, reply in (TALK[:2], TALK[2:]):
         a_turn(room, said, reply=reply)
     a_turn(whispers, "Psst.")
@@ -80,7 +80,7 @@ def test_an_npc_that_has_the_conversation_does_not_get_it_twice(call, harbour) -
     export(call, harbour, "talk.jsonl")
     told = call("history", "import", "--npc", "Ned", "talk.jsonl")
     assert told.status == 2
-    assert "has a room conversation with 3 already" in told.err
+    assert "already has a room conversation with 3" in told.err
 
 
 def test_a_file_that_is_there_is_written_over_when_that_is_wanted_alone(
@@ -197,7 +197,7 @@ def test_a_chat_of_sillytavern_is_taken_over_with_a_player_or_without(call, harb
     assert told.out.startswith("chat.jsonl: 3 records, conversation ")
     assert "in private with #" in told.out
     assert "notice: its author's note stays in the file: He has a cold." in told.out
-    assert "already; nothing was taken over" in call(*words, "--as", "Oren").err
+    assert "nothing was imported" in call(*words, "--as", "Oren").err
 
 
 def test_a_transcript_says_itself_with_whom_it_was(call, harbour) -> None:

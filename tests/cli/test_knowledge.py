@@ -54,7 +54,7 @@ def test_a_dry_run_tells_the_same_and_writes_nothing(call, moor) -> None:
     assert told.status == 0
     assert "new      Fog" in told.out
     assert "nothing was written (--dry-run)" in told.out
-    assert knowledge_bases.base("moor") is None
+    assert knowledge_bases.base_or_none("moor") is None
 
 
 def test_what_the_folder_has_no_more_goes_when_that_is_wanted_alone(call, moor, tmp_path) -> None:
@@ -79,7 +79,7 @@ def test_each_wrong_file_is_a_line_and_nothing_is_stored(call, moor, write, tmp_
     first, second = told.err.splitlines()
     assert "moor/Bad.md:2: requires must be a list of texts" in first
     assert "moor/Worse.md" in second
-    assert knowledge_bases.base("moor") is None
+    assert knowledge_bases.base_or_none("moor") is None
 
 
 def test_a_search_prints_the_pages_best_first(call, moor) -> None:

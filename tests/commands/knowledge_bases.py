@@ -25,7 +25,7 @@ def make_base(key: str = "harbour", texts: dict[str, str] = HARBOUR, **fields: A
     knowledge_bases.save_base(info, by=trusted("Tam"))
     for title, text in texts.items():
         write(title, text, base=key)
-    made = knowledge_bases.base(key)
+    made = knowledge_bases.base_or_none(key)
     assert made is not None
     return made
 
@@ -38,7 +38,7 @@ def write(title: str, text: str, *, base: str = "harbour", was: str = "", by: st
 
 def page(title: str, *, base: str = "harbour") -> Page | None:
     """The stored page of this title, a redirect as itself."""
-    return pages.page(base, page_name(title), follow=False)
+    return pages.page_or_none(base, page_name(title), follow=False)
 
 
 def everything() -> list[Any]:
@@ -49,5 +49,5 @@ def everything() -> list[Any]:
             knowledge_bases.bindings(info.key),
             pages.all_pages(info.key, most_characters=10**9),
         )
-        for info in knowledge_bases.bases()
+        for info in knowledge_bases.list_bases()
     ]

@@ -147,7 +147,7 @@ def test_every_turn_of_a_branch_can_be_replayed_and_composed_again(stage, talked
     says(stage, "And then?")
     ref = branch_of(stage).conversation.npc_ref
     for number in (1, 2):
-        turn = turns.turn(ref, number)
+        turn = turns.get_turn(ref, number)
         records = record_rows.records(turn.manifest.sent_ids)
         assert replay_turn(turn.manifest, records).is_same
         made = composed_again(turn, PastReader())
@@ -218,7 +218,7 @@ def test_a_turn_that_is_under_way_has_no_branch_yet(stage, talked):
     talked._line = Pending()
     stage.player.at_say("Oren, still there?")
     stage.waited()
-    assert "turn 4 is still under way" in stage.builds("ai/branch oren/4").lower()
+    assert "turn 4 is still running" in stage.builds("ai/branch oren/4").lower()
 
 
 def test_lines_that_are_typed_at_once_are_answered_in_their_order(stage, talked):
@@ -297,7 +297,7 @@ def test_memories_that_came_after_the_turn_are_left_out_and_none_is_changed(stag
         new = Memory(
             id=memories.NEW, text=text, about=str(stage.player.id), turn=turn, author=OF_NPC
         )
-        memories.add(stage.npc.ai.ref, new, by=trusted(OF_NPC), most=40)
+        memories.add_memory(stage.npc.ai.ref, new, by=trusted(OF_NPC), most=40)
     before = live_rows(stage.npc)
     stage.builds("ai/branch oren/2")
     says(stage, "What do you know of me? Tea? Did I pay?")
@@ -345,7 +345,7 @@ def test_what_was_said_in_a_branch_is_not_taken_up_after_a_reload(stage, talked)
     where = branch_of(stage).conversation
     meta = {"event": "say", "speaker": str(stage.player.id), "hops": 0}
     line = NewRecord(kind=RecordKind.USER, role="user", name="Pim", body="Oren?", meta=meta)
-    (record,) = conversations.append(where, [line])
+    (record,) = conversations.append_records(where, [line])
     assert take_up(look_back(started_at=record.created_at + 1)).answered == 0
 
 

@@ -133,7 +133,7 @@ def test_what_is_not_understood_changes_nothing(stage, admin, file, typed, probl
 def test_the_same_file_is_not_taken_over_twice(stage, admin, file):
     stage.builds(f"ai/import oren = {file.name}", "yes")
     told = flat(stage.builds(f"ai/import oren = {file.name}", "yes"))
-    assert "already; nothing was taken over" in told
+    assert "nothing was imported" in told
 
 
 def test_only_an_admin_takes_a_chat_over(stage, file):

@@ -34,7 +34,7 @@ def two(stage):
             new = Memory(
                 id=memories.NEW, text=text, about=str(stage.player.id), place_ref=room, **told
             )
-            memories.add(npc.ai.ref, new, by=trusted("Mara"), most=40)
+            memories.add_memory(npc.ai.ref, new, by=trusted("Mara"), most=40)
         yield mira
 
 

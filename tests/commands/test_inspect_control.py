@@ -124,7 +124,9 @@ class TestReset:
     def test_typed_twice_it_says_that_nothing_counts_already(self, stage, talk):
         stage.builds("ai/reset oren")
 
-        assert "Nothing said there counts any more" in one_line(stage.builds("ai/reset oren"))
+        assert "Nothing in this conversation counts any more" in one_line(
+            stage.builds("ai/reset oren")
+        )
 
     def test_a_whisper_is_reset_by_the_number_of_its_conversation(self, stage, talk):
         stage.plays("whisper oren = A secret.")
@@ -227,7 +229,7 @@ class TestTwoBuilders:
     @pytest.mark.req("S2-31")
     def test_a_retry_and_a_new_chat_at_once_leave_a_new_chat(self, stage, talk):
         stage.builds("ai/retry oren")
-        control.reset(room_of(stage), by=trusted("Tom"))
+        control.reset_conversation(room_of(stage), by=trusted("Tom"))
         stage.waited()
 
         assert counts(stage) == []
@@ -235,13 +237,13 @@ class TestTwoBuilders:
 
     def test_what_waits_to_be_answered_is_not_after_a_new_chat(self, stage, talk):
         stage.plays("say Oren, one more?")
-        control.reset(room_of(stage), by=trusted("Tom"))
+        control.reset_conversation(room_of(stage), by=trusted("Tom"))
         stage.waited()
 
         assert counts(stage) == []
 
     def test_of_two_who_take_back_the_second_takes_what_is_left(self, stage, talk):
-        control.undo(room_of(stage), 1, by=trusted("Tom"))
+        control.undo_exchanges(room_of(stage), 1, by=trusted("Tom"))
         stage.builds("ai/undo oren")
 
         assert counts(stage) == []
@@ -311,7 +313,7 @@ class TestCorrect:
         number = number_of(stage, "Oren, question 1?")
 
         told = one_line(stage.builds(f"ai/correct oren/{number} = Never."))
-        assert f"{number} holds no words that the NPC said" in told
+        assert f"{number} has no words of the NPC" in told
         assert counts(stage) == BOTH
 
     def test_colour_codes_and_braces_are_told_as_they_were_typed(self, stage, talk):

@@ -49,14 +49,14 @@ def searched(turn, *, restricted=False, ended=True, decision="", reason=""):
         total=9,
         sent=4,
     )
-    number = knowledge_searches.begin(new, (chunk,))
+    number = knowledge_searches.begin_search(new, (chunk,))
     if ended:
-        knowledge_searches.end(number, "{}", decision=decision, reason=reason)
+        knowledge_searches.end_search(number, "{}", decision=decision, reason=reason)
     return number
 
 
 def asked_mediator(turn, outcome="answered"):
-    model_calls.add(
+    model_calls.add_call(
         NewCall(
             npc_ref=turn.npc_ref,
             role="mediator",

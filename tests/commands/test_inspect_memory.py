@@ -30,7 +30,7 @@ BAD_INPUT = {
 def learn(stage, text: str, **fields):
     now = hours_now()
     new = a_memory(text, id=memories.NEW, created_at=now, recalled_at=now, **fields)
-    return memories.add(stage.npc.ai.ref, new, by=trusted("npc"), most=99).memory
+    return memories.add_memory(stage.npc.ai.ref, new, by=trusted("npc"), most=99).memory
 
 
 def kept(stage) -> list[str]:

@@ -103,7 +103,7 @@ def test_words_of_a_whisper_are_on_no_screen_of_a_builder(stage, talked, typed):
 
 def test_history_shows_the_newest_page_first_and_older_ones_by_number(stage, talked):
     (room, _) = conversations_of(stage.npc.ai.ref)
-    conversations.append(
+    conversations.append_records(
         room,
         [NewRecord(kind=RecordKind.EVENT, role="system", body=f"No. {n}.") for n in range(30)],
     )
@@ -128,7 +128,7 @@ def test_history_says_what_was_erased_and_does_not_show_it(stage, talked):
 @pytest.mark.req("S2-12")
 def test_replay_gives_the_bytes_that_were_sent_after_everything_was_edited(stage, talked):
     sent = talked.requests[1].messages
-    stored = turns.turn(stage.npc.ai.ref, 2)
+    stored = turns.get_turn(stage.npc.ai.ref, 2)
     stage.builds("component/off system_prompt")
     components.update("mood", content="Nothing is as it was.", by=trusted("Mara"))
     lorebooks.save_book("new", '{"entries": []}', by=trusted("Mara"))
@@ -161,7 +161,7 @@ def test_cache_tells_what_each_prompt_shares_with_the_one_before(stage, talked):
     told = stage.builds("ai/cache oren")
     rows = [line.split() for line in told.splitlines() if re.match(r" +[0-9]+ +[0-9]+ ", line)]
     assert [row[0] for row in rows] == ["1", "2", "3", "4"]
-    stored = [turns.turn(stage.npc.ai.ref, number).manifest for number in (1, 2, 3, 4)]
+    stored = [turns.get_turn(stage.npc.ai.ref, number).manifest for number in (1, 2, 3, 4)]
     assert [int(row[2]) for row in rows] == [manifest.tokens for manifest in stored]
     assert "the first prompt of its conversation" in told
     for row, manifest in zip(rows[1:3], stored[1:3], strict=True):
@@ -184,7 +184,7 @@ def test_cache_knows_what_is_shared_although_the_server_was_started_anew(stage, 
 @pytest.mark.req("S2-26")
 def test_why_of_a_turn_names_the_record_the_time_and_the_source_of_each_line(stage, talked):
     components.update("mood", content="Nothing is as it was.", by=trusted("Tam"))
-    manifest = turns.turn(stage.npc.ai.ref, 2).manifest
+    manifest = turns.get_turn(stage.npc.ai.ref, 2).manifest
     told = stage.builds("ai/why oren/2 = full")
     for record in record_rows.records(manifest.record_ids):
         assert f"record #{record.id} ({record.kind})" in told
@@ -200,7 +200,7 @@ def test_why_of_a_turn_names_the_record_the_time_and_the_source_of_each_line(sta
 def test_why_of_a_turn_tells_of_each_block_who_told_it_when_and_where_it_is_recorded(
     stage, talked, asked
 ):
-    manifest = turns.turn(stage.npc.ai.ref, 2).manifest
+    manifest = turns.get_turn(stage.npc.ai.ref, 2).manifest
     texts = dict(manifest.inputs["blocks"])
     filled = manifest.inputs.get("filled", {})
     flat = " ".join(stage.builds(asked).split())
@@ -220,7 +220,7 @@ def test_why_of_a_turn_tells_of_each_block_who_told_it_when_and_where_it_is_reco
 def test_why_of_an_item_of_a_turn_tells_since_when_it_was_known(stage, talked):
     told = stage.builds("ai/why oren/3 = mood")
     flat = " ".join(told.split())
-    first = turns.turn(stage.npc.ai.ref, 1).manifest
+    first = turns.get_turn(stage.npc.ai.ref, 1).manifest
     (text,) = [r for r in record_rows.records(first.record_ids) if "air is heavy" in r.body]
     assert f"record #{text.id} (component_rev), first told to it" in flat
     assert "The air is heavy." in told
@@ -229,7 +229,7 @@ def test_why_of_an_item_of_a_turn_tells_since_when_it_was_known(stage, talked):
 
 def test_why_of_a_message_of_a_turn_tells_its_record(stage, talked):
     told = stage.builds("ai/why oren/3 = 1")
-    record = turns.turn(stage.npc.ai.ref, 3).manifest.record_ids[1]
+    record = turns.get_turn(stage.npc.ai.ref, 3).manifest.record_ids[1]
     assert f"record #{record} (user), recorded 20" in told
     assert "are you there" in told
 

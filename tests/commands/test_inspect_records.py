@@ -205,7 +205,7 @@ class TestForget:
 
     def test_what_is_remembered_of_the_player_goes_with_it(self, stage, talked, admin):
         new = a_memory("Pim owes a rope.", id=memories.NEW, about=str(stage.player.id))
-        memories.add(stage.npc.ai.ref, new, by=trusted("npc"), most=9)
+        memories.add_memory(stage.npc.ai.ref, new, by=trusted("npc"), most=9)
         told = " ".join(stage.builds("ai/forget oren = pim", "yes").split())
 
         assert "and the memories of Pim" in told
@@ -214,7 +214,7 @@ class TestForget:
 
     def test_memories_alone_are_something_to_erase(self, stage, admin):
         new = a_memory("Pim owes a rope.", id=memories.NEW, about=str(stage.player.id))
-        memories.add(stage.npc.ai.ref, new, by=trusted("npc"), most=9)
+        memories.add_memory(stage.npc.ai.ref, new, by=trusted("npc"), most=9)
 
         told = " ".join(stage.builds("ai/forget oren = pim", "yes").split())
         assert ": 1 memory. What was said aloud" in told

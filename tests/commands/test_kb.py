@@ -236,7 +236,7 @@ def test_a_base_is_made_described_and_bound(stage):
         "kb/bind secret = faction:Smugglers",
         "kb/bind secret = game",
     )
-    made = bases.base("secret")
+    made = bases.base_or_none("secret")
     assert (made.name, made.summary) == ("The Smugglers", "Nets = boats.")
     assert (made.topics, made.hint, made.direct_characters) == (
         ("nets", "boats"),
@@ -254,7 +254,7 @@ def test_a_base_is_made_described_and_bound(stage):
 
 def test_a_field_is_emptied_by_off_and_says_what_it_was(stage, harbour):
     assert "before: boats, people; now: none" in stage.builds("kb/set harbour/topics = off")
-    assert bases.base("harbour").topics == ()
+    assert bases.base_or_none("harbour").topics == ()
 
 
 def test_a_field_that_ends_with_a_full_stop_gets_no_second_one(stage, harbour):
@@ -273,9 +273,9 @@ def test_binding_to_an_npc_that_can_search_says_nothing_of_tools(stage, harbour)
 
 
 def test_a_base_is_bound_to_a_conversation_by_its_number(stage, harbour):
-    from evennia_ai.store.history.conversations import conversation
+    from evennia_ai.store.history.conversations import get_or_open_conversation
 
-    talk = conversation(stage.npc.ai.ref, kind="room", place_ref=str(stage.room.id))
+    talk = get_or_open_conversation(stage.npc.ai.ref, kind="room", place_ref=str(stage.room.id))
     stage.builds(f"kb/bind harbour = conversation:{talk.id}")
     assert knowledge_bases.bindings("harbour") == (Scope(kind="conversation", ref=str(talk.id)),)
 
@@ -292,10 +292,10 @@ def test_binding_twice_says_so(stage, harbour):
 
 def test_a_base_is_restricted_and_asked_for_its_hint(stage, harbour):
     told = stage.builds("kb/restricted harbour = on")
-    assert bases.base("harbour").restricted
+    assert bases.base_or_none("harbour").restricted
     assert "kb/set harbour/hint" in told
     stage.builds("kb/restricted harbour = off")
-    assert not bases.base("harbour").restricted
+    assert not bases.base_or_none("harbour").restricted
 
 
 def test_a_restricted_base_is_shown_with_what_npcs_are_told_of_it(stage, harbour):
@@ -315,15 +315,15 @@ def test_what_differs_from_other_bases_is_shown(stage, harbour):
 
 def test_a_base_is_removed_after_a_yes_alone(stage, harbour):
     stage.builds("kb/remove harbour", "no")
-    assert bases.base("harbour") is not None
+    assert bases.base_or_none("harbour") is not None
     stage.builds("kb/remove harbour", "yes")
-    assert bases.base("harbour") is None
+    assert bases.base_or_none("harbour") is None
 
 
 def test_a_base_with_pages_that_are_hidden_is_not_removed(stage, harbour):
     stage.builds("kb/lock harbour/Oren = view:perm(Admin)", "yes")
     assert "pages that you may not see" in one_line(stage.builds("kb/remove harbour"))
-    assert bases.base("harbour") is not None
+    assert bases.base_or_none("harbour") is not None
 
 
 @pytest.mark.parametrize(
@@ -334,11 +334,11 @@ def test_a_base_with_pages_that_are_hidden_is_not_removed(stage, harbour):
     ],
 )
 def test_who_would_hide_it_from_himself_is_asked_first(stage, harbour, typed, what):
-    before = (page("Oren"), bases.base("harbour"))
+    before = (page("Oren"), bases.base_or_none("harbour"))
     told = " ".join(stage.builds(typed, "no").split())
     assert f"With the lock view:perm(Admin) you could not see {what} any more" in told
     assert f"The lock of {what} stays; nothing was changed." in told
-    assert (page("Oren"), bases.base("harbour")) == before
+    assert (page("Oren"), bases.base_or_none("harbour")) == before
     assert "You may not see it any more." in stage.builds(typed, "yes")
 
 

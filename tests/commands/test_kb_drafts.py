@@ -22,11 +22,11 @@ def harbour(beforehand):
 def draft(title, text, *, was="", base="harbour"):
     """The number of a draft that the lorekeeper left."""
     wanted = PageDraft(page=read_page(page_name(title), text), was=was, by=trusted("lorekeeper"))
-    return drafts.add(base, wanted, task="Write it down.", context_meta={}).number
+    return drafts.add_draft(base, wanted, task="Write it down.", context_meta={}).number
 
 
 def state(number):
-    return drafts.draft(number).state
+    return drafts.draft_or_none(number).state
 
 
 def test_drafts_that_wait_are_listed_with_what_they_are(stage, harbour):
@@ -55,7 +55,7 @@ def test_a_draft_is_shown_as_what_it_would_change(stage, harbour):
 def test_a_draft_whose_note_is_its_task_says_it_once(stage, harbour):
     page = read_page(page_name("Fog"), "It is thick.")
     noted = PageDraft(page=page, was="", by=trusted("lorekeeper"), note="Write it")
-    number = drafts.add("harbour", noted, task="Write it down.", context_meta={}).number
+    number = drafts.add_draft("harbour", noted, task="Write it down.", context_meta={}).number
     assert stage.builds(f"kb/draft {number}").count("Write it") == 1
 
 

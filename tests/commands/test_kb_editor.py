@@ -168,4 +168,6 @@ def test_a_lock_is_set_shown_and_taken_away(stage, harbour):
     assert "search:perm(Admin)" in one_line(stage.builds("kb/lock harbour/Oren"))
     stage.builds("kb/lock harbour/Oren = off")
     assert page("Oren").locks == ""
-    assert [one.note for one in store.revisions("harbour", page("Oren").name)][1:] == ["lock"] * 2
+    assert [one.note for one in store.page_revisions("harbour", page("Oren").name)][1:] == [
+        "lock"
+    ] * 2

@@ -39,9 +39,12 @@ def test_a_plan_tells_what_would_change_and_writes_nothing(stage, folder):
 
 def test_a_folder_is_imported_with_what_it_says_of_its_base(stage, folder):
     stage.builds("kb/import/run moor")
-    assert (bases.base("moor").name, bases.base("moor").summary) == ("The Moor", "Peat.")
+    assert (bases.base_or_none("moor").name, bases.base_or_none("moor").summary) == (
+        "The Moor",
+        "Peat.",
+    )
     assert page("Mist", base="moor").body == "It is thick."
-    (made,) = store.revisions("moor", page_name("Fog"))
+    (made,) = store.page_revisions("moor", page_name("Fog"))
     assert made.changed_by == "Mara"
 
 
@@ -73,7 +76,7 @@ def test_an_import_never_lifts_a_restriction(stage, folder):
     stage.builds("kb/import/run moor", "kb/restricted moor = on")
     (folder / "base.yaml").write_text("name: The Moor\nrestricted: false\n")
     stage.builds("kb/import/run moor")
-    assert bases.base("moor").restricted
+    assert bases.base_or_none("moor").restricted
 
 
 def test_one_wrong_file_and_nothing_is_imported(stage, folder):
@@ -82,13 +85,13 @@ def test_one_wrong_file_and_nothing_is_imported(stage, folder):
     told = stage.builds("kb/import/run moor")
     assert "Bad.md:2: requires must be a list of texts" in told
     assert "Worse.md" in told
-    assert bases.base("moor") is None
+    assert bases.base_or_none("moor") is None
 
 
 def test_a_folder_goes_into_the_base_that_is_named(stage, folder):
     stage.builds("kb/import/run moor = heath")
     assert page("Fog", base="heath") is not None
-    assert bases.base("moor") is None
+    assert bases.base_or_none("moor") is None
 
 
 def test_no_other_folder_is_read(stage, folder):
@@ -104,7 +107,7 @@ def test_no_other_folder_is_read(stage, folder):
 def test_a_lock_in_a_file_must_be_one(stage, folder):
     (folder / "Fog.md").write_text("---\nlocks: banana\n---\n")
     assert "The lock is refused" in one_line(stage.builds("kb/import/run moor"))
-    assert bases.base("moor") is None
+    assert bases.base_or_none("moor") is None
 
 
 def test_what_a_lock_hides_is_not_written_over(stage, folder):
@@ -127,4 +130,4 @@ def test_an_import_that_would_hold_the_game_is_for_the_command_line(stage, folde
 
     monkeypatch.setattr(incoming, "MOST_WRITTEN", 1)
     assert "evennia-ai knowledge import" in one_line(stage.builds("kb/import/run moor"))
-    assert bases.base("moor") is None
+    assert bases.base_or_none("moor") is None

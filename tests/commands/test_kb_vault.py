@@ -3,7 +3,7 @@
 import pytest
 
 from evennia_ai.engine.knowledge.restricted.mediation import PagePassage
-from evennia_ai.store.history.conversations import conversation
+from evennia_ai.store.history.conversations import get_or_open_conversation
 from evennia_ai.store.knowledge import knowledge_searches as searches
 from tests.commands.knowledge_bases import make_base
 from tests.commands.stage import one_line
@@ -13,7 +13,7 @@ from tests.commands.stage import one_line
 def secret(stage):
     """A restricted base of which a search found one passage."""
     make_base("secret", {}, restricted=True)
-    talk = conversation(stage.npc.ai.ref, kind="room", place_ref=str(stage.room.id))
+    talk = get_or_open_conversation(stage.npc.ai.ref, kind="room", place_ref=str(stage.room.id))
     found = PagePassage(
         base="secret",
         base_name="Secret",
@@ -22,7 +22,7 @@ def secret(stage):
         score=1.0,
         content="Salt.",
     )
-    searches.begin(
+    searches.begin_search(
         searches.NewSearch(
             conversation=talk,
             turn=1,
@@ -43,14 +43,14 @@ def test_the_vault_is_read_and_the_reading_is_kept(stage, secret):
     told = stage.builds("kb/vault secret")
     assert "The Cellar, revision 3" in told
     assert "Salt." in told
-    assert [(one.by, one.chunks) for one in searches.readings("secret")] == [("Mara", 1)]
+    assert [(one.by, one.chunks) for one in searches.vault_readings("secret")] == [("Mara", 1)]
     assert "Mara, passages: 1" in stage.builds("kb/vault secret = readings")
 
 
 def test_who_may_not_see_the_base_reads_no_vault(stage, secret):
     stage.builds("kb/set secret/locks = view:perm(Admin)", "yes")
     assert "no knowledge base 'secret'" in one_line(stage.builds("kb/vault secret"))
-    assert searches.readings("secret") == ()
+    assert searches.vault_readings("secret") == ()
 
 
 def test_a_vault_is_emptied(stage, secret):
@@ -61,7 +61,7 @@ def test_a_vault_is_emptied(stage, secret):
 def test_anything_else_opens_no_vault(stage, secret):
     for typed in ("kb/vault", "kb/vault secret = all", "kb/vault secret =", "kb/vault nobody"):
         assert "Salt." not in one_line(stage.builds(typed)), typed
-    assert searches.readings("secret") == ()
+    assert searches.vault_readings("secret") == ()
 
 
 def test_a_base_is_removed_with_its_vault(stage, secret):

@@ -87,13 +87,13 @@ def test_a_builder_is_told_at_once_that_it_is_begun(wiki):
         assert one_line(desk.types(f"lorekeeper {TASK}")) == (
             "The lorekeeper is at work on it; you are told when it has written."
         )
-        assert page_drafts.waiting() == ()
+        assert page_drafts.waiting_drafts() == ()
 
 
 def test_a_page_is_a_draft_and_the_builder_reads_what_to_do_with_it(wiki):
     with desk_with(wiki, Writer()) as desk:
         told = desk.asks(f"lorekeeper {TASK}")
-    (draft,) = page_drafts.waiting()
+    (draft,) = page_drafts.waiting_drafts()
     assert told.splitlines()[0] == (
         f"The lorekeeper has written a page. Draft {draft.number}: kb/draft {draft.number}"
         f" shows what would change, kb/approve {draft.number} writes it."
@@ -145,21 +145,21 @@ def test_a_base_is_named_where_there_are_several(wiki):
         told = one_line(desk.types(f"lorekeeper {TASK}"))
         assert "lorekeeper/in <base> = <task>; there are harbour, island" in told
         desk.asks("lorekeeper/in island = Write about salt")
-    assert [draft.base for draft in page_drafts.waiting()] == ["island"]
+    assert [draft.base for draft in page_drafts.waiting_drafts()] == ["island"]
 
 
 def test_the_setting_says_which_base_is_meant(wiki):
     a_wiki("island", texts={"The Pans": "Salt."})
     with desk_with(wiki, Writer(), base="island") as desk:
         desk.asks("lorekeeper Write about salt")
-    assert [draft.base for draft in page_drafts.waiting()] == ["island"]
+    assert [draft.base for draft in page_drafts.waiting_drafts()] == ["island"]
 
 
 def test_a_restricted_base_is_meant_only_where_it_is_named(wiki):
     restricted(a_wiki("secret", texts={}))
     with desk_with(wiki, Writer()) as desk:
         desk.asks(f"lorekeeper {TASK}")
-    assert [draft.base for draft in page_drafts.waiting()] == ["harbour"]
+    assert [draft.base for draft in page_drafts.waiting_drafts()] == ["harbour"]
 
 
 @pytest.mark.req("S4-53")
@@ -176,12 +176,12 @@ def test_a_draft_is_gone_on_with(wiki):
     writer = Writer()
     with desk_with(wiki, writer) as desk:
         desk.asks(f"lorekeeper/type create_source = {TASK}")
-        (first,) = page_drafts.waiting()
+        (first,) = page_drafts.waiting_drafts()
         desk.asks(f"lorekeeper/revise {first.number} = Half as long")
     assert [role for role, _ in writer.sent] == ["system", "user", "assistant", "user"]
     assert writer.sent[1][1] == TASK
     assert writer.sent[2][1].startswith("=== PAGE: Lantern Night ===\nOn [[Lantern Night]]")
-    assert len(page_drafts.waiting()) == 2
+    assert len(page_drafts.waiting_drafts()) == 2
     assert writer.planned == []
 
 
@@ -198,7 +198,7 @@ def test_the_panel_shows_what_was_assembled(wiki):
 def test_the_panel_of_a_draft_is_what_it_was_whatever_became_of_the_pages(wiki):
     with desk_with(wiki, Writer()) as desk:
         desk.asks(f"lorekeeper {TASK}")
-        (draft,) = page_drafts.waiting()
+        (draft,) = page_drafts.waiting_drafts()
         before = desk.types(f"lorekeeper/context = {draft.number}")
         for title in PAGES:
             write("harbour", title, "Something else.")
@@ -220,7 +220,7 @@ def test_the_developer_tools_of_the_builder_who_asked_show_the_whole_of_it(wiki)
     wiki.player.msg = lambda text=None, **_: heard.append(text)
     with desk_with(wiki, Writer()) as desk:
         desk.asks(f"lorekeeper {TASK}")
-    (draft,) = page_drafts.waiting()
+    (draft,) = page_drafts.waiting_drafts()
     (meta,) = [frame[1]["context_meta"] for frame in desk.frames if isinstance(frame, tuple)]
     assert meta == draft.context_meta
     assert "context_meta" not in str(heard)
@@ -262,7 +262,7 @@ def test_a_builder_does_not_see_a_draft_of_what_is_hidden(wiki):
     wiki.builder.permissions.add("Admin")
     with desk_with(wiki, Writer("=== PAGE: The Vault ===\nThe code is eighteen.")) as desk:
         desk.asks("lorekeeper Change The Vault")
-        (draft,) = page_drafts.waiting()
+        (draft,) = page_drafts.waiting_drafts()
         wiki.builder.permissions.remove("Admin")
         told = desk.types(f"lorekeeper/context = {draft.number}")
     assert one_line(told).startswith(f"There is no draft {draft.number}")
@@ -297,4 +297,4 @@ def test_a_server_that_stops_ends_the_work_without_a_word(wiki, monkeypatch):
         desk.types(f"lorekeeper {TASK}")
         said = len(desk.frames)
     assert (lines, len(desk.frames)) == ([], said)
-    assert page_drafts.waiting() == ()
+    assert page_drafts.waiting_drafts() == ()

@@ -255,7 +255,7 @@ def test_the_log_tells_of_turns_and_whom_they_answered(talked: Any) -> None:
 
 
 def test_the_log_tells_of_the_calls_of_a_turn(talked: Any) -> None:
-    model_calls.add(
+    model_calls.add_call(
         NewCall(
             npc_ref=talked.npc.ai.ref,
             role="speaker",
@@ -274,7 +274,7 @@ def test_the_log_tells_of_the_calls_of_a_turn(talked: Any) -> None:
 
 
 def test_the_log_tells_of_calls_outside_of_turns_and_how_they_failed(stage: Any) -> None:
-    model_calls.add(
+    model_calls.add_call(
         NewCall(
             npc_ref=stage.npc.ai.ref,
             role="decider",
@@ -357,7 +357,7 @@ def test_limits_of_an_npc_tell_whom_it_refused(refused: Any) -> None:
 
 
 def test_the_log_says_of_a_call_that_no_model_was_asked(stage: Any) -> None:
-    model_calls.add(
+    model_calls.add_call(
         NewCall(
             npc_ref=stage.npc.ai.ref,
             role="decider",
@@ -398,7 +398,7 @@ def test_limits_tell_who_is_at_one(stage: Any) -> None:
 
 
 def test_the_status_tells_what_an_npc_used_and_has_left(stage: Any) -> None:
-    model_calls.add(
+    model_calls.add_call(
         NewCall(
             npc_ref=stage.npc.ai.ref,
             role="speaker",
@@ -417,7 +417,7 @@ def test_the_status_tells_what_an_npc_used_and_has_left(stage: Any) -> None:
 
 
 def test_whom_calls_answered_is_forgotten_with_the_player(stage: Any) -> None:
-    model_calls.add(
+    model_calls.add_call(
         NewCall(
             npc_ref=stage.npc.ai.ref,
             player_ref=str(stage.player.id),

@@ -78,7 +78,7 @@ def test_the_request_of_a_turn_with_a_hidden_memory_is_written_for_an_admin_alon
     stage, card_folder
 ):
     secret = a_memory("Pim dug a tunnel.", learnt="private")
-    memories.add(stage.npc.ai.ref, secret, by=trusted("npc"), most=50)
+    memories.add_memory(stage.npc.ai.ref, secret, by=trusted("npc"), most=50)
     with stage.model("Aye.", "Psst."):
         stage.player.at_say("psst", receivers=[stage.npc], whisper=True)
         stage.waited()

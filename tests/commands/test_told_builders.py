@@ -12,7 +12,7 @@ from evennia_ai.npc.mind import news
 from evennia_ai.npc.mind.news import News
 from evennia_ai.npc.runtime import runtime
 from evennia_ai.services.llm.chat import ChatReply, Usage
-from evennia_ai.store.model_calls import newest
+from evennia_ai.store.model_calls import newest_calls
 from tests.commands.stage import Stage
 
 LONG = "The night ferry stopped running because nobody would steer her. " * 300
@@ -109,13 +109,13 @@ def test_a_cut_prompt_is_told_to_builders_here_and_shown_wherever_the_turn_is(st
         assert "Oren (speaker): the server read 256 of about" in heard["Mara"][0]
         assert "OLLAMA_CONTEXT_LENGTH" in heard["Mara"][0]
         assert heard["Pim"] == []
-        shown = f"256 of about {newest(1)[0].whole_tokens}"
+        shown = f"256 of about {newest_calls(1)[0].whole_tokens}"
         for command in ("ai/context oren", "ai oren", "ai/log oren"):
             assert shown in " ".join(stage.builds(command).split()), command
         told = stage.builds("ai")
         assert "CUT" in told
         assert "see ai/context Oren" in told
         says(stage, stage.player)
-        assert newest(1)[0].whole_tokens is None
+        assert newest_calls(1)[0].whole_tokens is None
         assert "CUT" not in stage.builds("ai")
         assert "the server read" not in stage.builds("ai/context oren")

@@ -22,7 +22,7 @@ from evennia_ai.cli.game.folder.importing import take_in
 from evennia_ai.engine.execution_request import execution_request
 from evennia_ai.npc.writings import Writing
 from evennia_ai.services.settings.conf import conf
-from evennia_ai.store.history.conversations import conversation
+from evennia_ai.store.history.conversations import get_or_open_conversation
 from tests.cli.folder.made_folders import made_folder
 from tests.docs.fences import Block
 from tests.docs.village import Place
@@ -43,7 +43,7 @@ def _an_npc_that_is_tried(place: Place) -> None:
 
 
 def _a_conversation(place: Place) -> None:
-    conversation("12", kind="room", place_ref="2")
+    get_or_open_conversation("12", kind="room", place_ref="2")
 
 
 def _a_letter(place: Place) -> None:

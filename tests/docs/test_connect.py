@@ -9,7 +9,7 @@ from twisted.internet.task import Clock
 
 from evennia_ai.services.endpoints import Models
 from evennia_ai.services.net.bridge import AsyncBridge
-from evennia_ai.services.settings.conf import conf, problems
+from evennia_ai.services.settings.conf import conf, setting_problems
 from tests.docs.fences import Block, blocks
 from tests.model_servers.servers import KEY, KINDS, SENTENCE, ModelServer, serve
 from tests.services.llm.builders import a_message, a_tool
@@ -53,7 +53,7 @@ def test_what_is_copied_gets_an_answer(block: Block, monkeypatch: pytest.MonkeyP
         monkeypatch.setenv(name, KEY)
     reactor = Handover()
     with serve(kind_of(block)) as server, override_settings(**at(server, copied(block))):
-        assert not list(problems())
+        assert not list(setting_problems())
         server.has_tools = True
         models = Models(conf(), clock=Clock(), bridge=AsyncBridge(reactor))
         reactor.outcome_of(models.prepare(), within_seconds=30)

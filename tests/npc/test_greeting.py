@@ -256,11 +256,11 @@ class TestWhoComes:
         stage.talks_with("Aye.")
         comes(stage, stage.anna)
         stage.passes(100.0)
-        control.reset(conversation_of(stage), by=trusted("builder"))
+        control.reset_conversation(conversation_of(stage), by=trusted("builder"))
         comes(stage, stage.anna)
         assert greetings_heard(stage) == 2
 
-        control.reset(conversation_of(stage), by=trusted("builder"))
+        control.reset_conversation(conversation_of(stage), by=trusted("builder"))
         stage.says(stage.anna, "Oren?")
         assert greetings_heard(stage) == 3
 
@@ -575,7 +575,7 @@ class TestCommits:
     def test_one_that_cannot_be_committed_is_not_said(self, stage, logged, monkeypatch):
         greets(stage)
         model = stage.talks_with("Aye.")
-        append = conversations.append
+        append = conversations.append_records
 
         def refuse_events(where, new):
             if new[0].role == "user":
@@ -583,7 +583,7 @@ class TestCommits:
             return append(where, new)
 
         with monkeypatch.context() as patch:
-            patch.setattr(conversations, "append", refuse_events)
+            patch.setattr(conversations, "append_records", refuse_events)
             stage.says(stage.anna, "Oren?")
         assert (stage.records(), model.requests) == ([], [])
         assert stage.screen_of(stage.ben) == ['Anna says, "Oren?"']
@@ -596,7 +596,7 @@ class TestCommits:
     def test_it_is_committed_once_where_another_writer_was_first(self, stage, monkeypatch):
         greets(stage)
         stage.talks_with("Aye.")
-        append, tried = conversations.append, []
+        append, tried = conversations.append_records, []
 
         def conflict_once(where, new):
             if new[0].role == "user" and not tried:
@@ -604,7 +604,7 @@ class TestCommits:
                 raise HistoryConflictError(str(where))
             return append(where, new)
 
-        monkeypatch.setattr(conversations, "append", conflict_once)
+        monkeypatch.setattr(conversations, "append_records", conflict_once)
         stage.says(stage.anna, "Oren?")
         assert [body for _, _, body in stage.records()][:3] == [FIRST, "Oren?", "Aye."]
         assert stage.screen_of(stage.ben).count(HELLO) == 1
@@ -616,7 +616,7 @@ class TestCommits:
         greets(stage)
         stage.talks_with("Aye.")
         with monkeypatch.context() as patch:
-            patch.setattr(turns, "begin", refuse)
+            patch.setattr(turns, "begin_turn", refuse)
             stage.says(stage.anna, "Oren?")
         stage.passes(5)
         assert stage.screen_of(stage.ben)[1:] == [HELLO, 'Oren says, "Aye."']

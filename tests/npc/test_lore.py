@@ -17,7 +17,7 @@ from evennia_ai.store.authored.cards import CARDS, save_card
 from evennia_ai.store.authored.lorebooks import LOREBOOKS, save_book
 from evennia_ai.store.core.snapshots import forget_everything, one_transaction
 from evennia_ai.store.history import conversations, turns
-from evennia_ai.store.history.windows import empty, lore_states, remember_lore, reset_lore
+from evennia_ai.store.history.windows import empty_window, lore_states, remember_lore, reset_lore
 from tests.npc.gathering import inputs_for
 
 FERRY = "The ferry sails with the tide."
@@ -276,7 +276,7 @@ class TestTheClock:
             talk,
             context=gather.context_of(None),
             conversation=None,
-            window=empty(),
+            window=empty_window(),
             event=None,
             said=None,
             history=History(),
@@ -344,7 +344,7 @@ class TestWhatAConversationRemembers:
         sticky_ferry()
         stage.talks_with("Aye.")
         with monkeypatch.context() as patch:
-            patch.setattr(turns, "_inserted", refuse)
+            patch.setattr(turns, "_insert_turn", refuse)
             stage.says(stage.anna, "Oren, the ferry?")
         assert lore_states(room_of(stage).id) == NO_STATE
 

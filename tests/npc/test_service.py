@@ -78,7 +78,7 @@ def test_turns_that_cannot_be_closed_at_the_start_are_closed_when_the_database_i
     stage.says(stage.anna, "Oren, again?")
     stage.passes(5)
     ref = stage.npc.ai.ref
-    assert [turns.turn(ref, number).state for number in (1, 2)] == ["interrupted", "open"]
+    assert [turns.get_turn(ref, number).state for number in (1, 2)] == ["interrupted", "open"]
     service.at_server_stop()
 
 
@@ -108,11 +108,11 @@ def test_the_stop_gives_up_what_is_in_flight_without_a_word(stage, logged):
 
 
 def test_a_record_can_still_be_written_after_the_stop(started):
-    from evennia_ai.store.history.conversations import append, conversation
+    from evennia_ai.store.history.conversations import append_records, get_or_open_conversation
 
     service.at_server_stop()
-    kept = conversation("1", kind="room", place_ref="2")
-    assert append(kept, [NewRecord(kind=RecordKind.USER, role="user", body="hello")])
+    kept = get_or_open_conversation("1", kind="room", place_ref="2")
+    assert append_records(kept, [NewRecord(kind=RecordKind.USER, role="user", body="hello")])
 
 
 def test_a_wrong_setting_is_logged_and_does_not_stop_the_start(stage, logged):
@@ -168,19 +168,19 @@ class TestRetention:
 def test_old_work_of_workers_is_forgotten_at_the_start(stage, monkeypatch):
     now, day = time(), 86400.0
     for name, days in (("old", 31), ("new", 29)):
-        proposals.offer(Offer(idempotency=name, kind="observe", job="{}", state=POISONED))
-        (number,) = proposals.unhandled()
+        proposals.store_offer(Offer(idempotency=name, kind="observe", job="{}", state=POISONED))
+        (number,) = proposals.unhandled_proposals()
         with monkeypatch.context() as patch:
             patch.setattr(proposals.time, "time", lambda at=now - days * day: at)
-            proposals.handled(number, POISONED, reason="by zero")
+            proposals.mark_handled(number, POISONED, reason="by zero")
         seen = {"begun_at": 0.0, "seen_at": now - days * day}
-        workers.seen(SeenWorker(name=name, version=1, kinds="observe", **seen))
-    proposals.offer(Offer(idempotency="unhandled", kind="observe", job="{}", offered_at=1.0))
+        workers.store_worker(SeenWorker(name=name, version=1, kinds="observe", **seen))
+    proposals.store_offer(Offer(idempotency="unhandled", kind="observe", job="{}", offered_at=1.0))
     monkeypatch.setattr(Queued, "begin", lambda self: None)
     stage.talks_with("Aye.", workers=WorkerSettings(queue="procrastinate"), keep_call_days=30)
     service.at_server_start()
     assert set(Proposal.objects.values_list("idempotency", flat=True)) == {"new", "unhandled"}
-    assert [worker.name for worker in workers.workers()] == ["new"]
+    assert [worker.name for worker in workers.list_workers()] == ["new"]
     service.at_server_stop()
 
 

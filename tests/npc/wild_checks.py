@@ -12,7 +12,7 @@ from evennia_ai.npc.turn.ending import STOPPED
 from evennia_ai.npc.views.recomposing import PastReader, composed_again
 from evennia_ai.store.history import record_rows
 from evennia_ai.store.history.branches import ASKED_NEXT
-from evennia_ai.store.history.past_turns import replayed, turns_in_order
+from evennia_ai.store.history.past_turns import replay_stored_turn, turns_in_order
 from evennia_ai.store.history.verifying import verify
 from evennia_ai.store.history.windows import windows
 from tests.npc.wild_games import LINE, PLAYERS, WORD, Game
@@ -187,7 +187,7 @@ def check_prompts(npc_ref: str) -> None:
         records = record_rows.records(turn.manifest.record_ids)
         if any(record.is_erased for record in records):
             continue
-        assert replayed(turn).is_same
+        assert replay_stored_turn(turn).is_same
         assert composed_again(turn, reader).sha256 == turn.manifest.sha256
 
 

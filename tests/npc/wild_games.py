@@ -144,7 +144,7 @@ class Game:
             self.stage.passes(120)
         for where in self._unknown:  # what others wrote is noticed when something is written
             with suppress(HistoryConflictError):
-                conversations.append(
+                conversations.append_records(
                     where, [NewRecord(kind=RecordKind.EVENT, role="user", body="-")]
                 )
 
@@ -278,7 +278,7 @@ class Game:
         for where in known[:1]:
             with self.looking():
                 end = windows._load(where.id).end
-            if self._if_written(conversations.written, where, end, note):
+            if self._if_written(conversations.write_record, where, end, note):
                 self._unknown.append(where)
 
     def fail(self, after: int, reads_too: bool, seconds: float) -> None:

@@ -33,7 +33,9 @@ def a_staying_text(body: str, *, before: str | None, of: str = "dynamic") -> New
 def talked(where, pairs: int, *, start: int = 0) -> None:
     """A player's lines and the NPC's answers in turn."""
     for number in range(start, start + pairs):
-        conversations.append(where, [a_line(f"Line {number}."), a_reply(f"Answer {number}.")])
+        conversations.append_records(
+            where, [a_line(f"Line {number}."), a_reply(f"Answer {number}.")]
+        )
 
 
 def said(where) -> list[str]:
@@ -43,12 +45,12 @@ def said(where) -> list[str]:
 
 def a_turn(where, body: str = "Good evening, Oren.", *, reply: str | None = "Evening.", **fields):
     """A whole turn: something is heard, a prompt is sent, the NPC answers."""
-    conversations.append(where, [a_line(body)])
+    conversations.append_records(where, [a_line(body)])
     heard = [r for r in record_rows.records_of(where) if r.kind in SAID and not r.is_erased]
     draft = make_draft(a_prompt(heard, **fields), event=heard[-1], model="tiny")
-    begun = turns.begin(where, draft=draft, event=heard[-1]).turn
+    begun = turns.begin_turn(where, draft=draft, event=heard[-1]).turn
     if reply is not None:
-        turns.finish(begun, [a_reply(reply)])
+        turns.finish_turn(begun, [a_reply(reply)])
     return begun
 
 

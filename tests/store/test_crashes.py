@@ -8,7 +8,7 @@ from evennia_ai.engine.errors import StoreError
 from evennia_ai.engine.history.records import NewRecord, RecordKind, find_broken
 from evennia_ai.store.core.snapshots import forget_everything
 from evennia_ai.store.history import record_rows, turns
-from evennia_ai.store.history.conversations import append, conversation
+from evennia_ai.store.history.conversations import append_records, get_or_open_conversation
 from evennia_ai.store.history.windows import windows
 from tests.store.builders import seal_of_turn
 from tests.store.history.test_turns import REPLY, begun, heard, states
@@ -28,7 +28,7 @@ def a_result(call_id="call-1"):
 
 @pytest.fixture
 def quay():
-    return conversation("12", kind="room", place_ref="3")
+    return get_or_open_conversation("12", kind="room", place_ref="3")
 
 
 @pytest.fixture
@@ -36,7 +36,7 @@ def interrupted(quay):
     """A turn in the middle of a tool, as another process finds it."""
     heard(quay)
     turn, _ = begun(quay)
-    append(quay, [a_call()])
+    append_records(quay, [a_call()])
     forget_everything()
     return turn
 
@@ -60,7 +60,7 @@ def test_the_next_prompt_after_an_interrupted_turn_has_call_and_result_together(
 
 
 def test_a_failed_turn_closes_its_call_before_what_is_said_instead(quay, interrupted):
-    (said,) = turns.fail(interrupted, "the endpoint is away", new=[SORRY])
+    (said,) = turns.fail_turn(interrupted, "the endpoint is away", new=[SORRY])
 
     assert said.body == SORRY.body
     assert [message.role for message in windows(quay.id).history][-3:] == [
@@ -73,18 +73,18 @@ def test_a_failed_turn_closes_its_call_before_what_is_said_instead(quay, interru
 def test_a_call_that_has_its_result_is_left_alone(quay):
     heard(quay)
     turn, _ = begun(quay)
-    append(quay, [a_call(), a_result()])
-    turns.fail(turn, "the endpoint is away")
+    append_records(quay, [a_call(), a_result()])
+    turns.fail_turn(turn, "the endpoint is away")
 
     kinds = [record.kind for record in record_rows.records_of(quay)]
     assert kinds.count(RecordKind.TOOL_RESULT) == 1
 
 
 def test_calls_of_earlier_turns_are_left_alone(quay):
-    append(quay, [a_call("old")])
+    append_records(quay, [a_call("old")])
     heard(quay)
     turn, _ = begun(quay)
-    turns.fail(turn, "the endpoint is away")
+    turns.fail_turn(turn, "the endpoint is away")
 
     assert RecordKind.TOOL_RESULT not in [record.kind for record in record_rows.records_of(quay)]
 
@@ -109,7 +109,7 @@ def test_turns_that_began_since_the_start_are_not_interrupted(quay):
 def test_the_start_of_a_reply_that_was_said_is_what_the_npc_said(quay):
     heard(quay)
     turn, _ = begun(quay)
-    turns.spoke(turn, "Aye, at dusk.")
+    turns.commit_spoken(turn, "Aye, at dusk.")
     forget_everything()
     turns.close_interrupted()
 
@@ -139,10 +139,10 @@ def test_an_end_that_is_not_written_leaves_all_as_it_was(quay, table):
     turn, _ = begun(quay)
     before = record_rows.records_of(quay)
     with connection.execute_wrapper(refused), pytest.raises(StoreError, match="disk is full"):
-        turns.finish(turn, [REPLY])
+        turns.finish_turn(turn, [REPLY])
     assert states() == ["open"]
     assert record_rows.records_of(quay) == before
 
-    turns.finish(turn, [REPLY])
+    turns.finish_turn(turn, [REPLY])
     assert states() == ["done"]
     assert find_broken(record_rows.records_of(quay)) is None

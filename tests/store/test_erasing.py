@@ -23,7 +23,7 @@ from evennia_ai.store.erasing import (
     private_partners,
 )
 from evennia_ai.store.history import record_rows, turns
-from evennia_ai.store.history.conversations import append, conversation
+from evennia_ai.store.history.conversations import append_records, get_or_open_conversation
 from evennia_ai.store.history.verifying import verify
 from evennia_ai.store.history.windows import lore_states, remember_lore, windows
 from tests.engine.history.builders import a_prompt
@@ -34,12 +34,12 @@ SECRET = "The gold is under the mill."
 
 @pytest.fixture
 def whispers():
-    return conversation("12", kind="private", partner_ref="7")
+    return get_or_open_conversation("12", kind="private", partner_ref="7")
 
 
 @pytest.fixture
 def quay():
-    return conversation("12", kind="room", place_ref="3")
+    return get_or_open_conversation("12", kind="room", place_ref="3")
 
 
 def everything() -> str:
@@ -124,16 +124,16 @@ class TestErasing:
         erase_private("7", by=trusted("Mira"))
 
         with pytest.raises(TurnClosedError):
-            turns.finish(begun, [a_reply("Under the mill, you say?")])
+            turns.finish_turn(begun, [a_reply("Under the mill, you say?")])
         assert "mill" not in everything()
 
     def test_what_waited_for_an_answer_is_not_sent_any_more(self, whispers):
-        (event,) = append(whispers, [a_line(SECRET)])
+        (event,) = append_records(whispers, [a_line(SECRET)])
         draft = make_draft(a_prompt([event]), event=event)
         erase_private("7", by=trusted("Mira"))
 
         with pytest.raises(StoreError, match="erased on request; nothing of it is sent"):
-            turns.begin(whispers, draft=draft, event=event)
+            turns.begin_turn(whispers, draft=draft, event=event)
         assert "mill" not in everything()
 
     @pytest.mark.parametrize(
@@ -142,7 +142,7 @@ class TestErasing:
         ids=["as the record of an erasure", "as if it was erased already"],
     )
     def test_what_was_imported_in_disguise_is_erased_too(self, whispers, said_otherwise):
-        append(whispers, [a_line(SECRET, **said_otherwise)])
+        append_records(whispers, [a_line(SECRET, **said_otherwise)])
         erase_private("7", by=trusted("Mira"))
 
         assert "mill" not in everything()
@@ -151,7 +151,11 @@ class TestErasing:
 class TestCountingBefore:
     @pytest.mark.parametrize("npc_ref", [None, "12"])
     def test_what_would_be_erased_is_what_is_erased(self, whispers, quay, npc_ref):
-        for where in (whispers, conversation("13", kind="private", partner_ref="7"), quay):
+        for where in (
+            whispers,
+            get_or_open_conversation("13", kind="private", partner_ref="7"),
+            quay,
+        ):
             a_turn(where, SECRET)
         found = forgettable("7", npc_ref=npc_ref).said
 
@@ -165,15 +169,15 @@ class TestCountingBefore:
         assert forgettable("7").said == Erased()
 
     def test_everybody_who_whispered_is_known_once(self, whispers, quay):
-        conversation("13", kind="private", partner_ref="7")
-        conversation("13", kind="private", partner_ref="8")
+        get_or_open_conversation("13", kind="private", partner_ref="7")
+        get_or_open_conversation("13", kind="private", partner_ref="8")
 
         assert private_partners() == ("7", "8")
 
 
 class TestWhatStays:
     def test_what_was_said_aloud_and_to_others_stays(self, whispers, quay):
-        other = conversation("12", kind="private", partner_ref="8")
+        other = get_or_open_conversation("12", kind="private", partner_ref="8")
         for where, body in ((whispers, SECRET), (quay, "Good day."), (other, "Psst.")):
             a_turn(where, body)
         erase_private("7", by=trusted("Mira"))
@@ -182,7 +186,7 @@ class TestWhatStays:
         assert said(other) == ["Psst.", "Evening."]
 
     def test_a_player_s_whispers_with_every_npc_are_erased(self, whispers):
-        other = conversation("13", kind="private", partner_ref="7")
+        other = get_or_open_conversation("13", kind="private", partner_ref="7")
         a_turn(whispers, SECRET)
         a_turn(other, SECRET)
         erase_private("7", by=trusted("Mira"))
@@ -190,7 +194,7 @@ class TestWhatStays:
         assert "mill" not in everything()
 
     def test_whispers_with_one_npc_can_be_erased_alone(self, whispers):
-        other = conversation("13", kind="private", partner_ref="7")
+        other = get_or_open_conversation("13", kind="private", partner_ref="7")
         a_turn(whispers, SECRET)
         a_turn(other, "Psst.")
         erase_private("7", by=trusted("Mira"), npc_ref="12")
@@ -243,7 +247,7 @@ class TestWhatStays:
         self, whispers, monkeypatch
     ):
         a_turn(whispers, SECRET)
-        append(whispers, [a_line("And another thing.")])
+        append_records(whispers, [a_line("And another thing.")])
         known = windows(whispers.id)
         stale = replace(known, end=replace(known.end, seq=known.end.seq - 1))
         with monkeypatch.context() as behind:
@@ -260,7 +264,7 @@ class TestTheDatabaseItself:
 
     @pytest.fixture
     def record(self, quay):
-        append(quay, [a_line("One."), a_line("Two.")])
+        append_records(quay, [a_line("One."), a_line("Two.")])
         return models.Record.objects.order_by("pk").first()
 
     ERASES = "name = '', body = '', meta = '{\"erased\":true}'"

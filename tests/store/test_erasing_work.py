@@ -12,12 +12,12 @@ from evennia_ai.npc.jobs.kinds.forms import plain
 from evennia_ai.npc.jobs.kinds.observe import OBSERVE, ObserveGiven
 from evennia_ai.npc.jobs.wire import text_of
 from evennia_ai.store.erasing import erase_conversation, forget_person, forgettable
-from evennia_ai.store.history.conversations import append, conversation
+from evennia_ai.store.history.conversations import append_records, get_or_open_conversation
 from evennia_ai.store.history.model_requests import (
     Consolidated,
     Observed,
+    commit_observation,
     consolidated,
-    tell_observed,
 )
 from evennia_ai.store.history.record_rows import records_of
 from evennia_ai.store.history.segments import head_of
@@ -32,15 +32,15 @@ NPC = "12"
 
 @pytest.fixture
 def whispers():
-    where = conversation(NPC, kind="private", partner_ref=ANNA)
-    append(where, [a_line(SECRET, meta={"speaker": ANNA})])
+    where = get_or_open_conversation(NPC, kind="private", partner_ref=ANNA)
+    append_records(where, [a_line(SECRET, meta={"speaker": ANNA})])
     return where
 
 
 @pytest.fixture
 def quay():
-    where = conversation(NPC, kind="room", place_ref="3")
-    append(where, [a_line("I owe you a rope.", meta={"speaker": ANNA})])
+    where = get_or_open_conversation(NPC, kind="room", place_ref="3")
+    append_records(where, [a_line("I owe you a rope.", meta={"speaker": ANNA})])
     return where
 
 
@@ -49,7 +49,7 @@ def offer(where, kind="observe", **fields) -> int:
     head = plain(head_of(where))
     job = Job(kind=kind, idempotency=f"{kind}:{where.id}", given={"head": head, "npc_ref": NPC})
     fields = {"body": f'{{"summary": "{SECRET}"}}', **fields}
-    proposals.offer(Offer(idempotency=job.idempotency, kind=kind, job=text_of(job), **fields))
+    proposals.store_offer(Offer(idempotency=job.idempotency, kind=kind, job=text_of(job), **fields))
     return models.Proposal.objects.get(idempotency=job.idempotency).pk
 
 
@@ -75,12 +75,12 @@ def test_what_was_offered_of_an_erased_conversation_has_no_words_and_is_stale(
     found = row(number)
     assert (found.body, found.state, found.handled_at) == ("", "stale", None)
     assert "erased" in found.reason
-    assert number in proposals.unhandled()  # its calls are still to be counted
+    assert number in proposals.unhandled_proposals()  # its calls are still to be counted
 
 
 def test_what_was_offered_of_another_conversation_stays(whispers):
-    other = conversation(NPC, kind="private", partner_ref=BEN)
-    append(other, [a_line("Ben sings.", meta={"speaker": BEN})])
+    other = get_or_open_conversation(NPC, kind="private", partner_ref=BEN)
+    append_records(other, [a_line("Ben sings.", meta={"speaker": BEN})])
     number = offer(other)
     forget_person(ANNA, by=trusted("Mira"))
 
@@ -90,7 +90,7 @@ def test_what_was_offered_of_another_conversation_stays(whispers):
 @pytest.mark.parametrize("state", ["failed", "poisoned"])
 def test_the_reason_of_a_job_that_came_to_nothing_may_have_words_and_goes(whispers, state):
     number = offer(whispers, state=state, reason=f"DataError: Failing row: {SECRET}", body="")
-    proposals.handled(number, state, reason=row(number).reason)
+    proposals.mark_handled(number, state, reason=row(number).reason)
     erase_conversation(whispers, by=trusted("Mira"))
 
     assert (row(number).state, row(number).reason) == (state, "erased on request")
@@ -135,11 +135,11 @@ class TestForgettingAPerson:
         assert "rope" in records_of(quay)[0].body
 
     def test_where_others_spoke_or_it_was_observed_since_nothing_changes(self, quay):
-        inn = conversation(NPC, kind="room", place_ref="4")
-        append(inn, [a_line("Ben sings.", meta={"speaker": BEN})])
+        inn = get_or_open_conversation(NPC, kind="room", place_ref="4")
+        append_records(inn, [a_line("Ben sings.", meta={"speaker": BEN})])
         head = head_of(quay)
         state = Consolidated(upto=(head.segment, head.seq))
-        tell_observed(quay, Observed(outcome="1 remembered", state=state), asked=None)
+        commit_observation(quay, Observed(outcome="1 remembered", state=state), asked=None)
         before = models.Record.objects.count()
         number = offer(inn)
         forget_person(ANNA, by=trusted("Mira"))

@@ -9,7 +9,7 @@ from django.db.models import F
 from evennia_ai.engine.actors import trusted
 from evennia_ai.models import StateRevision
 from evennia_ai.store.core.snapshots import forget_everything, refresh_if_changed
-from evennia_ai.store.model_calls import HALTS, Halt, halt, halts, release
+from evennia_ai.store.model_calls import HALTS, Halt, add_halt, halts, remove_halt
 
 STOP = Halt(npc_ref="", halted_by="Mira", halted_at=5.0, reason="spam")
 PAUSE = Halt(npc_ref="5", halted_by="Mira", halted_at=6.0)
@@ -20,28 +20,28 @@ def test_nothing_is_halted_at_first() -> None:
 
 
 def test_a_halt_lasts_until_it_is_released() -> None:
-    halt(STOP, by=trusted("Ada"))
-    halt(PAUSE, by=trusted("Ada"))
+    add_halt(STOP, by=trusted("Ada"))
+    add_halt(PAUSE, by=trusted("Ada"))
     forget_everything()
     assert halts() == {"": STOP, "5": PAUSE}
-    assert release("", by=trusted("Ada"))
+    assert remove_halt("", by=trusted("Ada"))
     assert halts() == {"5": PAUSE}
 
 
 def test_a_second_halt_replaces_the_first() -> None:
-    halt(STOP, by=trusted("Ada"))
-    halt(Halt(npc_ref="", halted_by="Tom", halted_at=9.0), by=trusted("Ada"))
+    add_halt(STOP, by=trusted("Ada"))
+    add_halt(Halt(npc_ref="", halted_by="Tom", halted_at=9.0), by=trusted("Ada"))
     assert halts()[""].halted_by == "Tom"
 
 
 def test_what_is_not_halted_cannot_be_released() -> None:
-    assert not release("5", by=trusted("Ada"))
+    assert not remove_halt("5", by=trusted("Ada"))
 
 
 def test_a_halt_that_was_rolled_back_does_not_count() -> None:
     halts()
     with transaction.atomic():
-        halt(STOP, by=trusted("Ada"))
+        add_halt(STOP, by=trusted("Ada"))
         transaction.set_rollback(True)
     assert halts() == {}
 
@@ -55,7 +55,7 @@ def test_a_warm_read_makes_no_query(
 
 
 def test_another_process_notices_a_halt() -> None:
-    halt(STOP, by=trusted("Ada"))
+    add_halt(STOP, by=trusted("Ada"))
     refresh_if_changed()
     StateRevision.objects.filter(name=HALTS).update(number=F("number") + 1)
     assert HALTS in refresh_if_changed()

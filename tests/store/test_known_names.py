@@ -41,8 +41,8 @@ def test_names_that_several_settle_are_settled_for_each_and_cost_no_more(query_c
 def test_names_of_several_are_read_at_once(no_queries, query_count):
     settle("12", "5")
     memories.names_known_by.drop_all()
-    assert query_count(lambda: memories.names_known_by.take_in(["12", "13", "14"])) == 1
+    assert query_count(lambda: memories.names_known_by.load_missing(["12", "13", "14"])) == 1
     with no_queries():
-        memories.names_known_by.take_in(["12", "13", "14"])
+        memories.names_known_by.load_missing(["12", "13", "14"])
         assert memories.names_known_by("12") == {"anna": {"5": 1}}
         assert memories.names_known_by("13") == {}

@@ -19,7 +19,7 @@ NPC = "12"
 
 def added(text: str = "The ferry leaves at dawn.", *, most: int = 500, by="npc", **fields):
     new = a_memory(text, id=memories.NEW, **fields)
-    return memories.add(NPC, new, by=trusted(by), most=most)
+    return memories.add_memory(NPC, new, by=trusted(by), most=most)
 
 
 def kept() -> list[str]:
@@ -44,7 +44,7 @@ def test_a_warm_read_makes_no_query(no_queries):
     memories.held_by(NPC)
 
     with no_queries():
-        assert memories.memory(NPC, memories.held_by(NPC).memories[0].id).revision == 1
+        assert memories.get_memory(NPC, memories.held_by(NPC).memories[0].id).revision == 1
 
 
 def test_another_npc_has_its_own():
@@ -107,7 +107,7 @@ def test_what_a_builder_wrote_goes_last():
 
 def test_a_builder_changes_a_memory():
     made = added().memory
-    changed = memories.change(
+    changed = memories.change_memory(
         NPC, made.id, by=trusted("Mira"), text="The ferry is lost.", importance=9
     )
 
@@ -120,7 +120,7 @@ def test_a_builder_changes_a_memory():
 def test_a_change_that_changes_nothing_gives_no_revision():
     made = added(importance=5).memory
 
-    assert memories.change(NPC, made.id, by=trusted("Mira"), importance=5).revision == 1
+    assert memories.change_memory(NPC, made.id, by=trusted("Mira"), importance=5).revision == 1
 
 
 @pytest.mark.parametrize(
@@ -140,7 +140,7 @@ def test_a_bad_value_changes_nothing(fields):
     made = added().memory
 
     with pytest.raises(ComponentValueError, match=f"the memory's {next(iter(fields))}"):
-        memories.change(NPC, made.id, by=trusted("Mira"), **fields)
+        memories.change_memory(NPC, made.id, by=trusted("Mira"), **fields)
     with pytest.raises(ComponentValueError):
         added(**{"text": "Another one.", **fields})
     assert memories.held_by(NPC).memories == (made,)
@@ -148,31 +148,31 @@ def test_a_bad_value_changes_nothing(fields):
 
 def test_a_removed_memory_is_gone_and_its_changes_stay():
     made = added().memory
-    memories.remove(NPC, made.id, by=trusted("Mira"))
+    memories.remove_memory(NPC, made.id, by=trusted("Mira"))
 
     assert kept() == []
     assert actions(made) == ["created", "removed"]
     with pytest.raises(NotStoredError):
-        memories.remove(NPC, made.id, by=trusted("Mira"))
+        memories.remove_memory(NPC, made.id, by=trusted("Mira"))
 
 
 def test_a_memory_of_another_npc_is_not_there():
     made = added().memory
 
     with pytest.raises(NotStoredError):
-        memories.change("13", made.id, by=trusted("Mira"), importance=9)
+        memories.change_memory("13", made.id, by=trusted("Mira"), importance=9)
 
 
 def test_an_id_is_given_once():
     gone = added().memory
-    memories.remove(NPC, gone.id, by=trusted("Mira"))
+    memories.remove_memory(NPC, gone.id, by=trusted("Mira"))
 
     assert added().memory.id > gone.id
 
 
 def test_duplicates_become_one():
     one, other = added("Fire!", importance=4).memory, added("It burns.", importance=6).memory
-    left = memories.merge(NPC, one, [other], by=trusted("npc"))
+    left = memories.merge_memories(NPC, one, [other], by=trusted("npc"))
 
     assert kept() == ["Fire!"]
     assert (left.importance, actions(other)) == (7, ["created", "doubled"])
@@ -181,17 +181,17 @@ def test_duplicates_become_one():
 def test_faded_ones_go_together():
     one, other = added("Fire!").memory, added("It burns.").memory
 
-    assert memories.fade(NPC, [one.id, other.id, 999], by=trusted("npc")) == 2
+    assert memories.fade_memories(NPC, [one.id, other.id, 999], by=trusted("npc")) == 2
     assert kept() == []
 
 
 def test_what_was_recalled_is_fresh_again():
     made = added().memory
     with transaction.atomic():
-        memories.recalled(NPC, [made.id], at_hours=30.0)
+        memories.mark_recalled(NPC, [made.id], at_hours=30.0)
     forget_everything()
 
-    again = memories.memory(NPC, made.id)
+    again = memories.get_memory(NPC, made.id)
     assert (again.recalled_at, again.revision) == (30.0, 1)
 
 
@@ -200,24 +200,24 @@ def test_what_was_recalled_within_the_hour_is_not_written(no_queries):
     memories.held_by(NPC)
 
     with no_queries():
-        memories.recalled(NPC, [made.id], at_hours=30.0)
+        memories.mark_recalled(NPC, [made.id], at_hours=30.0)
 
 
 def test_a_turn_that_was_not_written_recalled_nothing():
     made = added().memory
     memories.held_by(NPC)
     with pytest.raises(ZeroDivisionError), transaction.atomic():
-        memories.recalled(NPC, [made.id], at_hours=30.0)
-        assert memories.memory(NPC, made.id).recalled_at == 30.0
+        memories.mark_recalled(NPC, [made.id], at_hours=30.0)
+        assert memories.get_memory(NPC, made.id).recalled_at == 30.0
         1 / 0  # noqa: B018
 
-    assert memories.memory(NPC, made.id).recalled_at == 0.0
+    assert memories.get_memory(NPC, made.id).recalled_at == 0.0
 
 
 def test_a_past_memory_comes_back_after_edits_and_removal():
     made = added().memory
-    memories.change(NPC, made.id, by=trusted("Mira"), text="The ferry is lost.")
-    memories.remove(NPC, made.id, by=trusted("Mira"))
+    memories.change_memory(NPC, made.id, by=trusted("Mira"), text="The ferry is lost.")
+    memories.remove_memory(NPC, made.id, by=trusted("Mira"))
 
     then = memories_then({made.id: (1, 2.5)})
     assert then == (replace(made, recalled_at=2.5),)

@@ -12,7 +12,7 @@ from evennia_ai.store import memories
 from evennia_ai.store.core.snapshots import forget_everything
 from evennia_ai.store.erasing import count_about, erase_about, forget_old, forget_person, people
 from evennia_ai.store.history import record_rows
-from evennia_ai.store.history.conversations import append, conversation
+from evennia_ai.store.history.conversations import append_records, get_or_open_conversation
 from evennia_ai.store.history.verifying import verify
 from evennia_ai.store.history.windows import windows
 from evennia_ai.store.memories import changes_of
@@ -25,12 +25,12 @@ SECRET = "Anna hid the gold."
 
 @pytest.fixture
 def quay():
-    return conversation(NPC, kind="room", place_ref="3")
+    return get_or_open_conversation(NPC, kind="room", place_ref="3")
 
 
 def learnt(text: str = SECRET, *, npc: str = NPC, **fields):
     fields = {"about": ANNA, **fields}
-    return memories.add(
+    return memories.add_memory(
         npc, a_memory(text, id=memories.NEW, **fields), by=trusted("npc"), most=9
     ).memory
 
@@ -55,8 +55,8 @@ def everything() -> str:
 
 def test_nothing_of_it_is_left(quay):
     made = learnt()
-    memories.change(NPC, made.id, by=trusted("Mira"), text="Anna hid the gold twice.")
-    append(quay, [a_prompt_text(made)])
+    memories.change_memory(NPC, made.id, by=trusted("Mira"), text="Anna hid the gold twice.")
+    append_records(quay, [a_prompt_text(made)])
     count = erase_about(ANNA, by=trusted("Mira"))
 
     assert count == 1
@@ -71,7 +71,7 @@ def test_nothing_of_it_is_left(quay):
 
 def test_what_was_removed_before_goes_as_well(quay):
     made = learnt()
-    memories.remove(NPC, made.id, by=trusted("Mira"))
+    memories.remove_memory(NPC, made.id, by=trusted("Mira"))
 
     assert count_about(ANNA) == 1
     assert erase_about(ANNA, by=trusted("Mira")) == 1
@@ -105,7 +105,7 @@ def test_one_npc_forgets_and_another_does_not(quay):
 
 def test_the_rest_of_the_conversation_stays_and_the_chain_holds(quay):
     made = learnt()
-    append(quay, [a_line("Good evening!"), a_prompt_text(made), a_line("Fog again.")])
+    append_records(quay, [a_line("Good evening!"), a_prompt_text(made), a_line("Fog again.")])
     erase_about(ANNA, by=trusted("Mira"))
 
     assert said(quay) == ["Good evening!", "Fog again."]
@@ -117,13 +117,13 @@ def test_the_rest_of_the_conversation_stays_and_the_chain_holds(quay):
 
 def test_a_text_that_stayed_in_the_history_goes_out_of_it(quay):
     made = learnt()
-    append(quay, [a_line("Good evening!")])
-    append(quay, [a_prompt_text(made, stays=True, of="dynamic", before="1.1")])
+    append_records(quay, [a_line("Good evening!")])
+    append_records(quay, [a_prompt_text(made, stays=True, of="dynamic", before="1.1")])
     assert SECRET in said(quay)
     erase_about(ANNA, by=trusted("Mira"))
 
     assert said(quay) == ["Good evening!"]
-    append(quay, [a_line("Fog again.")])
+    append_records(quay, [a_line("Fog again.")])
     forget_everything()
     assert said(quay) == ["Good evening!", "Fog again."]
 
@@ -131,7 +131,7 @@ def test_a_text_that_stayed_in_the_history_goes_out_of_it(quay):
 def test_a_prompt_of_another_memory_keeps_its_words(quay):
     made = learnt()
     other = learnt("Ben sings.", about=BEN)
-    append(quay, [a_prompt_text(other)])
+    append_records(quay, [a_prompt_text(other)])
     erase_about(ANNA, by=trusted("Mira"))
 
     assert made.id != other.id
@@ -140,15 +140,15 @@ def test_a_prompt_of_another_memory_keeps_its_words(quay):
 
 def test_a_turn_is_taken_as_ever_afterwards(quay):
     made = learnt()
-    append(quay, [a_prompt_text(made)])
+    append_records(quay, [a_prompt_text(made)])
     erase_about(ANNA, by=trusted("Mira"))
 
     assert a_turn(quay).number == 1
 
 
 def test_whispers_and_memories_go_together(quay):
-    whispers = conversation(NPC, kind="private", partner_ref=ANNA)
-    append(whispers, [a_line("The gold is mine.")])
+    whispers = get_or_open_conversation(NPC, kind="private", partner_ref=ANNA)
+    append_records(whispers, [a_line("The gold is mine.")])
     learnt()
     done = forget_person(ANNA, by=trusted("Mira"), npc_ref=NPC)
 
@@ -180,7 +180,7 @@ def test_people_are_those_something_is_remembered_of(quay):
 
 def test_a_conversation_is_still_forgotten_after_a_while(quay):
     made = learnt()
-    append(quay, [a_line("Good evening!"), a_prompt_text(made)])
+    append_records(quay, [a_line("Good evening!"), a_prompt_text(made)])
     erase_about(ANNA, by=trusted("Mira"))
 
     assert forget_old(4e9, keep_days=1).conversations == 1

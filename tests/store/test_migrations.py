@@ -9,7 +9,7 @@ from evennia_ai import models
 from evennia_ai.engine.history.records import NewRecord, RecordKind
 from evennia_ai.engine.prompt.components import STATIC_COMPONENTS
 from evennia_ai.migrations import _append_only, _first_rows
-from evennia_ai.store.history.conversations import append, conversation
+from evennia_ai.store.history.conversations import append_records, get_or_open_conversation
 from server.evennia_process import _columns_of_migration
 from tests.acceptance.games import ROOT
 
@@ -30,8 +30,8 @@ def test_the_static_components_are_made_once():
 
 
 def test_the_triggers_can_be_taken_away_and_made_again():
-    where = conversation("12", kind="room", place_ref="3")
-    append(where, [NewRecord(kind=RecordKind.EVENT, role="user", body="said")])
+    where = get_or_open_conversation("12", kind="room", place_ref="3")
+    append_records(where, [NewRecord(kind=RecordKind.EVENT, role="user", body="said")])
     editor = connection.SchemaEditorClass(connection)
 
     _append_only.unprotect(apps, editor)

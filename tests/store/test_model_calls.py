@@ -29,7 +29,7 @@ def a_call(**values: Any) -> NewCall:
 
 def written(*calls: NewCall) -> None:
     for call in calls:
-        model_calls.add(call)
+        model_calls.add_call(call)
 
 
 def test_a_call_is_read_as_it_was_written() -> None:
@@ -50,7 +50,7 @@ def test_a_call_is_gone_with_the_transaction_that_wrote_it() -> None:
     with transaction.atomic():
         written(a_call())
         transaction.set_rollback(True)
-    assert model_calls.used(0) == Used()
+    assert model_calls.use_since(0) == Used()
 
 
 def test_calls_are_summed_by_whom_they_were_for() -> None:
@@ -58,27 +58,27 @@ def test_calls_are_summed_by_whom_they_were_for() -> None:
         a_call(), a_call(npc_ref="6", outcome="cancelled"), a_call(player_ref="", started_at=5.0)
     )
     one = Used(calls=1, input_tokens=100, cached_tokens=60, output_tokens=20)
-    assert model_calls.used(NOON, Scope(kind="npc", ref="5")) == one
-    assert model_calls.used(NOON, Scope(kind="player", ref="7")) == Used(
+    assert model_calls.use_since(NOON, Scope(kind="npc", ref="5")) == one
+    assert model_calls.use_since(NOON, Scope(kind="player", ref="7")) == Used(
         calls=2, failures=1, input_tokens=200, cached_tokens=120, output_tokens=40
     )
-    assert model_calls.used(0).calls == 3
+    assert model_calls.use_since(0).calls == 3
 
 
 def test_all_npcs_are_summed_at_once() -> None:
     written(a_call(), a_call(), a_call(npc_ref="6"))
-    found = model_calls.used_by("npc_ref", NOON)
+    found = model_calls.use_by_each("npc_ref", NOON)
     assert {ref: used.calls for ref, used in found.items()} == {"5": 2, "6": 1}
 
 
 def test_all_players_are_summed_at_once() -> None:
     written(a_call(), a_call(player_ref="8"), a_call(player_ref=""))
-    assert set(model_calls.used_by("player_ref", NOON)) == {"7", "8", ""}
+    assert set(model_calls.use_by_each("player_ref", NOON)) == {"7", "8", ""}
 
 
 def test_tokens_that_nobody_told_count_as_none() -> None:
     written(a_call(cached_tokens=None))
-    assert model_calls.used(0).cached_tokens == 0
+    assert model_calls.use_since(0).cached_tokens == 0
 
 
 def test_days_that_are_kept_no_longer_are_summed_up() -> None:
@@ -121,7 +121,7 @@ def test_a_call_written_after_its_day_was_summed_up_joins_the_sum() -> None:
 def test_what_an_npc_spent_holds_the_days_that_were_summed_up() -> None:
     written(a_call(started_at=NOON - 31 * DAY_SECONDS), a_call(), a_call(npc_ref="6"))
     model_calls.sum_up_old(NOON, keep_days=30)
-    assert model_calls.spend("5") == Used(
+    assert model_calls.total_use("5") == Used(
         calls=2, input_tokens=200, cached_tokens=120, output_tokens=40
     )
 
@@ -131,7 +131,7 @@ def test_whose_words_calls_answered_is_forgotten() -> None:
     assert model_calls.count_of_player("7") == 2
     assert model_calls.forget_player("7", npc_ref="6") == 1
     assert model_calls.forget_player("7") == 1
-    assert set(model_calls.used_by("player_ref", 0)) == {"", "8"}
+    assert set(model_calls.use_by_each("player_ref", 0)) == {"", "8"}
 
 
 def test_a_text_too_long_for_its_column_is_cut() -> None:

@@ -5,8 +5,8 @@ import pytest
 from evennia_ai.store import erasing
 from evennia_ai.store.erasing import Erased
 from evennia_ai.store.history import conversations, record_rows
-from evennia_ai.store.history.conversations import append, conversation
-from evennia_ai.store.history.record_rows import End, insert, rows_after
+from evennia_ai.store.history.conversations import append_records, get_or_open_conversation
+from evennia_ai.store.history.record_rows import End, insert_records, rows_after
 from evennia_ai.store.history.verifying import verify
 from tests.store.builders import a_line, said
 
@@ -17,18 +17,18 @@ NOW = 1_000 * DAY
 def spoken(where, body: str, *, days_ago: float) -> None:
     """Something was said in the conversation so many days ago."""
     (row,) = rows_after(End(), where.id, [a_line(body)])
-    insert([row._replace(created_at=NOW - days_ago * DAY)])
+    insert_records([row._replace(created_at=NOW - days_ago * DAY)])
     conversations.windows.drop(where.id)
 
 
 @pytest.fixture
 def quay():
-    return conversation("12", kind="room", place_ref="3")
+    return get_or_open_conversation("12", kind="room", place_ref="3")
 
 
 @pytest.fixture
 def whispers():
-    return conversation("12", kind="private", partner_ref="7")
+    return get_or_open_conversation("12", kind="private", partner_ref="7")
 
 
 def test_a_conversation_that_was_quiet_for_too_long_is_erased(quay, whispers):
@@ -43,7 +43,7 @@ def test_a_conversation_that_was_quiet_for_too_long_is_erased(quay, whispers):
 
 def test_old_words_of_a_conversation_that_goes_on_are_kept(quay):
     spoken(quay, "Long ago.", days_ago=31)
-    append(quay, [a_line("Just now.")])
+    append_records(quay, [a_line("Just now.")])
 
     assert erasing.forget_old(NOW, keep_days=30) == Erased()
     assert said(quay) == ["Long ago.", "Just now."]

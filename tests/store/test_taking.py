@@ -13,12 +13,12 @@ ENDLESS = Taken()
 
 
 def lease(npc_ref: str, *, tokens: int = 10, game: Taken = ENDLESS, npc: Taken = ENDLESS):
-    return taking.lease(NOW, tokens=tokens, most={GAME_REF: game, npc_ref: npc})
+    return taking.take_tokens(NOW, tokens=tokens, most={GAME_REF: game, npc_ref: npc})
 
 
 def called(npc_ref: str, *, seconds_ago: float) -> None:
     """The game had a model asked for an NPC."""
-    model_calls.add(
+    model_calls.add_call(
         NewCall(
             npc_ref=npc_ref,
             role="speaker",
@@ -40,7 +40,7 @@ def test_what_was_refused_to_an_npc_counts_for_nobody():
     lease("12", npc=Taken(calls=1))
     lease("12", npc=Taken(calls=1))
 
-    assert taking.tell_of_game(MINUTE, {}) == {
+    assert taking.report_game_use(MINUTE, {}) == {
         GAME_REF: Taken(tokens=10, calls=1),
         "12": Taken(tokens=10, calls=1),
     }
@@ -62,7 +62,7 @@ def test_what_the_game_asked_for_the_npc_in_the_last_minute_counts():
 def test_the_game_tells_what_it_used_itself():
     lease("12")
     used = {GAME_REF: Taken(tokens=5, calls=1), "12": Taken(tokens=5, calls=3)}
-    taking.tell_of_game(MINUTE, used)
+    taking.report_game_use(MINUTE, used)
 
     assert lease("12", npc=Taken(calls=4)) == "12"
     assert lease("12", npc=Taken(calls=5)) is None
@@ -70,6 +70,6 @@ def test_the_game_tells_what_it_used_itself():
 
 def test_another_minute_is_a_new_one():
     most = {"12": Taken(calls=1)}
-    taken = [taking.lease(when, tokens=1, most=most) for when in (NOW, NOW, NOW + 60)]
+    taken = [taking.take_tokens(when, tokens=1, most=most) for when in (NOW, NOW, NOW + 60)]
 
     assert taken == [None, "12", None]

@@ -62,7 +62,7 @@ def the_quay():
     """The conversation of an NPC in its room."""
     from evennia_ai.store.history import conversations
 
-    return conversations.conversation("12", kind="room", place_ref="3")
+    return conversations.get_or_open_conversation("12", kind="room", place_ref="3")
 
 
 def migrate(_: str) -> None:
@@ -151,7 +151,7 @@ def make_page(name: str) -> None:
     from evennia_ai.store.knowledge import knowledge_bases, pages
 
     knowledge_bases.save_base(BaseInfo(key="harbour", name="Harbour"), by=trusted(name))
-    knowledge_bases.bind("harbour", Scope(kind="npc", ref="12"), by=trusted(name))
+    knowledge_bases.bind_base("harbour", Scope(kind="npc", ref="12"), by=trusted(name))
     pages.save_page("harbour", the_ferry("It crosses.", was="", by=trusted(name)))
     say(ready=True)
 
@@ -175,10 +175,10 @@ def watch_bases(_: str) -> None:
     """Say how many pages the bases of an NPC have before and after a refresh."""
     from evennia_ai.engine.prompt.components import Scope
     from evennia_ai.store.core import snapshots
-    from evennia_ai.store.knowledge.knowledge_bases import bound
+    from evennia_ai.store.knowledge.knowledge_bases import bases_for
 
     def seen() -> list:
-        return [[info.key, info.characters] for info in bound([Scope(kind="npc", ref="12")])]
+        return [[info.key, info.characters] for info in bases_for([Scope(kind="npc", ref="12")])]
 
     snapshots.refresh_if_changed()
     seen()
@@ -206,7 +206,7 @@ def append(name: str) -> None:
         ]
         while True:
             try:
-                conversations.append(where, pair)
+                conversations.append_records(where, pair)
                 break
             except HistoryConflictError:
                 conflicts += 1
@@ -291,7 +291,7 @@ def write_everything(number: int) -> None:
     lorebooks.LOREBOOKS.assign("harbour", GAME, by=trusted("Mira"))
     notes.set_note("12", by=trusted("Mira"), content=f"note {number}")
     new = NewRecord(kind=RecordKind.EVENT, role="user", body=f"line {number}")
-    conversations.append(the_quay(), [new])
+    conversations.append_records(the_quay(), [new])
 
 
 def write_and_read(_: str) -> None:

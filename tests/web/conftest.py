@@ -55,7 +55,7 @@ def _played(beforehand: Callable[..., Any]) -> Any:
         wanted = PageDraft(
             page=read_page(page_name("Ebb"), HOSTILE), was="", by=trusted("lorekeeper")
         )
-        return page_drafts.add("library", wanted, task=HOSTILE, context_meta={}).number
+        return page_drafts.add_draft("library", wanted, task=HOSTILE, context_meta={}).number
 
     return beforehand(play)
 

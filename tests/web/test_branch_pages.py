@@ -17,8 +17,8 @@ from evennia_ai.store.history import branches, turns
 def branched(played):
     """The stage after Ben opened a branch from turn 4 and said two lines in it; its reference."""
     played.talks_with(lambda request: "Aye.")
-    turn = turns.turn(played.npc.ai.ref, 4)
-    branch = branches.opened(turn, by_ref=str(played.ben.id), by=trusted("Ben"))
+    turn = turns.get_turn(played.npc.ai.ref, 4)
+    branch = branches.open_branch(turn, by_ref=str(played.ben.id), by=trusted("Ben"))
     for line in ("And if I had paid, Oren?", "And the lamp?"):
         rehearsed(played.npc, branch, line, typist=played.ben)
         played.passes()

@@ -35,12 +35,12 @@ def says(stage, branch, line):
 def test_branch_of_a_whisper_shows_builders_no_word_of_it(stage, browser):
     ref, anna = stage.npc.ai.ref, stage.anna.id
     new = Memory(id=memories.NEW, text=LEARNT, created_at=1.0, learnt="private", about=str(anna))
-    memories.add(ref, new, by=trusted("npc"), most=50)
+    memories.add_memory(ref, new, by=trusted("npc"), most=50)
     stage.talks_with(lambda request: "Aye.")
     stage.whispers(stage.anna, WHISPER)
     last = turns.last_turn(ref)
     assert last.conversation.kind == "private"
-    branch = branches.opened(last, by_ref=str(stage.ben.id), by=trusted("Ben"))
+    branch = branches.open_branch(last, by_ref=str(stage.ben.id), by=trusted("Ben"))
     says(stage, branch, "And the smugglers?")
     secrets = (WHISPER, LEARNT, "And the smugglers?")
     admin, builder = (shown_to(browser(rank), branch) for rank in ("Admin", "Builder"))
@@ -53,11 +53,11 @@ def test_branch_shows_builders_nothing_of_a_hidden_page(stage, browser):
     search(stage)
     (room,) = conversations.conversations_of(stage.npc.ai.ref)
     summary = NewRecord(kind=RecordKind.SUMMARY, role="system", body=f"{CANARY} lies low.")
-    conversations.append(room, [summary])
+    conversations.append_records(room, [summary])
     stage.talks_with(lambda request: "As I said.")
     stage.says(stage.anna, "Oren, are you there?")
     last = turns.last_turn(stage.npc.ai.ref)
-    branch = branches.opened(last, by_ref=str(stage.ben.id), by=trusted("Ben"))
+    branch = branches.open_branch(last, by_ref=str(stage.ben.id), by=trusted("Ben"))
     says(stage, branch, "And now?")
     assert CANARY in shown_to(browser("Admin"), branch)
     assert CANARY not in shown_to(browser("Builder"), branch)

@@ -129,7 +129,7 @@ def played(stage, whispered, locked, learnt):
     new = Memory(
         id=memories.NEW, text=learnt, created_at=1.0, learnt="private", about=str(stage.anna.id)
     )
-    memories.add(stage.npc.ai.ref, new, by=trusted("npc"), most=50)
+    memories.add_memory(stage.npc.ai.ref, new, by=trusted("npc"), most=50)
     stage.talks_with(lambda request: "Aye, as you say.")
     stage.whispers(stage.anna, whispered)
     stage.says(stage.anna, "Oren, when does the ferry sail?")

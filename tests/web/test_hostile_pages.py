@@ -60,12 +60,14 @@ def hostile(played):
         page = Page(name=page_name(f"Page {number}"), body=text)
         made = PageDraft(page=page, was="", by=trusted("builder"), note=text[:200])
         pages.save_page("hostile", made)
-        now = pages.page("hostile", page.name)
+        now = pages.page_or_none("hostile", page.name)
         wanted = PageDraft(
             page=Page(name=page.name, body=f"New. {text}"), was=now.revision, by=trusted(text[:50])
         )
         if number < 20:
-            drafts.append(page_drafts.add("hostile", wanted, task=text, context_meta={}).number)
+            drafts.append(
+                page_drafts.add_draft("hostile", wanted, task=text, context_meta={}).number
+            )
     notes.set_note(ref, "main", content=TEXTS[1][:500], by=trusted("builder"))
     first = turns.last_turn(ref).number
     for text in together():

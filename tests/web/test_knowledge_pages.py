@@ -31,16 +31,18 @@ def base(played):
     )
     write("harbour", "The Ferry", "The ferry sails at dusk. See [[The Bell]].")
     write("harbour", "The Bell", "The bell hung in the chapel.")
-    knowledge_bases.bind("harbour", Scope(kind="npc", ref=played.npc.ai.ref), by=trusted("builder"))
+    knowledge_bases.bind_base(
+        "harbour", Scope(kind="npc", ref=played.npc.ai.ref), by=trusted("builder")
+    )
     return "harbour"
 
 
 @pytest.fixture
 def draft(base):
-    now = pages.page(base, page_name("The Bell"))
+    now = pages.page_or_none(base, page_name("The Bell"))
     wanted = read_page(now.name, "The bell hung in the chapel until the winter of the ice.")
     made = PageDraft(page=wanted, was=now.revision, by=trusted("lorekeeper"), note="")
-    return page_drafts.add(base, made, task="Say until when.", context_meta={}).number
+    return page_drafts.add_draft(base, made, task="Say until when.", context_meta={}).number
 
 
 def test_a_base_is_listed_searched_and_read(base, browser):
@@ -78,7 +80,9 @@ def test_a_search_as_an_npc_finds_what_the_npc_finds_and_stores_nothing(played, 
     assert knowledge_searches.bases_of(played.npc.ai.ref) == frozenset()
     text = client.post(f"/ai/kb/{base}/", asked).content.decode()
     assert "Oren finds 1 passage." in text
-    knowledge_bases.unbind(base, Scope(kind="npc", ref=played.npc.ai.ref), by=trusted("builder"))
+    knowledge_bases.unbind_base(
+        base, Scope(kind="npc", ref=played.npc.ai.ref), by=trusted("builder")
+    )
     assert "may not search this base" in client.post(f"/ai/kb/{base}/", asked).content.decode()
 
 
@@ -98,8 +102,8 @@ def test_a_draft_is_read_and_approved(base, draft, browser):
     assert {one["how"] for one in told["difference"]} >= {"gone", "new"}
     answer = client.post(f"/ai/drafts/{draft}/", {"do": "approve"})
     assert (answer.status_code, answer["Location"]) == (302, f"/ai/drafts/{draft}/")
-    assert "winter of the ice" in pages.page(base, page_name("The Bell")).body
-    assert page_drafts.draft(draft).decided_by == "a-Builder"
+    assert "winter of the ice" in pages.page_or_none(base, page_name("The Bell")).body
+    assert page_drafts.draft_or_none(draft).decided_by == "a-Builder"
     answer = client.post(f"/ai/drafts/{draft}/", {"do": "approve"})
     assert (answer.status_code, "approved by a-Builder already" in answer.content.decode()) == (
         409,
@@ -113,9 +117,9 @@ def test_a_draft_of_a_page_that_was_changed_since_is_not_written(base, draft, br
     assert "it cannot be approved" in client.get(f"/ai/drafts/{draft}/").content.decode()
     answer = client.post(f"/ai/drafts/{draft}/", {"do": "approve"})
     assert (answer.status_code, "Nothing was written" in answer.content.decode()) == (409, True)
-    assert pages.page(base, page_name("The Bell")).body.strip() == "It was sold."
+    assert pages.page_or_none(base, page_name("The Bell")).body.strip() == "It was sold."
     client.post(f"/ai/drafts/{draft}/", {"do": "refuse"})
-    assert page_drafts.draft(draft).state == "refused"
+    assert page_drafts.draft_or_none(draft).state == "refused"
 
 
 def test_who_may_not_change_a_base_decides_about_no_draft(base, draft, browser):
@@ -124,7 +128,7 @@ def test_who_may_not_change_a_base_decides_about_no_draft(base, draft, browser):
     client = browser("Builder")
     for do in ("approve", "refuse"):
         assert client.post(f"/ai/drafts/{draft}/", {"do": do}).status_code == 403
-    assert page_drafts.draft(draft).state == "waiting"
+    assert page_drafts.draft_or_none(draft).state == "waiting"
     answer = browser("Admin").post(f"/ai/drafts/{draft}/", {"do": "approve"})
     assert answer.status_code == 302
 
@@ -146,7 +150,7 @@ def vaulted(stage, text):
         total=1,
         sent=1,
     )
-    knowledge_searches.begin(new, [passage], vaulted=[passage])
+    knowledge_searches.begin_search(new, [passage], vaulted=[passage])
 
 
 @pytest.fixture
@@ -157,8 +161,10 @@ def cellar(played, base):
     page = write("cellar", "Quay", f"Under the quay: {CANARY}.")
     wanted = read_page(page.name, f"Under the old quay: {CANARY}.")
     made = PageDraft(page=wanted, was=page.revision, by=trusted("lorekeeper"))
-    number = page_drafts.add("cellar", made, task="Older.", context_meta={}).number
-    knowledge_bases.bind("cellar", Scope(kind="npc", ref=played.npc.ai.ref), by=trusted("builder"))
+    number = page_drafts.add_draft("cellar", made, task="Older.", context_meta={}).number
+    knowledge_bases.bind_base(
+        "cellar", Scope(kind="npc", ref=played.npc.ai.ref), by=trusted("builder")
+    )
     vaulted(played, f"Under the quay: {CANARY}.")
     return number
 
@@ -183,9 +189,9 @@ def test_restricted_texts_stand_on_no_page_but_the_vault_s(cellar, browser, rank
     told.append(client.post("/ai/kb/cellar/", {"npc": "Oren", "words": "quay"}).content.decode())
     assert "It guards this base" in told[-1]
     assert not any(CANARY in text for text in told)
-    assert knowledge_searches.readings("cellar") == ()
+    assert knowledge_searches.vault_readings("cellar") == ()
     assert CANARY in client.post("/ai/kb/cellar/vault/").content.decode()
-    [reading] = knowledge_searches.readings("cellar")
+    [reading] = knowledge_searches.vault_readings("cellar")
     assert (reading.by, reading.chunks) == (f"a-{rank}", 1)
 
 
@@ -198,7 +204,7 @@ def test_a_hidden_base_and_a_hidden_page_are_not_there(cellar, base, browser):
     for one in (*everywhere(cellar)[1:], f"/ai/kb/{base}/page/Hidden/"):
         assert client.get(one).status_code == 404, one
     assert client.post("/ai/kb/cellar/vault/").status_code == 404
-    assert knowledge_searches.readings("cellar") == ()
+    assert knowledge_searches.vault_readings("cellar") == ()
     told = json.dumps(
         [
             as_json(client, "/ai/kb/"),

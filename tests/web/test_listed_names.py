@@ -28,7 +28,7 @@ def test_books_and_bases_name_the_npc_and_the_room_that_they_count_for(played, b
     [attached] = [one["attached"] for one in books if one["name"] == "inn"]
     names = {"npc Oren", "room Ferry Landing", "game", "faction ring", "room #99999"}
     assert set(attached) == names
-    knowledge_bases.bind("library", room, by=trusted("builder"))
+    knowledge_bases.bind_base("library", room, by=trusted("builder"))
     assert "room Ferry Landing" in client.get("/ai/kb/library/?format=json").json()["bound_to"]
 
 

@@ -144,7 +144,7 @@ def test_the_village_asks_nothing_of_the_database_in_the_reactor(played, browser
 def test_a_column_is_the_report_that_the_game_shows(played, browser):
     client = browser("Admin")
     for number in range(1, 6):
-        turn = turns.turn(played.npc.ai.ref, number)
+        turn = turns.get_turn(played.npc.ai.ref, number)
         report = turn_report(turn.manifest, record_rows.records(turn.manifest.record_ids))
         told = as_json(client, turn_page(played, number))
         shown = json.loads(json.dumps(column_of(report)))
@@ -212,7 +212,7 @@ def test_who_is_silent_says_why(played, browser):
     [oren] = as_json(client, "/ai/?find=oren")["npcs"]
     assert (oren["state"], oren["silent_because"]) == ("off", "it is switched off")
     assert "silent because it is switched off" in client.get("/ai/").content.decode()
-    assert model_calls.used(0.0) != Used()
+    assert model_calls.use_since(0.0) != Used()
 
 
 def test_the_shares_of_caches_are_a_line_with_its_numbers(played, browser, monkeypatch):
@@ -242,7 +242,7 @@ def test_what_an_npc_remembers_is_told_but_what_was_whispered(played, browser):
     ref = played.npc.ai.ref
     for text, learnt in (("Anna fears the tide.", "aloud"), ("The silver is below.", "private")):
         new = Memory(id=memories.NEW, text=text, created_at=1.0, learnt=learnt)
-        memories.add(ref, new, by=trusted("builder"), most=50)
+        memories.add_memory(ref, new, by=trusted("builder"), most=50)
     builder = browser("Builder").get(f"/ai/npc/{ref}/memory/").content.decode()
     assert "Anna fears the tide." in builder and "silver" not in builder
     told = as_json(browser("Admin"), f"/ai/npc/{ref}/memory/?find=silver")
@@ -273,14 +273,14 @@ def test_who_watches_sees_each_call(played, browser):
 def test_who_watches_sees_a_prompt_that_did_not_arrive_whole(played, browser):
     client = browser("Builder")
     assert as_json(client, "/ai/live/")["cut"] == []
-    row = replace(model_calls.newest(1)[0], input_tokens=256, whole_tokens=5700)
-    model_calls.add_alone(row)
+    row = replace(model_calls.newest_calls(1)[0], input_tokens=256, whole_tokens=5700)
+    model_calls.add_call_alone(row)
     (cut,) = as_json(client, "/ai/live/")["cut"]
     assert (cut["name"], cut["turn"]) == ("Oren", 5)
     page = client.get("/ai/live/").content.decode()
     assert "the server read 256 of about 5700 tokens" in page
     assert "256 of about 5700, " in page
-    model_calls.add_alone(replace(row, input_tokens=5700, whole_tokens=None))
+    model_calls.add_call_alone(replace(row, input_tokens=5700, whole_tokens=None))
     assert as_json(client, "/ai/live/")["cut"] == []
 
 

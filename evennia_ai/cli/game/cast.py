@@ -21,7 +21,7 @@ class Cast:
 
     def __init__(self) -> None:
         npcs = {str(number): name for number, name, *_ in minds()}
-        assignment_of.take_in(npcs)
+        assignment_of.load_missing(npcs)
         self._refs: dict[str, dict[str, None]] = {}
         for ref, name in sorted(npcs.items()):
             assigned = assignment_of(ref)

@@ -95,7 +95,9 @@ def take_in(npc: str, path: Path, source: Path, *, player: str, played: str) -> 
                 raise FormatError("transcript", f"{source}: {told}")
             file.seek(0)
             made, notices = import_lines(file, npc_ref=ref, by=machine_owner()), ()
-    told = f"{source}: {record_rows.length(made)} records, conversation {_named(made)} of {npc}"
+    told = (
+        f"{source}: {record_rows.count_records(made)} records, conversation {_named(made)} of {npc}"
+    )
     write_lines(map(escape_controls, [told, *(f"notice: {notice}" for notice in notices)]))
     return 0
 
@@ -152,8 +154,8 @@ def _checked_object(one: _Checked) -> dict[str, Any]:
 def replay_turn(npc: str, number: int, *, with_diff: bool, as_json: bool) -> int:
     """Print one past turn; status 1 where it is not what was sent, or the diff shows something."""
     npc_ref = _with_turns(npc)
-    turn = turns.turn(npc_ref, number)
-    rebuilt = past_turns.replayed(turn)
+    turn = turns.get_turn(npc_ref, number)
+    rebuilt = past_turns.replay_stored_turn(turn)
     today = compared(turn, AsOfToday(), PastReader(), whole) if with_diff else None
     if as_json:
         write_json(_replayed_object(turn, rebuilt, today), indent=2)
@@ -331,7 +333,7 @@ def _comparisons(
     """
     reader = PastReader()
     if number is not None:
-        return 1, iter([compared(turns.turn(npc_ref, number), edit, reader, whole)])
+        return 1, iter([compared(turns.get_turn(npc_ref, number), edit, reader, whole)])
     total = past_turns.count_of_turns(npc_ref)
     stream = past_turns.turns_in_order(npc_ref, newest=newest)
     count = total if newest is None else min(newest, total)
@@ -355,7 +357,9 @@ def _checked(npc: str | None) -> Iterator[_Checked]:
     for ref in refs:
         for one in conversations.conversations_of(ref):
             yield _Checked(
-                conversation=one, records=record_rows.length(one), broken=verifying.verify(one)
+                conversation=one,
+                records=record_rows.count_records(one),
+                broken=verifying.verify(one),
             )
 
 

@@ -85,13 +85,13 @@ def _opened_lines(caller: Any, npc: NPC, number: int, *, by: Actor) -> list[str]
     """Open a branch from a turn; what it is of, and what to type."""
     turn = turn_of(npc, number)
     seer = seer_for(caller, npc.ai.ref)
-    if seer.hides_some(branches.copied(turn)):
+    if seer.hides_some(branches.records_to_copy(turn)):
         raise CommandError(
             f"Some of what {npc.key} was told before turn {number} is hidden from you by its lock,"
             " and in a branch it would tell. Nothing was opened."
         )
     before = branches.newest_branch(npc.ai.ref, str(caller.id))
-    branch = branches.opened(turn, by_ref=str(caller.id), by=by)
+    branch = branches.open_branch(turn, by_ref=str(caller.id), by=by)
     as_whom = escape_controls(part_in(npc, branch, typist=caller).name)
     lines = [
         f"Branch of {npc.key} from turn {branch.turn}, {in_words(turn.conversation)}.",
@@ -112,7 +112,7 @@ def _branch_lines(caller: Any, npc: NPC) -> list[str]:
     """What was said in the newest branch of whoever types."""
     branch = _branch_of(caller, npc)
     head = f"Branch of {npc.key} from turn {branch.turn}, {in_words(branch.conversation)}:"
-    said = list(_said_lines(seer_for(caller, npc.ai.ref), npc, branches.said_in(branch)))
+    said = list(_said_lines(seer_for(caller, npc.ai.ref), npc, branches.records_in_branch(branch)))
     lines = [*wrap_hanging(head), *(said or ["  Nothing was said in it yet."])]
     return [
         *lines,
@@ -155,7 +155,7 @@ def _prompt_lines(caller: Any, npc: NPC, number: int | None, part: str) -> Itera
         raise CommandError(f"Nothing was said in the branch yet: ai/branch {npc.key} = <text>")
     if number is not None and number > last.number:
         raise CommandError(f"The branch had no turn {number}; the newest is {last.number}.")
-    turn = last if number is None else turns.turn(ref, number)
+    turn = last if number is None else turns.get_turn(ref, number)
     yield f"In your branch of {npc.key} from turn {branch.turn}:"
     yield from context_lines(caller, npc, turn, part, command="ai/branch/prompt")
 

@@ -54,7 +54,7 @@ def begun_anew(npc: NPC, number: int | None, *, by: Actor) -> "Deferred[str]":
             f" (ai/memory {npc.key}), and so do notes; lore that was active is at rest."
         )
 
-    return _written(partial(control.reset, where, by=by)).addCallback(told)
+    return _written(partial(control.reset_conversation, where, by=by)).addCallback(told)
 
 
 def undone(npc: NPC, number: int | None, count: int, *, by: Actor) -> "Deferred[str]":
@@ -73,14 +73,14 @@ def undone(npc: NPC, number: int | None, count: int, *, by: Actor) -> "Deferred[
             f" {npc.key} still shows them.{_left_in_the_world(taken)}"
         )
 
-    write = partial(control.undo, where, count, by=by, waiting=waiting)
+    write = partial(control.undo_exchanges, where, count, by=by, waiting=waiting)
     return _written(write).addCallback(told)
 
 
 def retried(npc: NPC, number: int | None, hint: str, *, by: Actor) -> "Deferred[str]":
     """Have the last event answered again; one line that says which, and what is not undone."""
     where = _where(npc, number)
-    newest = next(control.exchanges(where, waiting=npc.ai.waiting_records()), None)
+    newest = next(control.list_exchanges(where, waiting=npc.ai.waiting_records()), None)
     if newest is None or newest.event is None:
         raise CommandError(
             f"There is nothing that {npc.key} answered in {in_words(where)} and that still"
@@ -133,7 +133,7 @@ def corrected(caller: Any, wanted: str, text: str, *, by: Actor) -> "Deferred[st
         )
 
     which = None if found[3] is None else int(found[3])
-    write = partial(control.correct, where, record, text, by=by, which=which)
+    write = partial(control.correct_utterance, where, record, text, by=by, which=which)
     return _written(partial(write, tools=spoken_by(npc))).addCallback(told)
 
 

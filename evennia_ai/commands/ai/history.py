@@ -34,11 +34,11 @@ from evennia_ai.store.history.past_turns import (
     RecordPage,
     newest_turns,
     record_page,
-    replayed,
+    replay_stored_turn,
     turn_before,
 )
 from evennia_ai.store.history.prompt_texts import OF_MEMORIES, OF_PERSONA, OF_ROOMS
-from evennia_ai.store.history.record_rows import ConversationRef, length, records_of
+from evennia_ai.store.history.record_rows import ConversationRef, count_records, records_of
 from evennia_ai.store.history.transcripts import export_lines, import_lines
 from evennia_ai.store.history.turns import StoredTurn
 from evennia_ai.store.history.verifying import verify
@@ -199,7 +199,7 @@ def replay_lines(caller: Any, npc: NPC, turn: StoredTurn, *, is_full: bool) -> l
 
     What was said is one line, unless it is to be told in full.
     """
-    rebuilt = replayed(turn)
+    rebuilt = replay_stored_turn(turn)
     head = f"Turn {turn.number} of {npc.key}, {day_and_time(turn.created_at)}, {turn.state}:"
     if not rebuilt.is_same:
         faults = (line for fault in rebuilt.faults for line in _fault(fault))
@@ -310,7 +310,7 @@ def verify_lines(npc: NPC) -> list[str]:
     known = conversations_of(npc.ai.ref)
     if not known:
         raise CommandError(f"Nothing is recorded of {npc.key} yet.")
-    lengths = [length(one) for one in known]
+    lengths = [count_records(one) for one in known]
     _refuse_too_many(sum(lengths), what="verify")
     head = f"The records of {npc.key}, each hashed with the one before it:"
     lines = [head, *(_verdict(one, count) for one, count in zip(known, lengths, strict=True))]
@@ -324,7 +324,7 @@ def exported(caller: Any, npc: NPC, number: int | None) -> str:
     name = f"{npc.key}-{conversation.id}"
     path = new_file(conf().card_folder, name, content, suffix=SUFFIX)
     return (
-        f"Wrote {in_words(conversation)}, {length(conversation)} records, to {path.name} in"
+        f"Wrote {in_words(conversation)}, {count_records(conversation)} records, to {path.name} in"
         f" {shown_path(conf().card_folder)}. Whoever has the file can read all of it."
     )
 
@@ -335,7 +335,7 @@ def exportable(caller: Any, npc: NPC, number: int | None) -> ConversationRef:
     A file has all of it or is none, so nothing of it may be hidden from `caller`.
     """
     conversation = _conversation_of(npc, number)
-    _refuse_too_many(length(conversation), what="export")
+    _refuse_too_many(count_records(conversation), what="export")
     if seer_for(caller, npc.ai.ref).hides_some(records_of(conversation)):
         raise CommandError(
             f"Conversation {conversation.id} of {npc.key} holds what view locks of knowledge bases"
@@ -364,7 +364,9 @@ def file_read(name: str) -> tuple[Path, bytes]:
 def imported(npc: NPC, path: Path, content: bytes, *, by: Actor) -> str:
     """Take over the conversation in a file; what was taken over."""
     made = import_lines(content.splitlines(), npc_ref=npc.ai.ref, by=by)
-    return f"{npc.key} remembers {in_words(made)} now, {length(made)} records from {path.name}."
+    return (
+        f"{npc.key} remembers {in_words(made)} now, {count_records(made)} records from {path.name}."
+    )
 
 
 def _verdict(conversation: ConversationRef, count: int) -> str:

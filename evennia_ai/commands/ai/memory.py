@@ -122,14 +122,14 @@ def _warning(npc: NPC, text: str, about: str) -> str:
 
 def _changed(npc: NPC, memory_id: int, words: str, *, by: Actor) -> str:
     if words.lower() in _REMOVE:
-        gone = store.remove(npc.ai.ref, memory_id, by=by)
+        gone = store.remove_memory(npc.ai.ref, memory_id, by=by)
         return f"{npc.key} does not remember {_title(gone)} any more: {gone.text}"
     importance = _IMPORTANCE.fullmatch(words)
     if importance is not None:
         number = int(importance["number"])
-        memory = store.change(npc.ai.ref, memory_id, by=by, importance=number)
+        memory = store.change_memory(npc.ai.ref, memory_id, by=by, importance=number)
     else:
-        memory = store.change(npc.ai.ref, memory_id, by=by, text=_checked(words))
+        memory = store.change_memory(npc.ai.ref, memory_id, by=by, text=_checked(words))
     return f"{npc.key}: {_title(memory)}, revision {memory.revision}: {memory.text}"
 
 

@@ -74,7 +74,7 @@ def log_lines(npc: NPC, number: int) -> list[str]:
     """One page of what happened; page 1 is the newest."""
     ref = npc.ai.ref
     page = turn_page(ref, number, size=PAGE_TURNS)
-    calls = model_calls.of_turns(ref, [turn.number for turn in page.turns])
+    calls = model_calls.calls_of_turns(ref, [turn.number for turn in page.turns])
     told = [(turn.created_at, list(_turn(turn, calls))) for turn in page.turns]
     if page.turns or number == 1:
         told += _others(npc, page)
@@ -89,7 +89,7 @@ def log_lines(npc: NPC, number: int) -> list[str]:
 
 def _others(npc: NPC, page: TurnPage) -> list[tuple[float, list[str]]]:
     """What else happened in the time of the page: calls for no turn, and changes of settings."""
-    calls = model_calls.outside_of_turns(
+    calls = model_calls.calls_outside_turns(
         npc.ai.ref, since=page.since, until=page.until, limit_calls=MOST_OTHER_CALLS
     )
     refused = model_calls.refused_sayings(

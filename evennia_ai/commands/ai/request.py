@@ -17,7 +17,7 @@ from evennia_ai.npc.mind.viewers import seer_for
 from evennia_ai.npc.senses.presence import NPC
 from evennia_ai.npc.views.looking import past_of
 from evennia_ai.services.settings.conf import conf
-from evennia_ai.store.history.past_turns import replayed
+from evennia_ai.store.history.past_turns import replay_stored_turn
 from evennia_ai.store.history.turns import StoredTurn
 
 SUFFIX: Final = ".request"
@@ -30,7 +30,7 @@ def request_written(caller: Any, npc: NPC, turn: StoredTurn) -> str:
         CommandError: Something of it is hidden from `caller`, or cannot be read back any more.
     """
     exportable(caller, npc, turn.conversation.id)
-    sent = replayed(turn)
+    sent = replay_stored_turn(turn)
     if sent.problem:
         raise CommandError(f"Turn {turn.number} cannot be replayed: {sent.problem}. {_NOTHING}")
     try:

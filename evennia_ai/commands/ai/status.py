@@ -218,8 +218,8 @@ def limit_lines(npc: NPC | None = None) -> list[str]:
 def today_lines(npc: NPC, *, now: float) -> list[str]:
     """What an NPC used today and what is left of it, for its status."""
     limits, ref = runtime().limits, npc.ai.ref
-    used = model_calls.used(now - now % DAY_SECONDS, Scope(kind="npc", ref=ref))
-    all_time = model_calls.spend(ref)
+    used = model_calls.use_since(now - now % DAY_SECONDS, Scope(kind="npc", ref=ref))
+    all_time = model_calls.total_use(ref)
     share = (
         f", {100 * used.cached_tokens // used.input_tokens} % cached" if used.input_tokens else ""
     )

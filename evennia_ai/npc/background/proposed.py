@@ -46,7 +46,7 @@ class Handled:
 
 def offered(number: int) -> tuple[Job, Mapping[str, Any]] | None:
     """The job and the body of a proposal that is to be applied; None: there is nothing to apply."""
-    offer = proposals.waiting(number)
+    offer = proposals.proposal_or_none(number)
     if offer is None or offer.state != OFFERED:
         return None
     try:
@@ -62,11 +62,11 @@ def handle(
 
     `prepared` is its body as its kind prepared it, None where it is applied as it is.
     """
-    offer = proposals.locked(number)
+    offer = proposals.lock_proposal(number)
     if offer is None:
         return None
     for call in offer.calls:
-        model_calls.add(call)
+        model_calls.add_call(call)
     job: Job | None = None
     state, reason = offer.state, offer.reason
     try:
@@ -75,7 +75,7 @@ def handle(
             state, reason = _applied(offer, job, kinds, prepared)
     except JobError as error:
         state, reason = FAILED, str(error)
-    proposals.handled(number, state, reason=reason)
+    proposals.mark_handled(number, state, reason=reason)
     return Handled(
         name=offer.idempotency,
         job=job,
@@ -88,10 +88,10 @@ def handle(
 
 def set_aside(number: int, reason: str) -> Handled | None:
     """Have a proposal that cannot be applied wait for a person, in the current transaction."""
-    offer = proposals.locked(number)
+    offer = proposals.lock_proposal(number)
     if offer is None:
         return None
-    proposals.handled(number, POISONED, reason=reason)
+    proposals.mark_handled(number, POISONED, reason=reason)
     return Handled(name=offer.idempotency, job=job_of(offer.job), ending="poisoned", reason=reason)
 
 

@@ -132,11 +132,11 @@ class Queued:
 
     def _put_in(self, job: Job, game_id: str) -> End | None:
         """In the writer's thread: None when a worker will do it."""
-        known = proposals.ended(job.idempotency)
+        known = proposals.state_of_job(job.idempotency)
         if known:
             return None if known == OFFERED else (proposed.ENDINGS[known], "it is done already")
         cap = self._settings.cap_of(job.kind)
-        if queue.waiting(job.kind, version=VERSION) >= cap:
+        if queue.count_waiting_jobs(job.kind, version=VERSION) >= cap:
             return "over", f"{cap} of {job.kind} wait already"
         new = QueuedJob(
             kind=job.kind,
@@ -146,7 +146,9 @@ class Queued:
             queueing_lock=job.queueing_lock,
             game_id=game_id,
         )
-        return None if queue.put(new) else ("waiting", f"one of {job.queueing_lock} waits already")
+        return (
+            None if queue.put_job(new) else ("waiting", f"one of {job.queueing_lock} waits already")
+        )
 
     def _is_in(self, ended: End | None, job: Job) -> None:
         self._unsent.pop(job.idempotency, None)
@@ -292,16 +294,16 @@ class Queued:
 
 def _look(minute: int, used: Mapping[str, Taken], *, with_status: bool) -> _Look:
     """In the writer's thread."""
-    taken = taking.tell_of_game(minute, used)
-    numbers = proposals.unhandled()
+    taken = taking.report_game_use(minute, used)
+    numbers = proposals.unhandled_proposals()
     if not with_status:
         return _Look(numbers=numbers, taken=taken)
     return _Look(
         numbers=numbers,
         taken=taken,
-        queues=queue.status(),
-        workers=workers.workers(),
-        poisoned=proposals.poisoned(),
+        queues=queue.queue_status(),
+        workers=workers.list_workers(),
+        poisoned=proposals.poisoned_jobs(),
     )
 
 

@@ -18,7 +18,7 @@ from evennia_ai.engine.history.records import Record
 from evennia_ai.engine.prompt.names import wearer_of
 from evennia_ai.engine.text.words import COMMON_WORDS
 from evennia_ai.npc.senses.events import NOBODYS, Event, asks_for_answer
-from evennia_ai.services.llm.offline.asked import Kind, asked
+from evennia_ai.services.llm.offline.asked import Kind, classify_line
 from evennia_ai.services.settings.npc import Mode
 
 
@@ -163,7 +163,7 @@ def _of_words(event: Event, listener: Listener) -> Address:
 
 def _of_nobody(event: Event, listener: Listener) -> Address:
     """The same for words that nothing says are meant for anybody."""
-    if listener.is_among_npcs and asked(event.text, of="").kind is Kind.GREETING:
+    if listener.is_among_npcs and classify_line(event.text, of="").kind is Kind.GREETING:
         return Address(claim=Addressed.WILLING, why="a greeting to all of them")
     return _none("not named")
 

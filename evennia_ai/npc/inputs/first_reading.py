@@ -27,7 +27,7 @@ from evennia_ai.services.llm.roles import chat_messages
 from evennia_ai.store import memories
 from evennia_ai.store.authored import components, contexts
 from evennia_ai.store.authored.cards import card_of
-from evennia_ai.store.authored.lorebooks import take_in_books
+from evennia_ai.store.authored.lorebooks import load_books
 from evennia_ai.store.authored.notes import notes_for
 from evennia_ai.store.authored.personas import persona_of
 from evennia_ai.store.authored.presets import preset_for
@@ -96,9 +96,9 @@ class _Reading:
         lore_states(self.conversation)
         turns.next_number(self.npc_ref)
         together = (self.npc_ref, *self.beside)
-        memories.held_by.take_in(together)
-        notes_for.take_in(together)
-        take_in_books({*self.scopes, *(Scope(kind="npc", ref=ref) for ref in together)})
+        memories.held_by.load_missing(together)
+        notes_for.load_missing(together)
+        load_books({*self.scopes, *(Scope(kind="npc", ref=ref) for ref in together)})
         components.registry()
         contexts.contexts()
         persona_of(self.speaker)

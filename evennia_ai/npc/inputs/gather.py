@@ -51,7 +51,7 @@ from evennia_ai.services.settings.npc import NPCSettings
 from evennia_ai.store.authored import contexts
 from evennia_ai.store.history import conversations, turns
 from evennia_ai.store.history.record_rows import ConversationRef
-from evennia_ai.store.history.windows import GREETING, Window, empty, lore_states, windows
+from evennia_ai.store.history.windows import GREETING, Window, empty_window, lore_states, windows
 
 VISITOR: Final = "the visitor"
 """What `{{user}}` is in a room, where no one partner is fixed."""
@@ -229,7 +229,7 @@ def foreseen_inputs(
     Where the NPC would speak first, its greeting is in the history already.
     """
     conversation = found(str(npc.id), talk)
-    window = windows(conversation.id) if conversation else empty()
+    window = windows(conversation.id) if conversation else empty_window()
     history, greeting = window.history, window.greeting
     first = opening(npc, view, talk, event) if window.first_reply is None else None
     if first is not None:
@@ -312,7 +312,7 @@ def inputs(
 
 def _origin(conversation: ConversationRef | None, event: Event | None) -> str:
     """The client of the first who spoke to the NPC there, which may be who does so now."""
-    known = conversations.origin(conversation) if conversation is not None else ""
+    known = conversations.origin_of(conversation) if conversation is not None else ""
     return known or (event.client if event is not None else "")
 
 

@@ -44,7 +44,7 @@ class Embedding:
         made = read_form(EmbedMade, body, where=job.idempotency)
         with transaction.atomic():
             for page in made.pages:
-                page_vectors.keep(page.number, page.sha256, given.model, page.packed)
+                page_vectors.keep_vectors(page.number, page.sha256, given.model, page.packed)
 
     def ended(self, job: Job, ending: Ending, reason: str) -> None:
         """Whoever submitted it is told."""
@@ -56,7 +56,10 @@ KIND: Final = GameKind(does=EMBED, applies=Embedding())
 def jobs_for(base: str, model: str, *, in_workers: bool) -> list[Job]:
     """Jobs that read pages of a base which were not read yet, none where all were."""
     most = PAGES * (JOBS_AT_ONCE if in_workers else 1)
-    pages = [(page.page_id, page.sha256) for page in page_vectors.unread(base, model, most=most)]
+    pages = [
+        (page.page_id, page.sha256)
+        for page in page_vectors.pages_without_vectors(base, model, most=most)
+    ]
     since = page_vectors.newest_vector()
     return [
         embed_job(EmbedGiven(model=model, pages=tuple(pages[start : start + PAGES]), since=since))

@@ -20,8 +20,8 @@ from evennia_ai.engine.prompt.components import Scope
 from evennia_ai.npc.senses.presence import NPC, scopes_of
 from evennia_ai.store.history.record_rows import ConversationRef
 from evennia_ai.store.knowledge.backend import safe_hint_of
-from evennia_ai.store.knowledge.knowledge_bases import bases as all_bases
-from evennia_ai.store.knowledge.knowledge_bases import bound, held_refs, hold
+from evennia_ai.store.knowledge.knowledge_bases import bases_for, held_refs, hold_npc
+from evennia_ai.store.knowledge.knowledge_bases import list_bases as all_bases
 
 SEARCH: Final = "search"
 RESTRICTED: Final = "restricted"
@@ -32,7 +32,9 @@ def searchable(npc: NPC, conversation: ConversationRef | None) -> tuple[BaseInfo
 
     By their keys; warm, without a query.
     """
-    return tuple(info for info in bound(_scopes(npc, conversation)) if may_search(npc, info.locks))
+    return tuple(
+        info for info in bases_for(_scopes(npc, conversation)) if may_search(npc, info.locks)
+    )
 
 
 def may_search(npc: NPC, locks: str) -> bool:
@@ -75,7 +77,7 @@ def notice(npc: NPC) -> None:
 
 def _keep(npc: NPC, info: BaseInfo) -> None:
     try:
-        hold((info.key,), str(npc.id), by=THE_GAME)
+        hold_npc((info.key,), str(npc.id), by=THE_GAME)
     except StoreError as error:  # it is held now, and is looked at again the next time
         logger.log_err(f"evennia_ai: that NPC {npc.id} guards '{info.key}' is not kept: {error}")
 

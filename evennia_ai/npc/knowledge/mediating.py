@@ -44,7 +44,7 @@ from evennia_ai.npc.senses.events import Line
 from evennia_ai.services.endpoints import Access
 from evennia_ai.services.llm.chat import AnswerSchema, ChatMessage, ChatReply
 from evennia_ai.services.llm.roles import chat_messages
-from evennia_ai.services.llm.structured import answered, asking
+from evennia_ai.services.llm.structured import ask_for_answer, request_for
 
 ROLE: Final = "mediator"
 CALL_NAME: Final = "restricted_kb_safe_summary"
@@ -152,8 +152,8 @@ async def _answer(
     access = calls.models.ready(ROLE)
     if access is None or _is_refused(wanted, calls):
         return None
-    messages, schema = asking(chat_messages(task), form, native=access.is_held_to_schemas)
-    return await answered(partial(_ask, wanted, calls, access, schema), messages, form)
+    messages, schema = request_for(chat_messages(task), form, native=access.is_held_to_schemas)
+    return await ask_for_answer(partial(_ask, wanted, calls, access, schema), messages, form)
 
 
 def _ask(

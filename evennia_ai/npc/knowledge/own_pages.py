@@ -23,10 +23,10 @@ from evennia_ai.engine.knowledge.relevance import merge_rankings, split_chunks
 from evennia_ai.npc.knowledge.embedding import Working, jobs_for
 from evennia_ai.services.llm.resilience import Clock
 from evennia_ai.services.llm.sentence_model import SentenceModelError, Sentences
-from evennia_ai.store.core.reading import read_alone
+from evennia_ai.store.core.reading import read_limited
 from evennia_ai.store.knowledge import backend, page_search
 from evennia_ai.store.knowledge.backend import DatabaseBackend
-from evennia_ai.store.knowledge.page_vectors import Near, nearest
+from evennia_ai.store.knowledge.page_vectors import Near, nearest_pages
 
 LIMIT_SECONDS: Final = 0.25
 """How long a search may take."""
@@ -125,7 +125,9 @@ class MeaningBackend(OwnBackend):
     def _near(self, query: str, namespaces: Collection[Namespace]) -> tuple[str, list[Near]]:
         """The id of the model and the pages whose meaning is near; runs in a thread."""
         model, vectors = self._asked((query,))
-        look = partial(nearest, self.key, model, vectors[0], namespaces=namespaces, most=MERGED)
+        look = partial(
+            nearest_pages, self.key, model, vectors[0], namespaces=namespaces, most=MERGED
+        )
         return model, _read(look, limit_seconds=_READING_SECONDS)
 
     def _asked(self, texts: Sequence[str]) -> tuple[str, list[bytes]]:
@@ -136,7 +138,9 @@ class MeaningBackend(OwnBackend):
     def _by_both(
         self, query: str, namespaces: Collection[Namespace], limit: int, near: Sequence[Near]
     ) -> tuple[Hit, ...]:
-        found = page_search.found(self.key, query, namespaces=namespaces, limit=max(limit, MERGED))
+        found = page_search.search_pages(
+            self.key, query, namespaces=namespaces, limit=max(limit, MERGED)
+        )
         by_words = {name for name, _ in found.names}
         merged = merge_rankings(
             found.names,
@@ -177,7 +181,7 @@ class MeaningBackend(OwnBackend):
 def _read(work: Callable[[], T], *, limit_seconds: float = LIMIT_SECONDS) -> T:
     """What `work` reads, in a thread; BackendError where it takes too long or cannot be read."""
     with backend.as_backend_errors():
-        return read_alone(work, limit_seconds=limit_seconds)
+        return read_limited(work, limit_seconds=limit_seconds)
 
 
 def _with_part(hit: Hit, place: int | None) -> Hit:

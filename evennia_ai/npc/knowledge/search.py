@@ -34,7 +34,7 @@ from evennia_ai.npc.senses.presence import NPC, object_of
 from evennia_ai.services.llm.chat import ChatReply
 from evennia_ai.services.llm.speech import written_text
 from evennia_ai.store.knowledge import knowledge_searches, pages
-from evennia_ai.store.knowledge.knowledge_bases import bases
+from evennia_ai.store.knowledge.knowledge_bases import list_bases
 from evennia_ai.store.knowledge.knowledge_searches import NewSearch
 from evennia_ai.store.model_calls import NewCall
 
@@ -175,7 +175,7 @@ def begun(
 ) -> int | None:
     """Write down that a search began; its number, None where it is not written down."""
     about = f"NPC {new.conversation.npc_ref} searches, {len(chunks)} passages"
-    return _written(about, lambda: knowledge_searches.begin(new, chunks, vaulted=vaulted))
+    return _written(about, lambda: knowledge_searches.begin_search(new, chunks, vaulted=vaulted))
 
 
 def ended(search: int | None, result: str, *, decision: str = "", reason: str = "") -> None:
@@ -184,7 +184,7 @@ def ended(search: int | None, result: str, *, decision: str = "", reason: str = 
         about = f"search {search}, {len(result)} characters"
         _written(
             about,
-            lambda: knowledge_searches.end(search, result, decision=decision, reason=reason),
+            lambda: knowledge_searches.end_search(search, result, decision=decision, reason=reason),
         )
 
 
@@ -214,7 +214,7 @@ def offered(npc: NPC, bases: Iterable[BaseInfo], query: str) -> Findings:
 
 
 def _hints_in(npc: NPC, info: BaseInfo) -> list[PagePassage]:
-    found = pages.with_field(info.key, HINTS_FIELD)
+    found = pages.pages_with_field(info.key, HINTS_FIELD)
     return [
         PagePassage(
             base=info.key,
@@ -261,7 +261,7 @@ class HintEchoes(Watcher):
 
 
 def _is_anything_guarded() -> bool:
-    return any(info.restricted for info in bases())
+    return any(info.restricted for info in list_bases())
 
 
 def _repeated(reply: str, infos: Iterable[BaseInfo]) -> list[str]:

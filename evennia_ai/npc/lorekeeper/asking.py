@@ -47,7 +47,7 @@ from evennia_ai.services.endpoints import Access, Models
 from evennia_ai.services.llm.chat import ChatReply, ChatRequest
 from evennia_ai.services.llm.profiles import ModelRole
 from evennia_ai.services.llm.roles import chat_messages
-from evennia_ai.services.llm.structured import asking
+from evennia_ai.services.llm.structured import request_for
 from evennia_ai.services.wiki.backend import Wikipedia
 
 LOREKEEPER: Final = "lorekeeper"
@@ -128,7 +128,7 @@ class Asker:
 
 
 def _planning_request(plan: AskPlanner, access: Access) -> ChatRequest:
-    messages, schema = asking(
+    messages, schema = request_for(
         chat_messages(plan.messages), plan.schema, native=access.is_held_to_schemas
     )
     return access.request(

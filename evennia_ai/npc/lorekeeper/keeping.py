@@ -219,7 +219,7 @@ def _begun(
 
 def _base(key: str, by: Any) -> BaseInfo:
     """The base of this key; one that may not be read is not there."""
-    seen = [one for one in knowledge_bases.bases() if may_read(by, one.locks)]
+    seen = [one for one in knowledge_bases.list_bases() if may_read(by, one.locks)]
     found = next((one for one in seen if one.key == key), None)
     if found is None:
         raise NotStoredError("knowledge base", key, tuple(one.key for one in seen))

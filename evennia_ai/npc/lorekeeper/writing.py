@@ -199,7 +199,7 @@ async def _drafted(written: Written) -> Drafted:
 def _stored(draft: PageDraft, written: Written) -> tuple[int | None, str]:
     """The number of a draft, or why it could not be stored."""
     try:
-        stored = page_drafts.add(
+        stored = page_drafts.add_draft(
             written.base,
             draft,
             task=written.task,

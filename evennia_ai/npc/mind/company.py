@@ -35,8 +35,8 @@ def read_together(npcs: Sequence[NPC]) -> None:
     """Read what these NPCs begin with; what cannot be read now each reads for itself."""
     refs = [str(npc.id) for npc in npcs]
     try:
-        memories.names_known_by.take_in(refs)
-        cards.assignment_of.take_in(refs)
+        memories.names_known_by.load_missing(refs)
+        cards.assignment_of.load_missing(refs)
         _take_in_attributes(npcs)
         _take_in_tags(npcs)
     except (StoreError, DatabaseError) as error:

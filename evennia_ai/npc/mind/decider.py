@@ -26,7 +26,7 @@ from evennia_ai.npc.senses.events import began_by
 from evennia_ai.services.endpoints import Access
 from evennia_ai.services.llm.chat import AnswerSchema, ChatReply
 from evennia_ai.services.llm.roles import chat_messages
-from evennia_ai.services.llm.structured import asking, read
+from evennia_ai.services.llm.structured import read_answer, request_for
 from evennia_ai.store.history import model_requests
 from evennia_ai.store.history.model_requests import ModelRequest
 from evennia_ai.store.history.windows import windows
@@ -88,7 +88,7 @@ def _committed(
 ) -> tuple[ModelRequest, AnswerSchema | None]:
     """The question, committed, and the form of the answer where the server takes one."""
     name = shorten_name(mind.view().char_name)
-    instructions, schema = asking((), WillAnswer, native=access.is_held_to_schemas)
+    instructions, schema = request_for((), WillAnswer, native=access.is_held_to_schemas)
     form = [Message(role="system", content=said.content) for said in instructions]
     asked = model_requests.ask_to_decide(
         heard.conversation,
@@ -125,7 +125,7 @@ def _written_down(
     else:
         why, reply = _why_not(answer), answer.text
     try:
-        model_requests.tell_decided(
+        model_requests.commit_decision(
             heard.conversation, asked, outcome=why or "answers", reply=reply
         )
     except DATABASE_ERRORS as error:
@@ -136,7 +136,7 @@ def _written_down(
 
 
 def _why_not(answer: ChatReply) -> str:
-    got = read(answer.text, WillAnswer)
+    got = read_answer(answer.text, WillAnswer)
     if got.answer is None:
         return f"the decider's answer is of no use: {got.problem}"
     return "" if got.answer.answer else "the decider says no"

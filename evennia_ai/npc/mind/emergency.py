@@ -14,7 +14,7 @@ from evennia_ai.engine.actors import Actor
 from evennia_ai.npc.model_calls.calls import CountedCall
 from evennia_ai.npc.runtime import runtime
 from evennia_ai.npc.senses.presence import NPC, object_of
-from evennia_ai.store.model_calls import GAME_REF, Halt, halt, release
+from evennia_ai.store.model_calls import GAME_REF, Halt, add_halt, remove_halt
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -55,7 +55,7 @@ def resume(npc: NPC, *, by: Actor) -> bool:
 
 def _halted(npc_ref: str, *, by: Actor, reason: str) -> str:
     new = Halt(npc_ref=npc_ref, halted_by=by.name, halted_at=time.time(), reason=reason)
-    halt(new, by=by)
+    add_halt(new, by=by)
     logger.log_warn(f"evennia_ai: {_whose(npc_ref)} {new}")
     return str(new)
 
@@ -68,7 +68,7 @@ def _given_up(calls: tuple[CountedCall, ...], why: str, *, dropped: int) -> Stop
 
 
 def _released(npc_ref: str, *, by: Actor) -> bool:
-    was_halted = release(npc_ref, by=by)
+    was_halted = remove_halt(npc_ref, by=by)
     if was_halted:
         logger.log_warn(f"evennia_ai: {_whose(npc_ref)} released by {by}")
     return was_halted

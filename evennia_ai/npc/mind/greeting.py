@@ -28,7 +28,7 @@ from evennia_ai.npc.speech.voice import Voice
 from evennia_ai.store.authored import cards
 from evennia_ai.store.history import conversations
 from evennia_ai.store.history.record_rows import ConversationRef
-from evennia_ai.store.history.windows import greeted, windows
+from evennia_ai.store.history.windows import greeted_people, windows
 
 GREETING_SECONDS: Final = 30.0
 """How long after it greeted somebody who came an NPC greets nobody else who comes."""
@@ -152,7 +152,7 @@ class Greeting:
         is_pausing = self._current.runtime.clock.seconds() < self._greets_from
         if not _is_person(event) or is_pausing or self._why_unable():
             return False
-        return event.known_ref not in greeted(conversation)
+        return event.known_ref not in greeted_people(conversation)
 
     def _spoken(self, event: Event) -> NewRecord | None:
         return gather.opening(self._mind.npc, self._mind.view(), heard.key_of(event), event)
@@ -165,8 +165,8 @@ def _is_person(event: Event) -> bool:
 def _committed(came: Sequence[CommittedEvent], record: NewRecord) -> bool:
     """Commit the greeting of these; whether one of them has not heard it yet."""
     where = came[0].conversation
-    has_heard = greeted(where)
+    has_heard = greeted_people(where)
     if all(one.event.known_ref in has_heard for one in came):
         return False
-    conversations.append(where, [record])
+    conversations.append_records(where, [record])
     return True

@@ -29,7 +29,7 @@ from evennia_ai.services.llm.resilience import BreakerState
 from evennia_ai.store import model_calls
 from evennia_ai.store.history import past_turns
 from evennia_ai.store.history.past_turns import TurnLine
-from evennia_ai.store.knowledge.knowledge_bases import bases
+from evennia_ai.store.knowledge.knowledge_bases import list_bases
 from evennia_ai.store.model_calls import NewCall, halts
 
 ENABLED: Final = "ai_enabled"
@@ -117,7 +117,7 @@ class Stored:
 def stored_of(shown: Sequence[ListedNPC]) -> Stored:
     """What of these NPCs is to be read, in any thread; as many queries for one as for a hundred."""
     newest = past_turns.newest_of_each([one.ref for one in shown])
-    cut = model_calls.cut_in({ref: line.number for ref, line in newest.items()})
+    cut = model_calls.newest_cut_calls({ref: line.number for ref, line in newest.items()})
     return Stored(attributes=_attributes(shown), newest=newest, cut=cut)
 
 
@@ -216,7 +216,7 @@ def _attributes(shown: Sequence[ListedNPC]) -> dict[int, dict[str, Any]]:
 
 def look_at_everybody() -> None:
     """Write down whom the locks of restricted bases hold now."""
-    for info in bases():
+    for info in list_bases():
         look_at_all(info)
 
 

@@ -195,13 +195,15 @@ class PendingAnswer:
         heard = self.heard.record.id
         row = refusal.row(npc_ref=ref, player_ref=payer, event_record=heard)
         doing = f"NPC {ref}: a refusal is not written down"
-        live.writer.until_written(partial(model_calls.add_alone, row), doing)
+        live.writer.until_written(partial(model_calls.add_call_alone, row), doing)
         line = live.conf.limit_line
         if not line or self.is_chatter or not live.told_of_limits.is_first((ref, payer)):
             return
         said = fallback_record(line, refused=refusal.told)
         voice = Voice(self._mind.npc, self.event, own_names=self._mind.own_names)
-        written = live.writer.write(partial(conversations.append, self.heard.conversation, [said]))
+        written = live.writer.write(
+            partial(conversations.append_records, self.heard.conversation, [said])
+        )
         written.addCallback(lambda _: voice.say(line, by_rote=True))
         written.addErrback(self._not_said)
 

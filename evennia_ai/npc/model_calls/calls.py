@@ -3,7 +3,7 @@
 A call is refused while its NPC is paused, counts against the limits from its begin to its end, is
 watched, can be given up, and is a row once it has ended. Whoever has a transaction of its own for
 what comes of a call asks with a `CountedCall` and writes its `row` there
-(`store.model_calls.add`); everybody else asks with `ModelCalls.asked`, which writes the row
+(`store.model_calls.add_call`); everybody else asks with `ModelCalls.asked`, which writes the row
 itself.
 
 Of a protected call watchers are told that it was made, how long its texts were, what it cost and
@@ -119,7 +119,7 @@ class ModelCalls:
         def kept(outcome: ChatReply | Failure) -> ChatReply | Failure:
             if call.row is not None:
                 doing = f"NPC {key.npc_ref}: a call of {access.name} is not written down"
-                self.writer.until_written(partial(model_calls.add_alone, call.row), doing)
+                self.writer.until_written(partial(model_calls.add_call_alone, call.row), doing)
             return outcome
 
         return call.ask(request, prompt=prompt, listener=listener).addBoth(kept)

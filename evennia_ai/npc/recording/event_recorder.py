@@ -67,9 +67,9 @@ def committed(ready: Prepared) -> CommittedEvent:
     with one_transaction(f"opening {ready.conversation} with a greeting"):
         if ready.event.kind == ARRIVE:
             heard = _appended(ready, greeting=ready.greeting.body)
-            conversations.append(ready.conversation, [ready.greeting])
+            conversations.append_records(ready.conversation, [ready.greeting])
             return heard
-        conversations.append(ready.conversation, [ready.greeting])
+        conversations.append_records(ready.conversation, [ready.greeting])
         return _appended(ready, greeting=ready.greeting.body)
 
 
@@ -87,7 +87,7 @@ def committed_each(ready: Sequence[Prepared]) -> list[CommittedEvent]:
 
 def _appended(ready: Prepared, *, greeting: str = "") -> CommittedEvent:
     before = windows(ready.conversation.id).history
-    (record,) = conversations.append(ready.conversation, [ready.record])
+    (record,) = conversations.append_records(ready.conversation, [ready.record])
     return CommittedEvent(
         event=ready.event,
         conversation=ready.conversation,
@@ -256,7 +256,7 @@ class Hearing:
         note = NewRecord(
             kind=RecordKind.EVENT, role="system", body=OVERFLOW, meta={"queue_limit": limit}
         )
-        write = partial(conversations.append, conversation, [note])
+        write = partial(conversations.append_records, conversation, [note])
         self._recorder.writer.write(write).addErrback(self._not_recorded)
 
     def _not_recorded(self, failure: Failure) -> None:

@@ -68,7 +68,7 @@ def key_of(event: Event) -> ConversationKey:
 
 def opened(npc_ref: str, talk: ConversationKey) -> ConversationRef:
     """The conversation, opened when it is new."""
-    return conversations.conversation(
+    return conversations.get_or_open_conversation(
         npc_ref,
         kind=talk.kind,
         partner_ref=talk.partner_ref,
@@ -85,10 +85,10 @@ def read(npc_ref: str, talk: ConversationKey) -> ConversationRef:
 
 def read_already(npc_ref: str, talk: ConversationKey) -> ConversationRef | None:
     """The same where nothing has to be read or written for it."""
-    known = conversations.kept(
+    known = conversations.conversation_in_memory(
         npc_ref, kind=talk.kind, partner_ref=talk.partner_ref, place_ref=talk.place_ref
     )
-    return known if known is not None and windows.kept(known.id) is not None else None
+    return known if known is not None and windows.get_committed(known.id) is not None else None
 
 
 def found(npc_ref: str, talk: ConversationKey) -> ConversationRef | None:

@@ -60,8 +60,8 @@ def look_back(*, started_at: float) -> Before:
     StoreError or DatabaseError: it cannot be read.
     """
     since = started_at - LOOKED_BACK_SECONDS
-    said = past_turns.unanswered(since=since, before=started_at)
-    came = past_turns.arrived(since=started_at - FRESH_SECONDS)
+    said = past_turns.unanswered_words(since=since, before=started_at)
+    came = past_turns.arrivals_since(since=started_at - FRESH_SECONDS)
     for conversation_id in {where.id for where, _ in (*said, *came)}:
         windows(conversation_id)
     return Before(started_at=started_at, said=said, came=came)

@@ -37,10 +37,10 @@ from evennia_ai.services.llm.resilience import Clock
 from evennia_ai.store.core.locks import (
     LOCKED_SECONDS,
     LockedOut,
-    hurry,
     is_lock,
+    mark_game_thread,
     notice_locks,
-    take_time,
+    unmark_game_thread,
 )
 from evennia_ai.store.core.snapshots import all_or_nothing
 
@@ -140,7 +140,7 @@ class Writer:
             _begin_with_the_lock()
             self._thread = Thread(target=self._live, name="evennia-ai-writer", daemon=True)
             self._thread.start()
-            hurry()
+            mark_game_thread()
 
     @property
     def is_at_work(self) -> bool:
@@ -182,7 +182,7 @@ class Writer:
         self._given.put(None)
         thread.join(max(0.0, until - time.monotonic()))
         self._thread = None
-        take_time()
+        unmark_game_thread()
         while not self._done.empty():
             self._tell(self._done.get_nowait())
         for job in tuple(self._under_way):

@@ -103,7 +103,7 @@ def _settle_for_all(npc: NPC, person: Any) -> None:
     company = [npc, *(one for one in others if can_see(one, person))]
     older = _older_called({_bearer(one, person): person for one in company})
     try:
-        memories.names_known_by.take_in(str(one.id) for one in company)
+        memories.names_known_by.load_missing(str(one.id) for one in company)
     except StoreError as error:
         logger.log_err(f"evennia_ai: NPC {npc.id}: a name is not settled: {error}")
         _foresee(npc, [person], older)

@@ -26,7 +26,7 @@ from evennia_ai.npc.speech.output import deliver, gesture
 from evennia_ai.npc.speech.reply_acts import is_open
 from evennia_ai.services.llm.reasoning import LateEnd
 from evennia_ai.services.llm.resilience import Clock
-from evennia_ai.services.llm.speech import SPEECH_LINES, SpokenStart, speech
+from evennia_ai.services.llm.speech import SPEECH_LINES, SpokenStart, speech_in
 
 Commit = Callable[[str], "Deferred[None]"]
 """Commits that a text is said now, before it is."""
@@ -59,7 +59,7 @@ class Voice:
 
     def speech(self, raw: str) -> str:
         """What of a model's text is said aloud, "" where that is nothing."""
-        return speech(raw, own_names=self.own_names, other_names=self._others())
+        return speech_in(raw, own_names=self.own_names, other_names=self._others())
 
     def say(self, text: str, *, after: int = 0, by_rote: bool = False) -> None:
         """Say and do it where the event was: for all to see, or for the one who whispered.
@@ -152,7 +152,7 @@ class Start:
         """What of the reply is said, now that all of it is there; "" where that is nothing."""
         if self.said:
             return self._spoken.whole(reply)
-        return speech(reply, own_names=self._voice.own_names, other_names=self._other_names)
+        return speech_in(reply, own_names=self._voice.own_names, other_names=self._other_names)
 
     def say_rest(self, text: str, *, by_rote: bool = False) -> None:
         """Say what is left to say of the whole reply."""

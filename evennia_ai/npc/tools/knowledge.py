@@ -145,7 +145,7 @@ def _allowed(use: Use) -> str:
 
 def _tokens(use: Use) -> tuple[int, int]:
     """What the prompt of this turn had, and what it could have."""
-    manifest = turns.turn(use.mind.ref, use.turn).manifest
+    manifest = turns.get_turn(use.mind.ref, use.turn).manifest
     return manifest.tokens, manifest.limit_tokens
 
 
@@ -202,7 +202,7 @@ async def _told_safely(
     )
     summary: SafeSummary = refuse_answer(NO_CHUNKS)
     if asked.of_mediation("summary"):
-        before = knowledge_searches.told_safely(asked.use.conversation)
+        before = knowledge_searches.safe_summaries(asked.use.conversation)
         wanted = replace(_mediation(asked, sent, secret), before=before)
         summary = await mediating.mediated(wanted, asked.use.calls)
     if asked.of_mediation("hints"):

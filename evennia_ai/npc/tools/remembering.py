@@ -113,7 +113,7 @@ class ErrandResult(Tool):
     def run(self, use: Use, arguments: Arguments) -> str:
         """The result, or that there is none yet."""
         try:
-            errand = errands.errand(use.mind.ref, arguments.number)
+            errand = errands.get_errand(use.mind.ref, arguments.number)
         except NotStoredError as error:
             raise Refused(f"There is no errand {arguments.number}.") from error
         if errand.conversation.id != use.conversation.id:

@@ -53,9 +53,9 @@ def noted_aside(use: Use, talk: ConversationKey, text: str) -> None:
         meta={"aside": True, "turn": use.turn},
     )
     try:
-        conversations.append(where, [said])
+        conversations.append_records(where, [said])
     except HistoryConflictError:  # another process wrote since we read; now we know what
-        conversations.append(where, [said])
+        conversations.append_records(where, [said])
 
 
 UNSAID: Final = "Not done: nothing of it can be said aloud."

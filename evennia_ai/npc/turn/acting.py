@@ -45,7 +45,9 @@ NOT_BEGUN: Final = "That did not work."
 async def sent_off(use: Use, later: "Deferred[Ran]", call: ToolCall, *, writer: Writer) -> str:
     """Write an errand down and wait for its end; what the model is told of it now."""
     try:
-        errand = await writer.write(partial(errands.begin, use.conversation, call, turn=use.turn))
+        errand = await writer.write(
+            partial(errands.begin_errand, use.conversation, call, turn=use.turn)
+        )
     except StoreError as error:
         logger.log_err(f"evennia_ai: NPC {use.mind.ref}: an errand is given up: {error}")
         later.cancel()
@@ -61,14 +63,14 @@ def close_lost(*, begun_before: float) -> int:
 
     StoreError: some may still be open; none has ended without being told of.
     """
-    lost = errands.left_open(begun_before=begun_before)
+    lost = errands.open_errands(begun_before=begun_before)
     for one in lost:
         where = one.conversation
         # Read before the transaction: on SQLite one that reads first may not get to write.
         windows(where.id)
         with one_transaction(f"closing errand {one.number} of NPC {one.npc_ref}"):
-            if errands.end(one, LOST, state="lost"):
-                conversations.append(where, [event_record(_told(one, _nobodys(one)))])
+            if errands.end_errand(one, LOST, state="lost"):
+                conversations.append_records(where, [event_record(_told(one, _nobodys(one)))])
     return len(lost)
 
 
@@ -76,7 +78,7 @@ def _ended(use: Use, errand: Errand, ran: Ran, writer: Writer) -> None:
     """Write down what came of it, and tell the NPC; not of one that was erased or is lost."""
     doing = f"NPC {use.mind.ref}: errand {errand.number} is not closed"
     state: Literal["done", "failed"] = "done" if ran.ok else "failed"
-    end = partial(errands.end, errand, ran.text, state=state)
+    end = partial(errands.end_errand, errand, ran.text, state=state)
 
     def tell(is_news: bool) -> None:
         if is_news and use.npc.pk is not None:

@@ -53,28 +53,28 @@ class Commits:
 
     async def add(self, stored: StoredTurn, new: NewRecord) -> Record:
         """Commit what happens in a turn that goes on after it; the record."""
-        (record,) = await self.written(partial(turns.add, stored, [new]))
+        (record,) = await self.written(partial(turns.add_records, stored, [new]))
         return record
 
     def spoke(self, stored: StoredTurn, text: str) -> "Deferred[None]":
         """Commit that the start of a reply is said now."""
-        return self._writer.write(partial(turns.spoke, stored, text))
+        return self._writer.write(partial(turns.commit_spoken, stored, text))
 
     async def finish(
         self, stored: StoredTurn, new: Sequence[NewRecord] = (), *, outcome: str
     ) -> None:
         """Commit that a round has ended, with these records."""
-        await self.written(partial(turns.finish, stored, new, outcome=outcome, call=self._row))
+        await self.written(partial(turns.finish_turn, stored, new, outcome=outcome, call=self._row))
         self.call = None
 
     async def fail(self, stored: StoredTurn, why: str, *, new: Sequence[NewRecord] = ()) -> None:
         """Commit that a round failed, with what was said instead of a reply."""
-        await self.written(partial(turns.fail, stored, why, new=new, call=self._row))
+        await self.written(partial(turns.fail_turn, stored, why, new=new, call=self._row))
         self.call = None
 
     async def interrupt(self, stored: StoredTurn, why: str) -> None:
         """Commit that the server stops before the turn has ended."""
-        await self.written(partial(turns.interrupt, stored, why, call=self._row))
+        await self.written(partial(turns.interrupt_turn, stored, why, call=self._row))
         self.call = None
 
     def close(self, stored: StoredTurn, why: str) -> "Deferred[None]":
@@ -136,7 +136,9 @@ class Ending:
     async def without_prompt(self, voice: Voice) -> str:
         """Say the fallback line where there is no turn to end; why it was not said, or ""."""
         line = self._mind.fallback_line
-        append = partial(conversations.append, self._heard.conversation, [fallback_record(line)])
+        append = partial(
+            conversations.append_records, self._heard.conversation, [fallback_record(line)]
+        )
         try:
             await self._writer.write(append)
         except StoreError as error:
@@ -153,7 +155,7 @@ def is_no_fault(error: Exception) -> bool:
 def _closed(stored: StoredTurn, why: str, call: NewCall | None) -> None:
     """The end, or where the turn has ended already only what its call took."""
     try:
-        turns.fail(stored, why, call=call)
+        turns.fail_turn(stored, why, call=call)
     except TurnClosedError:
         if call is not None:
-            model_calls.add_alone(call)
+            model_calls.add_call_alone(call)

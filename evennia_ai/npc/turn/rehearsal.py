@@ -147,7 +147,7 @@ async def _played(
     heard = CommittedEvent(event=event, conversation=where, record=record, before=before)
     turn = Rehearsal(npc, heard, live, branch=branch, by_ref=by_ref)
     await turn.run()
-    since = (one for one in branches.said_in(branch) if one.seq >= record.seq)
+    since = (one for one in branches.records_in_branch(branch) if one.seq >= record.seq)
     return Rehearsed(records=tuple(since), problems=tuple(turn.problems))
 
 

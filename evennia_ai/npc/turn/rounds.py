@@ -283,7 +283,7 @@ class _Beginning:
     def committed(self) -> Round:
         """The round, whose prompt is committed; StoreError: nothing was committed."""
         made, gathered = self.composed.composition, self.composed.gathered
-        begun = turns.begin(
+        begun = turns.begin_turn(
             self.heard.conversation,
             draft=self._draft(),
             sent=self.sent,

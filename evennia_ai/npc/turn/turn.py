@@ -147,7 +147,7 @@ class Turn:
     async def _first_round(self) -> Asking | None:
         """Commit the prompt; None: nobody waits for it any more."""
         mind, heard, live = self._mind, self.heard, self._live
-        if self._is_stale() or not conversations.counts(heard.record):
+        if self._is_stale() or not conversations.is_counted(heard.record):
             return None
         self.greet()  # 1
         self.settings = settings = mind.settings

@@ -181,7 +181,7 @@ class Compactor:
             newest = model_requests.newest_attempt(where)
             breaker = newest.breaker.after_thrash(turns.next_number(where.npc_ref), rules=rules)
             thrash = replace(newest, result="thrash", reason=str(error), breaker=breaker)
-            await self._write(partial(model_requests.tell_attempt, where, attempt_record(thrash)))
+            await self._write(partial(model_requests.commit_attempt, where, attempt_record(thrash)))
             raise
 
     def job_of(self, wanted: Wanted) -> Job | Outcome:
@@ -266,7 +266,7 @@ def commit_request(job: Job, request: SentRequest) -> ModelRequest:
     """
     given = read_form(CompactGiven, job.given, where=job.idempotency)
     return model_requests.ask_for_summary(
-        conversations.numbered(given.head.conversation),
+        conversations.conversation_by_number(given.head.conversation),
         [one.message for one in request.messages],
         asked_by=given.asked_by,
         model=request.model,
@@ -283,7 +283,7 @@ def apply(job: Job, body: Mapping[str, Any]) -> Outcome:
     """
     given = read_form(CompactGiven, job.given, where=job.idempotency)
     made = read_form(CompactMade, body, where=job.idempotency)
-    where = conversations.numbered(given.head.conversation)
+    where = conversations.conversation_by_number(given.head.conversation)
     refuse_moved(where, given.head)
     newest = model_requests.newest_attempt(where)
     if newest.place != given.attempt:
@@ -296,7 +296,7 @@ def apply(job: Job, body: Mapping[str, Any]) -> Outcome:
         asked = [*made.recorded, *(commit_request(job, one).record.place for one in later)]
         pairs = zip(attempts, made.tries, strict=True)
         told = [attempt_record(one, reply=_reply(tried, asked)) for one, tried in pairs]
-        conversations.append(where, told)
+        conversations.append_records(where, told)
         record = _begun(where, given, made) if made.summary else None
     for problem in (*made.warnings, *(_problem(one) for one in attempts if one.reason)):
         _log(where, problem)

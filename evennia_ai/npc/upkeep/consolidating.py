@@ -184,7 +184,7 @@ class Consolidator:
         """
         given = read_form(ObserveGiven, job.given, where=job.idempotency)
         made = read_form(ObserveMade, body, where=job.idempotency)
-        where = conversations.numbered(given.head.conversation)
+        where = conversations.conversation_by_number(given.head.conversation)
         new = said_since(windows(where.id).history, given.upto)
         messages = [message for message in new if place_of(message) <= made.upto]
         observed = _Observed(where=where, given=given, messages=messages)
@@ -199,7 +199,7 @@ class Consolidator:
         """
         given = read_form(ObserveGiven, job.given, where=job.idempotency)
         judged = read_form(_Judged, body, where=job.idempotency)
-        made, where = judged.made, conversations.numbered(given.head.conversation)
+        made, where = judged.made, conversations.conversation_by_number(given.head.conversation)
         refuse_moved(where, given.head)
         before = Breaker(failures=given.failures, opened_at=given.opened_at)
         if model_requests.consolidated(where.id) != Consolidated(upto=given.upto, breaker=before):
@@ -212,7 +212,7 @@ class Consolidator:
             observed = (
                 self._failed(where, given, made) if made.failed else self._kept(given, judged)
             )
-            model_requests.tell_observed(where, observed, asked=asked[-1] if asked else None)
+            model_requests.commit_observation(where, observed, asked=asked[-1] if asked else None)
         return f"nothing was learnt: {made.failed}" if made.failed else observed.outcome
 
     def ended(self, job: Job, ending: Ending, reason: str) -> None:
@@ -235,9 +235,9 @@ class Consolidator:
             self._tidied.popitem(last=False)
         held = memories.held_by(npc_ref)
         for first, others in _doubles(held):
-            memories.merge(npc_ref, first, others, by=THE_NPC)
+            memories.merge_memories(npc_ref, first, others, by=THE_NPC)
         if gone := self._faded(memories.held_by(npc_ref), now):
-            memories.fade(npc_ref, (memory.id for memory in gone), by=THE_NPC)
+            memories.fade_memories(npc_ref, (memory.id for memory in gone), by=THE_NPC)
             logger.log_info(f"evennia_ai: NPC {npc_ref}: {len(gone)} memories faded")
 
     def _faded(self, held: MemorySet, now: float) -> list[Memory]:
@@ -298,7 +298,7 @@ def commit_request(job: Job, request: SentRequest) -> ModelRequest:
     """
     given = read_form(ObserveGiven, job.given, where=job.idempotency)
     return model_requests.ask_to_observe(
-        conversations.numbered(given.head.conversation),
+        conversations.conversation_by_number(given.head.conversation),
         [one.message for one in request.messages],
         model=request.model,
         segment=given.head.segment,

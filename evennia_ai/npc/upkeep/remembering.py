@@ -150,7 +150,7 @@ def considered(
 
 def kept(npc_ref: str, new: Memory, *, by: Actor, most: int) -> Remembered:
     """Keep a memory that was checked; what had to make room for it is logged."""
-    added = memories.add(npc_ref, new, by=by, most=most)
+    added = memories.add_memory(npc_ref, new, by=by, most=most)
     if added.dropped:
         gone = ", ".join(memory.origin for memory in added.dropped)
         logger.log_info(f"evennia_ai: NPC {npc_ref} has too many memories, dropped: {gone}")
@@ -183,7 +183,7 @@ def recall(
     ranked = _best(found, said, hours=moment.hours, rules=rules.recall)
     best = ranked[: max(0, min(limit, MOST_RECALLED))]
     with one_transaction(f"recalling memories of NPC {npc_ref}"):
-        memories.recalled(npc_ref, (memory.id for memory in best), at_hours=moment.hours)
+        memories.mark_recalled(npc_ref, (memory.id for memory in best), at_hours=moment.hours)
     return best
 
 

@@ -12,7 +12,7 @@ from typing import Any, Final
 from evennia_ai.engine.history.records import NewRecord, RecordKind
 from evennia_ai.engine.prompt.dice import Dice
 from evennia_ai.formats.cards.card import Card, greetings, opening_message
-from evennia_ai.services.llm.speech import speech
+from evennia_ai.services.llm.speech import speech_in
 from evennia_ai.store.history.record_rows import ConversationKind
 from evennia_ai.store.history.windows import GREETING, HEARD_BY
 
@@ -42,7 +42,7 @@ class Greeting:
         if opening is None:
             return ""
         own_names = (self.card.char, npc_name)
-        return speech(opening.content, own_names=own_names, other_names=other_names)
+        return speech_in(opening.content, own_names=own_names, other_names=other_names)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

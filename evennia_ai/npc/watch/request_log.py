@@ -100,7 +100,7 @@ class RequestLog(Watcher):
 
     def _clean(self, text: str) -> str:
         for secret in self._secrets:
-            text = secret.hidden_in(text)
+            text = secret.mask_in(text)
         return text
 
     def _write(self, tag: str, values: dict[str, Any]) -> None:

@@ -1,9 +1,9 @@
-"""Language models, asked from the game without ever making it wait.
+"""Language models, called without making the game wait.
 
-`chat` says what a model is; `clients/` are models: of OpenAI's and Anthropic's protocols, scripted
-and offline ones; `resilience` wraps one so that a slow or dead server does no harm. Before the call
-`roles` and `tools` fit messages to what a provider takes. After it `speech` is made of what came
-back without its `reasoning`, also of its start, or a `structured` answer.
-
-It knows Twisted's Deferred, and nothing of Django, Evennia or settings.
+`chat` defines requests, replies and the interface of a model. `clients/` has the clients for
+OpenAI's and Anthropic's protocols and scripted ones, `offline/` a responder without a model.
+`resilience` wraps a client, so that a slow or dead server does no harm. Before a call, `roles` and
+`tools` adapt messages to the server. After it, `reasoning` is removed, and `speech` or a
+`structured` answer is made of the reply. The package knows Twisted's Deferred, but neither Django,
+Evennia nor settings.
 """

@@ -1,17 +1,20 @@
-"""Arrival: whether the whole prompt reached the model, judged by the server's own token count.
+"""Detect whether the whole prompt reached the model, from the server's own token count.
 
-Many local servers drop the start of a prompt that is longer than their window and answer as if
-nothing had happened. Their count of the prompt gives them away. It cannot simply be compared with
-ours, because tokenizers differ (0.6 to 2.2 times our estimate) and a chat template adds tokens of
-its own. So four signs are looked for, and each must be one that whole prompts do not show:
+Many local servers drop the start of a prompt that is longer than their window, and answer normally.
+Their count of the prompt's tokens reveals it. It cannot simply be compared with our count, because
+tokenizers differ (0.6 to 2.2 times our estimate), and a chat template adds tokens. So four signs
+are looked for, which complete prompts do not show:
 
-- The server says so (`truncated` of llama.cpp).
-- It counts less than half of what the words alone have: no tokenizer is that thrifty.
-- It counts exactly a usual window, or the same multiple of `BLOCK` for two different prompts.
-- It counts clearly less than shorter prompts of the same kind at the same server led to expect.
+- The server reports it (`truncated` of llama.cpp).
 
-A server that counted more tokens before has a larger window, so a smaller count is no cut: it may
-leave out what it had cached.
+- It counts less than half of the words: no tokenizer is that efficient.
+
+- It counts exactly a common window size, or the same multiple of `BLOCK` for two different prompts.
+
+- It counts clearly less than shorter prompts of the same kind at the same server suggest.
+
+If a server counted more tokens before, its window is larger, so a smaller count is no cut: the
+server may leave out cached tokens.
 """
 
 import json
@@ -27,16 +30,16 @@ from evennia_ai.engine.prompt.tokens import ESTIMATE
 from evennia_ai.services.llm.chat import ChatMessage, ChatReply, ChatRequest, Usage
 
 LEAST_PROMPT_TOKENS: Final = 400
-"""Shorter prompts fit into every window; they are neither judged nor learned from."""
+"""Shorter prompts fit into every window. They are neither judged nor remembered."""
 
 LEAST_COUNT: Final = 128
-"""A server that counts fewer tokens for such a prompt does not count prompts."""
+"""A server with a lower count for such a prompt does not count prompts."""
 
 MOST_TIMES: Final = 8
-"""So many times our count is no count of the prompt either."""
+"""A count of more than this many times ours is not a count of the prompt."""
 
 REMEMBERED: Final = 48
-"""Prompts that are remembered of one model at one address."""
+"""How many prompts are remembered of one model at one address."""
 
 MOST_MODELS: Final = 64
 
@@ -44,21 +47,21 @@ BLOCK: Final = 256
 """Servers round their windows to a multiple of it."""
 
 WINDOWS: Final = frozenset(2**power for power in range(11, 18))
-"""Windows that servers have by default, from 2,048 tokens to 131,072."""
+"""Default window sizes of servers, from 2,048 to 131,072 tokens."""
 
 LEARNED_FROM: Final = 6
-"""So many shorter prompts tell what a token of ours is at this server."""
+"""How many shorter prompts are needed to estimate the server's tokens from ours."""
 
 MOST_SPREAD: Final = 1.3
-"""The largest of their ratios over the smallest; where it is more, they tell nothing."""
+"""The highest ratio of their largest ratio to their smallest. Beyond it they are ignored."""
 
 OWN_SHARE: Final = 1 / 1.4
-"""What the words are of a prompt to which the chat template adds 40 %."""
+"""The share of the words in a prompt to which the chat template adds 40 %."""
 
 TOLERANCE: Final = 0.85
 NEAR: Final = 0.9
 _BYTES_A_TOKEN: Final = 9
-"""More bytes than a token of any language has on the average."""
+"""More than the average bytes per token in any language."""
 
 _SIZE: Final[Slot[tuple[int, int, int]]] = Slot("size of arrival")
 """The tokens of a message, and the characters and bytes of its text."""
@@ -66,15 +69,18 @@ _SIZE: Final[Slot[tuple[int, int, int]]] = Slot("size of arrival")
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Measure:
-    """What we know of a prompt that was sent."""
+    """Our measure of a prompt that was sent."""
 
     words: int
-    """Our count of its messages."""
+    """Our count of the tokens in its messages."""
     beside: int
-    """Our count of its tools and schema, of which a server may show the model little."""
+    """Our count of the tokens in its tools and schema.
+
+    A server may show the model little of them.
+    """
     text_bytes: int
     width: int
-    """Bytes a character, rounded: it tells alphabets apart, which tokenizers treat unlike."""
+    """Bytes per character, rounded. It tells alphabets apart, for which tokenizers differ."""
 
     @property
     def tokens(self) -> int:
@@ -83,7 +89,7 @@ class Measure:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class _Seen:
-    """A prompt, and what the server counted of it."""
+    """A prompt, and the server's count of its tokens."""
 
     sent: Measure
     counted: int
@@ -95,7 +101,7 @@ class _Seen:
 
 
 def measure(request: ChatRequest) -> Measure:
-    """Count the prompt of a request."""
+    """Return the measure of a request's prompt."""
     sizes = zip((0, 0, 0), *map(_size_of, request.messages), strict=True)
     words, characters, text_bytes = map(sum, sizes)
     beside: list[object] = [[one.name, one.description, one.parameters] for one in request.tools]
@@ -110,21 +116,21 @@ def measure(request: ChatRequest) -> Measure:
 
 
 class Arrivals:
-    """What the prompts of this process were counted by the servers that were asked."""
+    """The prompts of this process, with the counts of their servers."""
 
     def __init__(self) -> None:
         self._seen: OrderedDict[str, deque[_Seen]] = OrderedDict()
 
     def whole_tokens(self, where: str, request: ChatRequest, reply: ChatReply) -> int | None:
-        """Return the tokens that the prompt should have had, None unless it was cut.
+        """Return the tokens of the whole prompt if it was cut, else None.
 
-        In the server's tokens, as far as the ratio is known, and always more than it counted.
+        In the server's tokens as far as the ratio is known, and always more than the server
+        counted.
 
         Args:
-            where: What tells this model at this address from others.
+            where: Identifies the model and its address.
             request: The request as it was sent.
-            reply: What came back. Without a credible count it is judged by nothing else than the
-                server's own word.
+            reply: The reply. Without a credible count, only the server's own report is used.
         """
         sent, counted = measure(request), counted_tokens(reply.usage)
         seen = self._seen.setdefault(where, deque(maxlen=REMEMBERED))
@@ -142,9 +148,9 @@ class Arrivals:
 
 
 def counted_tokens(usage: Usage | None) -> int:
-    """Return what the server counted of the prompt, 0 where it told nothing.
+    """Return the server's count of the prompt, or 0.
 
-    Some servers count what they had cached apart from the rest.
+    Some servers count cached tokens separately.
     """
     if usage is None:
         return 0
@@ -164,7 +170,10 @@ def _size_of(message: ChatMessage) -> tuple[int, int, int]:
 
 
 def _learned(sent: Measure, counted: int, seen: Sequence[_Seen]) -> list[_Seen]:
-    """Whole prompts of the same kind that a window of `counted` tokens has not cut; or nothing."""
+    """Return complete prompts of the same kind that fit into a window of `counted` tokens.
+
+    Empty if there are too few, or if they differ too much.
+    """
     shorter = [
         one
         for one in seen
@@ -193,7 +202,7 @@ def _is_cut(
         return True
     if not shorter:
         return False
-    # What the template adds to a prompt counts for less in a longer one.
+    # The template's additions are a smaller share of a longer prompt.
     least = [
         one.ratio * (OWN_SHARE + (1 - OWN_SHARE) * min(1.0, one.sent.tokens / sent.tokens))
         for one in shorter
@@ -202,7 +211,7 @@ def _is_cut(
 
 
 def cut_in_words(*, counted: int, whole: int, profile: str) -> str:
-    """Return what a builder reads of a cut prompt: what happened, and which setting helps."""
+    """Return the message about a cut prompt: what happened, and which setting helps."""
     return (
         f"the server read {counted} of about {whole} tokens of the prompt and dropped the rest,"
         " mostly rules and card. Enlarge its window (Ollama: OLLAMA_CONTEXT_LENGTH or num_ctx;"

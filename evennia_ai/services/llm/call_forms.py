@@ -1,7 +1,7 @@
-"""The forms in which models write one call of a tool: as JSON, as in Python, or as Gemma has it.
+"""Formats in which models write a tool call as text: JSON, Python, or Gemma's own.
 
-Only literals are read, nothing is evaluated. What is read was checked against nothing: a reader
-returns names and arguments as they were written, and the place in the text where they end.
+Only literals are read; nothing is evaluated. Nothing is checked here either: a reader returns name
+and arguments as they were written, and the end of the call in the text.
 """
 
 import ast
@@ -11,13 +11,13 @@ from collections.abc import Mapping, Sequence
 from typing import Any, Final
 
 MOST_PYTHON_CHARACTERS: Final = 10_000
-"""How long a value as in Python may be; to parse one takes much memory."""
+"""The most characters of a value in Python format, because parsing takes much memory."""
 
 NAME: Final = r"[A-Za-z_][\w.-]{0,80}"
 NAMES: Final = ("name", "tool", "tool_name", "function", "function_name")
 ARGUMENTS: Final = ("arguments", "parameters", "args", "input", "params", "tool_input")
 WRAPPERS: Final = ("tool_calls", "function_calls", "tool_call", "function_call", "function")
-"""The members of a call as JSON: its name, its arguments, and what other calls stand in."""
+"""With NAMES and ARGUMENTS: members of a call in JSON, and members that contain other calls."""
 
 _BESIDE: Final = frozenset({"id", "type", "call_id", "index", *NAMES})
 _COLON: Final = re.compile(rf"call:({NAME})(?=\{{)", re.IGNORECASE)
@@ -28,7 +28,7 @@ _QUOTED: Final = re.compile(r"(<escape>|<\|\"\|>)(.*?)\1", re.DOTALL | re.IGNORE
 _BARE_VALUE: Final = re.compile(r"[^,{}\[\]]*")
 _NEXT: Final = re.compile(r"\s*([,}])")
 _LITERALS: Final[dict[str, Any]] = {"true": True, "false": False, "null": None, "none": None}
-_DECODER: Final = json.JSONDecoder(strict=False)  # small models write line breaks as they are
+_DECODER: Final = json.JSONDecoder(strict=False)  # small models do not escape line breaks
 _UNREADABLE: Final = (SyntaxError, LookupError, ValueError, TypeError, RecursionError, MemoryError)
 
 Offered = Mapping[str, Sequence[str]]
@@ -52,7 +52,7 @@ def known_name(name: str, offered: Offered) -> str:
 
 
 def json_at(text: str, at: int) -> tuple[Any, int] | None:
-    """Return the JSON value, or the value as in Python, that begins at a bracket, and its end."""
+    """Return the JSON or Python value that begins at a bracket, and its end, or None."""
     try:
         return _DECODER.raw_decode(text, at)
     except (ValueError, RecursionError):
@@ -66,7 +66,7 @@ def json_at(text: str, at: int) -> tuple[Any, int] | None:
 
 
 def calls_in(value: Any, offered: Offered) -> list[Call]:
-    """Return the calls that a JSON value is, none where it is something else."""
+    """Return the calls in a JSON value; empty if it is something else."""
     if isinstance(value, list):
         return [call for one in value for call in calls_in(one, offered)]
     if not isinstance(value, dict):
@@ -82,20 +82,20 @@ def calls_in(value: Any, offered: Offered) -> list[Call]:
         return [(name, {} if value[given] is None else value[given])]
     if name and ("name" not in value or known_name(name, offered)):
         return [(name, {key: one for key, one in value.items() if key not in _BESIDE})]
-    # Some write the name as the one key, and the arguments as its value.
+    # Some models write {name: arguments}.
     named = [(key, one) for key, one in value.items() if isinstance(one, dict)]
     return named if len(value) == len(named) == 1 and known_name(named[0][0], offered) else []
 
 
 def is_python(text: str, at: int) -> bool:
-    """True if a call as in Python, or one of Gemma's, begins there."""
+    """True if a call in Python or Gemma format begins there."""
     return bool(_PYTHON.match(text, at) or _COLON.match(text, at))
 
 
 def python_at(text: str, at: int, offered: Offered) -> tuple[Call, int] | None:
-    """Return the call as in Python that begins there: `look(at="boat")`, also inside `print()`.
+    """Return the Python call that begins there, such as `look(at="boat")`, also inside `print()`.
 
-    Arguments without names get those of the offered tool's parameters.
+    Arguments without names get the names of the offered tool's parameters, in order.
     """
     begun = _PYTHON.match(text, at)
     if begun is None:
@@ -119,7 +119,7 @@ def python_at(text: str, at: int, offered: Offered) -> tuple[Call, int] | None:
 
 
 def colon_at(text: str, at: int) -> tuple[Call, int] | None:
-    """Return the call of Gemma that begins there: `call:look{at:boat}`."""
+    """Return the Gemma call that begins there, such as `call:look{at:boat}`."""
     begun = _COLON.match(text, at)
     if begun is None:
         return None
@@ -139,7 +139,7 @@ def colon_at(text: str, at: int) -> tuple[Call, int] | None:
                 found[key[1]], at = _DECODER.raw_decode(text, at)
             except (ValueError, RecursionError):
                 bare = _BARE_VALUE.match(text, at)
-                assert bare is not None  # it matches nothing too
+                assert bare is not None  # the pattern matches an empty text too
                 found[key[1]], at = bare[0].strip(" \t\n'"), bare.end()
         follows = _NEXT.match(text, at)
         if follows is None or follows[1] == "}":
@@ -149,7 +149,7 @@ def colon_at(text: str, at: int) -> tuple[Call, int] | None:
 
 
 def value_of(written: str) -> Any:
-    """Return the value that the text of a parameter is: JSON if it is any, else the text itself."""
+    """Return the value of a parameter's text: JSON if it is valid, else the text."""
     try:
         return json.loads(written)
     except (ValueError, RecursionError):
@@ -157,7 +157,7 @@ def value_of(written: str) -> Any:
 
 
 def balanced_end(text: str, at: int) -> int:
-    """Return the place behind the bracket that closes the one at `at`, 0 if there is none."""
+    """Return the end of the bracket that opens at `at`, or 0 if it does not close."""
     depth, quote = 0, ""
     while mark := _BRACKET.search(text, at):
         at, sign = mark.end(), mark[0]

@@ -1,10 +1,10 @@
 """Requests to a model, its replies, and the interface of a model client.
 
-A request holds the messages exactly as they are sent: `roles.adapt` has fitted them to the server,
-because the hash of the prompt covers the result. A tool call of a reply is sent again with every
-later prompt, also to other servers. A call without an id, or with a name that some server refuses,
-would make each later request fail, so both are mended here. The arguments stay as the model wrote
-them; the code that runs the call checks them.
+A request holds the messages exactly as they are sent: `roles.adapt_messages` has adapted them to
+the server, because the hash of the prompt covers the result. A tool call of a reply is sent again
+with every later prompt, also to other servers. A call without an id, or with a name that some
+server refuses, would make each later request fail, so both are repaired here. The arguments stay as
+the model wrote them; the code that runs the call checks them.
 """
 
 import json
@@ -114,7 +114,7 @@ class AnswerSchema:
 class Thoughts:
     """Hidden reasoning that a server wants back with the calls of its reply.
 
-    It is opaque: nobody reads, shows or stores it. It is kept for the rounds of one turn, and only
+    It is opaque: it is never read, shown or stored. It is kept for the rounds of one turn, and only
     the server that sent it gets it back.
     """
 

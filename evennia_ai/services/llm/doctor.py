@@ -1,9 +1,9 @@
-"""Doctor: what works of a profile's model server, and what to do about the rest, in seconds.
+"""Check a profile's model server, and say what to do about each problem, within seconds.
 
-`examine` asks the server a few small things and returns the findings as values. It neither knows
-the game nor a network: the caller hands it a `Fetch` for plain requests, and for calls of the model
-a `MakeRequest` and an `Ask`, so that the game counts these as it counts all others. Both must end
-in the seconds they are given, which together are less than `SECONDS`, whatever the server does.
+`examine` sends a few small requests and returns findings as values. It knows neither the game nor a
+network: the caller passes a `Fetch` for plain requests, and a `MakeRequest` and an `Ask` for calls
+of the model, so that the game counts these like all others. Both must end within the seconds that
+they get, which together are less than `SECONDS`, whatever the server does.
 """
 
 from collections.abc import Awaitable, Callable, Sequence
@@ -44,13 +44,13 @@ from evennia_ai.services.llm.structured import json_objects
 from evennia_ai.services.llm.windows import Window, list_address, window_of
 
 SECONDS: Final = 9.0
-"""How long an examination takes at most."""
+"""The most seconds of a whole check."""
 
 LIST_SECONDS: Final = 2.5
 REPLY_SECONDS: Final = 4.0
 WINDOW_SECONDS: Final = 1.5
 LEAST_SECONDS: Final = 0.5
-"""With less time left nothing more is tried."""
+"""With less time left, no further step is tried."""
 
 REPLY_TOKENS: Final = 200
 MOST_NAMES: Final = 5
@@ -60,14 +60,14 @@ State = Literal["ok", "note", "FAIL"]
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Finding:
-    """What was found out about one thing."""
+    """The result of one check."""
 
     about: str
     state: State
-    """`note`: it works, or cannot be known, and somebody may want to change it."""
+    """`note`: it works, or cannot be known, but an admin may want to change it."""
     told: str
     advice: str = ""
-    """What to do, "" where nothing is to be done."""
+    """What to do, or ""."""
 
     def line(self) -> str:
         """Return the finding on one line."""
@@ -75,7 +75,7 @@ class Finding:
 
 
 class MakeRequest(Protocol):
-    """Makes a request as the profile wants it: `endpoints.Access.request`."""
+    """Makes a request for the profile: `endpoints.Access.request`."""
 
     def __call__(
         self,
@@ -89,7 +89,7 @@ class MakeRequest(Protocol):
 
 
 Ask = Callable[[ChatRequest, Listener | None], Awaitable[ChatReply]]
-"""Calls the model within the seconds of the request; raises as a `ChatModel` fails."""
+"""Calls the model within the request's time limit. Raises the errors of a `ChatModel`."""
 
 _WEATHER: Final = (
     ChatMessage(role="system", content="Answer in one short sentence."),
@@ -97,7 +97,7 @@ _WEATHER: Final = (
     ChatMessage(role="system", content="Speak of nothing but the weather."),
     ChatMessage(role="user", content="What is the weather like?"),
 )
-"""In the roles of an NPC's prompt, which some chat templates refuse."""
+"""Messages in the roles of an NPC's prompt, which some chat templates refuse."""
 
 _LOOK: Final = ToolSpec(
     name="look",
@@ -122,7 +122,7 @@ _COLOUR: Final = AnswerSchema(
 
 @dataclass(slots=True, kw_only=True)
 class _Examination:
-    """One profile under examination, and what was found so far."""
+    """The state of one check."""
 
     profile: ModelProfile
     has_key: bool
@@ -139,7 +139,7 @@ class _Examination:
         self.findings.append(Finding(about=about, state=state, told=told, advice=advice))
 
     def seconds(self, most: float) -> float:
-        """Return the time for the next step, 0 where too little is left."""
+        """Return the time for the next step; 0 if too little is left."""
         left = min(most, self.until - self.now())
         return left if left >= LEAST_SECONDS else 0.0
 
@@ -155,16 +155,16 @@ async def examine(
     ask: Ask,
     now: Callable[[], float],
 ) -> tuple[Finding, ...]:
-    """Return the findings about a profile, in the order in which they depend on each other.
+    """Return the findings about a profile. Later ones depend on earlier ones.
 
     Args:
-        profile: The profile. One that asks no server has a single finding.
-        has_key: Whether this process has a key for it; the key itself is the callers' matter.
+        profile: The profile. One without a server has a single finding.
+        has_key: True if this process has the profile's key.
         restart: What to do after a key was exported, as the end of a sentence.
         fetch: Sends plain requests, with the key.
-        request: Makes a call of the model.
-        learned: What the server taught us, also by these calls.
-        ask: Sends it.
+        request: Makes a request for the model.
+        learned: What the server's refusals showed, including those of this check.
+        ask: Sends a request to the model.
         now: The time in seconds.
     """
     one = _Examination(
@@ -202,7 +202,11 @@ _ORDER: Final = ("address", "key", "model", "reply", "streaming", "speed")
 
 
 async def _reached(one: _Examination) -> Answer | None:
-    """Find out whether the address is that of an API; the list of models, None: it is not."""
+    """Check whether the address is that of an API.
+
+    Returns:
+        The list of models, or None if it is not.
+    """
     base = one.profile.base_url.rstrip("/")
     others = [] if one.profile.client == "anthropic" else _likely_addresses(base)
     probes = [list_address(one.profile), *(f"{other}/models" for other in others)]
@@ -243,7 +247,7 @@ async def _reached(one: _Examination) -> Answer | None:
 
 
 def _likely_addresses(base: str) -> list[str]:
-    """Addresses at the same server that may be meant, the likeliest first."""
+    """Return likely addresses at the same server, likeliest first."""
     path = urlsplit(base).path.rstrip("/")
     root = base.removesuffix(path) if path else base
     short = base.removesuffix("/chat/completions").removesuffix("/completions")
@@ -252,7 +256,11 @@ def _likely_addresses(base: str) -> list[str]:
 
 
 async def _replied(one: _Examination) -> tuple[bool, EvenniaAIError | None]:
-    """Have the model say something; whether it does, and how it failed otherwise."""
+    """Have the model write a reply.
+
+    Returns:
+        True if it does, or else the error.
+    """
     heard: list[tuple[float, str]] = []
     began = one.now()
     seconds = one.seconds(REPLY_SECONDS)
@@ -283,7 +291,7 @@ async def _replied(one: _Examination) -> tuple[bool, EvenniaAIError | None]:
             "NPCs speak once a reply is complete",
         )
     writing = ended - (heard[0][0] if heard else began)
-    if writing < 0.05:  # all of it came at once
+    if writing < 0.05:  # the reply came at once
         writing = ended - began
     rate = tokens / max(writing, 0.001)
     slow = "NPCs need a while; a smaller model is quicker" if rate < 5 else ""
@@ -293,7 +301,7 @@ async def _replied(one: _Examination) -> tuple[bool, EvenniaAIError | None]:
 
 
 async def _weather(one: _Examination, seconds: float, hear: Listener) -> ChatReply:
-    """Ask for the weather, in other roles if the server refuses those of a prompt."""
+    """Ask about the weather, with other roles if the server refuses those of a prompt."""
     until = one.now() + seconds
     max_tokens = min(REPLY_TOKENS, one.profile.reply_tokens)
     request = one.request(_WEATHER, max_tokens=max_tokens, most_seconds=seconds)
@@ -303,14 +311,14 @@ async def _weather(one: _Examination, seconds: float, hear: Listener) -> ChatRep
         except ModelRefused:
             left = until - one.now()
             again = one.request(_WEATHER, max_tokens=max_tokens, most_seconds=left)
-            # Its client has learned of the roles. They are the same where nothing was to learn.
+            # The client may have learnt to use other roles. If not, a retry is useless.
             if again.messages == request.messages or left < LEAST_SECONDS:
                 raise
             request = again
 
 
 def _advice_for_no_reply(error: EvenniaAIError, seconds: float) -> str:
-    """What to do, unless the error itself says so."""
+    """Return what to do, or "" if the error says it."""
     if isinstance(error, ModelTimeout):
         return (
             f"A model that is loaded first may need longer than the {seconds:.0f} s of this check;"
@@ -340,7 +348,7 @@ def _judge_key(one: _Examination, *, status: int | None) -> None:
 
 
 def _judge_requests(one: _Examination) -> None:
-    """Name what the server refused of a request and is not sent any longer."""
+    """Report the parts of a request that the server refused and no longer gets."""
     if changes := one.learned.describe_changes():
         told = f"the server refused the usual one; now it {changes}"
         advice = f"Set {one.learned.lasting_settings()} in the profile: then it refuses none"
@@ -348,7 +356,7 @@ def _judge_requests(one: _Examination) -> None:
 
 
 def _names(listed: Any) -> list[str]:
-    """The names of models in a list of any server's form."""
+    """Return the names of models in a list in any server's format."""
     entries = entries_of(listed)
     return [name for entry in entries if (name := name_of(entry))]
 
@@ -380,7 +388,7 @@ def _judge_model(
 
 
 def finding_of_window(profile: ModelProfile, window: Window | None) -> Finding:
-    """Return what a server's window means for what the profile sends."""
+    """Return a finding that compares a server's window with the profile's prompts."""
     used = profile.context_tokens
     if window is None:
         return Finding(
@@ -419,7 +427,7 @@ async def _try_tools(one: _Examination) -> None:
         one,
         "tools",
         'Call the tool "look" for the word boat. Say nothing else.',
-        # The form of an answer is tried after it, in what time is left.
+        # The check of schemas needs the rest of the time.
         seconds=one.seconds((one.until - one.now()) / 2),
         advice=advice,
         tools=(_LOOK,),
@@ -461,7 +469,7 @@ async def _answered(
     tools: tuple[ToolSpec, ...] = (),
     schema: AnswerSchema | None = None,
 ) -> ChatReply | None:
-    """Ask the model; without a reply the finding is added and None is returned."""
+    """Ask the model. Without a reply, add a finding and return None."""
     if not seconds:
         one.add(about, "note", _NO_TIME)
         return None
@@ -478,7 +486,7 @@ async def _answered(
         if getattr(error, "timeout_seconds", None) is not None:
             one.add(about, "note", _NO_TIME)
         elif isinstance(error, ModelRefused) and f"{about} of the profile" in error.advice:
-            one.add(about, "FAIL", on_one_line(error))  # its text says what helps
+            one.add(about, "FAIL", on_one_line(error))  # the error says what helps
         else:
             one.add(about, "FAIL", on_one_line(error), advice)
         return None

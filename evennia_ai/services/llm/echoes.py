@@ -1,7 +1,7 @@
-"""What a server repeats of a prompt, left out of the words of its errors.
+"""Remove repeated parts of a prompt from a server's error messages.
 
-Some servers quote the request that they refuse. An error is shown to all builders and written to
-the log, also where the prompt holds what was whispered or what a lock hides.
+Some servers quote the request that they refuse. All builders see an error and the log keeps it, but
+the prompt may hold private conversations, or texts that a lock hides.
 """
 
 import re
@@ -11,21 +11,21 @@ from typing import Final
 from evennia_ai.services.llm.chat import ChatRequest
 
 REPEATED: Final = "[...]"
-"""What is shown in place of repeated words."""
+"""Shown in place of repeated words."""
 
 _RUN: Final = 4
-"""Words in a row that are taken for a repetition. A shorter text of a prompt counts as a whole."""
+"""How many consecutive words count as a repetition. A shorter text counts as a whole."""
 _FEWEST_LETTERS: Final = 8
-"""The shortest text of a prompt that counts, in letters: "hi" is a word of many errors."""
+"""The shortest text of a prompt that counts, in letters: "hi" is in many errors."""
 _MOST_CHARACTERS: Final = 20_000
-"""Characters of an error that are looked at; only its start is shown."""
+"""The most characters of an error that are read; only its start is shown."""
 _WORD: Final = re.compile(r"\w+")
 
 Words = tuple[str, ...]
 
 
 def without_prompt(words: str, request: ChatRequest) -> str:
-    """Return the words of a server without those that repeat the texts of the request."""
+    """Return the words of a server without those that repeat texts of the request."""
     words = words[:_MOST_CHARACTERS]
     found = list(_WORD.finditer(words))
     said = [one[0].casefold() for one in found]

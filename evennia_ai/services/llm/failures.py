@@ -1,11 +1,11 @@
-"""Why a model gave no reply: one reading of what servers say, whatever protocol they speak.
+"""Why a model gave no reply: one interpretation of servers' errors, whatever their protocol.
 
-A server says what is wrong by a status, by words for a code, or only in a sentence. `failure` finds
-whose fault it is (`errors.Fault`) and which setting helps; everything that follows (a retry, the
-next profile, the breaker, a shorter prompt) is decided by that. `ENDINGS` does the same for the
-reasons with which a reply can end. Sentences are matched because many servers give nothing else:
-llama.cpp answers with 500 to an error of a chat template, and several providers with 400 to all
-else. The patterns quote the servers they were taken from.
+A server explains an error by a status, by an error code, or only in a sentence. `failure` finds the
+cause (`errors.Fault`) and the setting that helps. This decides about a retry, the next profile, the
+breaker, and a shorter prompt. `ENDINGS` does the same for the reasons with which a reply can end.
+Sentences are matched because many servers give nothing else: llama.cpp answers with 500 to an error
+of a chat template, and several providers use 400 for everything else. The comments at the patterns
+name the servers that send these texts.
 """
 
 import re
@@ -24,15 +24,15 @@ from evennia_ai.services.llm.learned import INNER_FIELDS, setting_for
 from evennia_ai.services.llm.profiles import Endpoint
 
 MOST_READ: Final = 500
-"""Values of an error's body that are looked at."""
+"""The most values in an error's body that are read."""
 
 MOST_CHARACTERS: Final = 8_000
-"""Characters of an error's body that are looked at."""
+"""The most characters of an error's body that are read."""
 
 Ending = Literal["stop", "length", "tool_calls"] | Fault
 
 UNENDED: Final = "unended"
-"""The reason of a stream that came to its end without one: the last words may be missing."""
+"""The reason of a stream that ended without one. The last words may be missing."""
 
 ENDINGS: Final[Mapping[str, Ending]] = {
     UNENDED: "length",
@@ -47,7 +47,7 @@ ENDINGS: Final[Mapping[str, Ending]] = {
     **dict.fromkeys(("error", "network_error", "abort", "aborted", "timeout"), Fault.TEMPORARY),
     **dict.fromkeys(("insufficient_system_resource", "overloaded"), Fault.TEMPORARY),
 }
-"""What a reason to end a reply stands for, by its lower-case word."""
+"""The meaning of a reply's finish reason, by its lower-case word."""
 
 
 def _words(text: str) -> frozenset[str]:
@@ -87,7 +87,9 @@ _CODES: Final[Mapping[Fault, frozenset[str]]] = {
         insufficient_system_resource
         """
     ),
-    Fault.MALFORMED: _words("tool_use_failed json_validate_failed"),  # Groq: the model's own words
+    Fault.MALFORMED: _words(
+        "tool_use_failed json_validate_failed"
+    ),  # Groq, about the model's output
     Fault.PROMPT: _words(
         """
         invalid_request_error badrequesterror invalid_argument bad_request unsupported_parameter
@@ -110,7 +112,7 @@ _TOO_LONG: Final = _any(
     r"exceed\w*.{0,60}?context[ _](?:length|size|window|limit)",  # llama.cpp, Ollama
     r"(?:prompt|input|message|request(?: body)?)s?(?: is| are)? too (?:long|large)",  # Anthropic
     r"than the context length|model token limit|contextwindowexceeded",  # LM Studio, Kimi, LiteLLM
-    r"max_tokens must be at least 1, got -",  # vLLM, where the prompt leaves no room for a reply
+    r"max_tokens must be at least 1, got -",  # vLLM, if the prompt leaves no room for a reply
     r"超长",  # Zhipu
     r"too many (?:input |prompt )?tokens",  # Cohere
     r"input token count|input tokens exceed|exceeds the maximum number of tokens",  # Gemini, OpenAI
@@ -167,7 +169,7 @@ _COMES_BACK: Final = _any(
     r"retry in|try again in|retry after|per (?:minute|second)|rate.?limit|google\.rpc\.retryinfo"
 )
 _THROTTLED: Final = _any(r"throttl|rate exceeded")  # Bedrock sends it with status 400
-# Inside a good answer words may be all there is.
+# An error inside a successful response may have only a text.
 _PASSES: Final = _any(
     r"overloaded|over capacity|busy|try again|retry|time(?:d )?-?out|rate.?limit|too many requests",
     r"internal (?:server )?error|upstream|disconnect|connection (?:error|reset|closed)",
@@ -213,7 +215,7 @@ _REFUSES: Final = _any(
     r"not permitted|not allowed|forbidden|unexpected|deprecated|cannot find field|extra inputs",
     r"invalid (?:field|parameter|argument|property|key)|no such|not accepted|may only be set",
 )
-# Behind these words a server lists what it does take.
+# After these words a server lists what it accepts.
 _TAKES: Final = _any(
     r"expected one of[^\n]*|(?:valid|allowed|supported|known) (?:\w+ )?are[^\n]*",
     r"\buse [^\n]*",
@@ -225,12 +227,12 @@ _OURS: Final = _words(
         """
 )
 LIMITS: Final = {"max_tokens": "max_completion_tokens", "max_completion_tokens": "max_tokens"}
-"""The two names of the field that bounds a reply, each with the other one."""
+"""The two names of the field that limits a reply, each with the other one."""
 
 
 @dataclass(slots=True, kw_only=True)
 class _Said:
-    """What the body of an error holds, whatever its shape."""
+    """The contents of an error's body, whatever its structure."""
 
     text: str
     codes: frozenset[str]
@@ -250,22 +252,21 @@ def failure(
     retry_in_seconds: float | None = None,
     otherwise: Fault = Fault.MALFORMED,
 ) -> ModelRefused | ModelRubbish | ModelUnavailable:
-    """Return the error of a call that a server answered with an error.
+    """Return the error for a call that a server answered with an error.
 
     Args:
-        endpoint: The server that was asked.
-        status: The status of the answer, None for an error inside a good answer.
-        words: The server's explanation, as people read it.
-        shown: What the error shows of the explanation, None for all of it.
-        body: The answer as JSON, None where it is none.
-        extra: The further fields of the request, which the server may refuse by name.
-        retry_in_seconds: How long the server asks to wait, None where it does not.
-        otherwise: Whose fault it is where neither codes nor words say.
+        endpoint: The server.
+        status: The status of the response; None for an error inside a successful response.
+        words: The server's explanation for people.
+        body: The response as JSON, or None.
+        extra: The names of further fields in the request, which the server may refuse.
+        retry_in_seconds: How long the server asks to wait, or None.
+        otherwise: The fault if neither codes nor words show it.
     """
     said = _said(words, body)
     if status is None:
         status = next((int(one) for one in said.codes if re.fullmatch(r"[345]\d\d", one)), None)
-    quoted = endpoint.api_key.quoted(words if shown is None else shown) or "no reason given"
+    quoted = endpoint.api_key.quote(words if shown is None else shown) or "no reason given"
     told = quoted if status is None else f"status {status}: {quoted}"
     refused = _refused(said, extra) if status is None or status < 500 else {}
     found = _fault(said, status, comes_back=bool(retry_in_seconds)) or otherwise
@@ -301,7 +302,7 @@ def _wanted_roles(said: _Said) -> RoleWish:
 
 
 def _fault(said: _Said, status: int | None, *, comes_back: bool) -> Fault | None:
-    """Whose fault an error is: the first line of the table that is true, None for none."""
+    """Return the fault of an error: the first line of the table that applies, or None."""
     text = said.text
     coded = next((fault for fault, codes in _CODES.items() if codes & said.codes), None)
     of_prompt = (_TEMPLATE, _ROLES, _NO_SYSTEM, _NO_TOOLS)
@@ -311,15 +312,15 @@ def _fault(said: _Said, status: int | None, *, comes_back: bool) -> Fault | None
     table = (
         (coded is Fault.TOO_LONG or status == 413, Fault.TOO_LONG),
         (status != 429 and _TOO_LONG.search(text), Fault.TOO_LONG),
-        # llama.cpp and Ollama answer so with 500, whoever is asked next.
+        # llama.cpp and Ollama answer such prompts with 500, so another profile of them would too.
         (any(one.search(text) for one in of_prompt), Fault.PROMPT),
         (coded is Fault.MALFORMED, Fault.MALFORMED),
-        # Google says "quota" of a limit per minute too.
+        # Google calls a limit per minute a quota too.
         (is_spent and not comes_back and not _COMES_BACK.search(text), Fault.ACCOUNT),
         (known in _TRANSIENT or known >= 500 or _THROTTLED.search(text), Fault.TEMPORARY),
         (coded is Fault.POLICY or _POLICY.search(text), Fault.POLICY),
         (status in _ACCOUNT or any(one.search(text) for one in of_account), Fault.ACCOUNT),
-        (0 < known < 400, Fault.ACCOUNT),  # a redirect: the address is another one
+        (0 < known < 400, Fault.ACCOUNT),  # a redirect: the address is wrong
         (known, Fault.PROMPT),
         (coded is not None, coded),
         (_NO_ADDRESS.search(text), Fault.ACCOUNT),
@@ -336,7 +337,10 @@ def _advice(
     refused: Mapping[str, str],
     window_tokens: int | None,
 ) -> str:
-    """What an admin can change, with the name of the setting: the first line that is true."""
+    """Return what an admin can change, with the name of the setting.
+
+    The first line of the table that applies counts.
+    """
     text, size = said.text, f" to {window_tokens}" if window_tokens else ""
     prompts, accounts = fault is Fault.PROMPT, fault is Fault.ACCOUNT
     no_key = status in (401, 403) or _BAD_KEY.search(text)
@@ -378,9 +382,9 @@ def _advice(
 
 
 def _refused(said: _Said, extra: Collection[str]) -> dict[str, str]:
-    """The fields that a server refuses by name, each with the field to send instead.
+    """Return the fields that a server refuses by name, each with the field to send instead.
 
-    Only fields without which the request is still the same: a server cannot name others away.
+    Fields that define the request are never returned, so a server cannot make us remove them.
     """
     text = _TAKES.sub("", said.text)
     found: dict[str, str] = {}
@@ -404,7 +408,7 @@ def _refused(said: _Said, extra: Collection[str]) -> dict[str, str]:
 
 
 def _said(words: str, body: object) -> _Said:
-    """The texts, codes, numbers and places in an error, however its members are nested."""
+    """Return the texts, codes, numbers and fields in an error, however they are nested."""
     texts, codes, numbers, places = [words], set[str](), dict[str, int](), list[str]()
     for name, value in _members(body):
         if isinstance(value, str) and value:
@@ -422,7 +426,7 @@ def _said(words: str, body: object) -> _Said:
 
 
 def _members(body: object) -> Iterator[tuple[str, object]]:
-    """The members of a JSON value and of all in it, each with its name, so many at most."""
+    """Yield the members of a JSON value at all depths, each with its name, up to a limit."""
     left: list[tuple[str, object]] = [("", body)]
     for _ in range(MOST_READ):
         if not left:
@@ -438,7 +442,7 @@ def _members(body: object) -> Iterator[tuple[str, object]]:
 def _number(
     said: _Said, names: Collection[str], patterns: Collection[re.Pattern[str]]
 ) -> int | None:
-    """A number that an error names: by its member, else the first that a sentence gives."""
+    """Return a number in an error: by its member's name, or else the first in a sentence."""
     for name in names:
         if name in said.numbers:
             return said.numbers[name]

@@ -1,9 +1,9 @@
-"""What a model server taught us about itself; it is forgotten when the process ends.
+"""Knowledge about a model server that its refusals gave us. It is lost when the process ends.
 
-A refusal may name a field that the server does not take, the window of its model, or what it wants
-of earlier calls of tools. One `Learned` belongs to one model at one address, and all profiles of
-that model share it. The client learns in the bridge's thread and the game reads in its own, so
-each value is replaced as a whole and never changed in place.
+A refusal may name a field that the server does not accept, the window of its model, or the form of
+earlier tool calls. All profiles of one model at one address share one `Learned`. The client writes
+it in the bridge's thread and the game reads it in its own. So values are replaced, never changed in
+place.
 """
 
 from collections.abc import Mapping
@@ -12,19 +12,19 @@ from typing import Any, Final
 from evennia_ai.engine.errors import RoleWish
 
 CUT_PERCENT: Final = 75
-"""What remains of a prompt that is too long for a server which names no window."""
+"""The share of a too long prompt that remains, if the server names no window."""
 
 LEAST_TOKENS: Final = 256
-"""A window below this is not believed: it is a count of something else."""
+"""A lower window is ignored, because the number counts something else."""
 
-# Fields that may be taken out of messages and tools, at any depth.
+# Fields that may be removed from messages and tools, at any depth.
 INNER_FIELDS: Final = frozenset(
     [
         *("reasoning_content", "reasoning_details", "reasoning", "extra_content"),
         *("cache_control", "strict", "additionalProperties"),
     ]
 )
-# Fields of the body without which a request is not the same request.
+# Fields of the body that define the request. They are never removed.
 NEEDED_FIELDS: Final = frozenset(
     ["model", "messages", "system", "stream", "max_tokens", "tools", "tool_choice"]
 )
@@ -32,33 +32,33 @@ ROLES_TAKEN: Final[Mapping[RoleWish, tuple[str, str]]] = {
     "no_system": ("gets no role system", "system_role to False"),
     "in_turn": ("gets one system message, then user and assistant", "strict_roles to True"),
 }
-"""What a server is sent that refused other roles, and the setting of a profile that does so."""
+"""For each refusal of roles: what the server gets now, and the permanent setting of the profile."""
 
 
 def setting_for(refused: Mapping[str, str]) -> str:
-    """Return the setting of a profile that leaves refused fields out for good."""
+    """Return the setting of a profile that leaves refused fields out permanently."""
     settings = [f'reply_limit to "{instead}"' for instead in refused.values() if instead]
     extra = {field: None for field, instead in refused.items() if not instead}
     return " and ".join([*settings, *([f"extra to {extra}"] if extra else [])])
 
 
 class Learned:
-    """What one model at one address said about itself."""
+    """Knowledge about one model at one address."""
 
     def __init__(self) -> None:
         self.window_tokens: int | None = None
-        """Tokens of prompt and reply together, as the server counts them; None: not known."""
+        """Tokens of prompt and reply together, by the server's count; None if unknown."""
         self.limit_tokens: int | None = None
-        """Tokens of a prompt, as we count them; None: not known."""
+        """Tokens of a prompt, by our count; None if unknown."""
         self.refused: Mapping[str, str] = {}
-        """The fields that it refused, each with the field to send instead, "" for none."""
+        """The fields that it refused, each with the field to send instead, or ""."""
         self.tells_past_calls = False
-        """True if it wants fields in earlier calls of tools that only their own turn had."""
+        """True if it requires fields in earlier tool calls that are kept for one turn only."""
         self.roles: frozenset[RoleWish] = frozenset()
-        """What it wants of the roles of messages."""
+        """Its requirements on the roles of messages."""
 
     def describe_lines(self) -> list[str]:
-        """Return what the server taught us, a line each, with the setting that lasts."""
+        """Return a line for each thing learnt, with the permanent setting."""
         lines = []
         if self.limit_tokens is not None:
             window = f"reads {self.window_tokens} tokens" if self.window_tokens else "refused more"
@@ -71,7 +71,7 @@ class Learned:
         return lines
 
     def describe_changes(self) -> str:
-        """Return how requests to the server changed after its refusals, "" if they did not."""
+        """Return how requests changed after the server's refusals, or ""."""
         return ", ".join(
             [
                 *(
@@ -84,7 +84,7 @@ class Learned:
         )
 
     def lasting_settings(self) -> str:
-        """Return the settings of a profile that make these changes last."""
+        """Return the settings of a profile that make these changes permanent."""
         return " and ".join(
             [
                 *([setting_for(self.refused)] if self.refused else []),
@@ -94,21 +94,21 @@ class Learned:
         )
 
     def left_out(self, extra: Mapping[str, Any]) -> dict[str, str]:
-        """Return the fields that a body goes without, each with the field sent instead, or "".
+        """Return the fields that a body leaves out, each with the field sent instead, or "".
 
         They are those that the server refused, and those that a profile sets to None in `extra`.
         """
         return {name: "" for name, value in extra.items() if value is None} | {**self.refused}
 
     def learn_refusal(self, field: str, *, instead: str = "") -> bool:
-        """Remember that the server refuses a field; True if that is news."""
+        """Store that the server refuses a field. True if that is new."""
         if field in self.refused:
             return False
         self.refused = {**self.refused, field: instead}
         return True
 
     def learn_roles(self, wish: RoleWish) -> bool:
-        """Remember what the server wants of roles; True if that is news."""
+        """Store what the server requires of roles. True if that is new."""
         if not wish or wish in self.roles:
             return False
         self.roles |= {wish}
@@ -122,15 +122,15 @@ class Learned:
         sent_tokens: int,
         reply_tokens: int,
     ) -> None:
-        """Remember how long a prompt may be, after one was too long.
+        """Store the limit for prompts after one was too long.
 
-        A server may count more tokens than we do, so the window is taken in our own tokens.
+        A server may count more tokens than we do, so its window is converted into our tokens.
 
         Args:
-            window_tokens: What the server named, None for nothing.
-            counted_tokens: What the server counted for the prompt, None for nothing.
-            sent_tokens: What we counted for the prompt.
-            reply_tokens: What the reply may have.
+            window_tokens: The window that the server named, or None.
+            counted_tokens: The server's count of the prompt, or None.
+            sent_tokens: Our count of the prompt.
+            reply_tokens: The tokens reserved for the reply.
         """
         shorter = sent_tokens * CUT_PERCENT // 100
         if window_tokens is None or window_tokens < LEAST_TOKENS:
@@ -144,14 +144,14 @@ class Learned:
         self.limit_tokens = max(1, min(room, sent_tokens - 1))
 
     def prompt_limit(self, limit_tokens: int) -> int:
-        """Return how many of our tokens a prompt may have, at most `limit_tokens`."""
+        """Return the most tokens of a prompt, by our count, at most `limit_tokens`."""
         return limit_tokens if self.limit_tokens is None else min(limit_tokens, self.limit_tokens)
 
 
 def without_fields(body: Mapping[str, Any], refused: Mapping[str, str]) -> dict[str, Any]:
-    """Return a request's body without refused fields, or with those that are sent instead.
+    """Return a request's body without refused fields, or with their replacements.
 
-    Fields without which a request is not the same stay, whoever refuses them.
+    Needed fields stay even if the server refuses them.
     """
     if not refused:
         return dict(body)
@@ -167,7 +167,10 @@ def without_fields(body: Mapping[str, Any], refused: Mapping[str, str]) -> dict[
 
 
 def _without(value: Any, names: frozenset[str]) -> Any:
-    """A JSON value without members of these names; arguments of a tool that are called so stay."""
+    """Return a JSON value without members of these names.
+
+    A tool's arguments with such names stay.
+    """
     if isinstance(value, list):
         return [_without(one, names) for one in value]
     if not isinstance(value, dict):

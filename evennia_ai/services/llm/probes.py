@@ -1,7 +1,7 @@
-"""Probes: small requests to a model's server that are no calls of the model, and its model lists.
+"""Probes: small requests to a model's server that do not call the model, and lists of models.
 
-What a server sends is looked at within bounds: a list of models has some megabytes at most, and it
-is read in the thread of the bridge.
+The size of a response is limited: a list of models has some megabytes at most. It is read in the
+bridge's thread.
 """
 
 import asyncio
@@ -13,55 +13,60 @@ from evennia_ai.services.net.http import (
     BrokenOff,
     NoConnection,
     TooLarge,
-    answered,
     headers_of,
     http_client,
     json_value,
-    receive,
+    open_response,
+    receive_body,
 )
 
 if TYPE_CHECKING:
     import httpx2
 
 MOST_BYTES: Final = 8_000_000
-"""Of one answer: routers list many hundred models."""
+"""The most bytes of one response. Routers list many hundred models."""
 
 MOST_LOCATION: Final = 200
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Probe:
-    """A request that is no call of the model."""
+    """A request that does not call the model."""
 
     address: str
     body: Mapping[str, Any] | None = None
-    """What is posted; None: the address is read."""
+    """The body of a POST; None for a GET."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Answer:
-    """What came back; `problem` says why nothing did, and then the rest says nothing."""
+    """A response. `problem` says why there is none; then the other fields are empty."""
 
     status: int = 0
     json: Any = None
     location: str = ""
-    """Where a redirect leads."""
+    """The target of a redirect."""
     problem: str = ""
 
 
 Fetch = Callable[[Sequence[Probe], float], Awaitable[Sequence[Answer]]]
-"""Sends requests at the same time and gives their answers in order, within so many seconds."""
+"""Sends requests at the same time, and returns their responses in order.
+
+The number is the time limit in seconds.
+"""
 
 
 async def send_probes(
     probes: Sequence[Probe], *, headers: Mapping[str, str], seconds: float
 ) -> tuple[Answer, ...]:
-    """Send all at the same time; their answers in order. In the thread of the bridge.
+    """Send all requests at the same time, and return their responses in order.
+
+    Call it in the bridge's thread.
 
     Args:
-        probes: What is asked.
-        headers: They hold the key, so all addresses must be of the server that it is for.
-        seconds: How long each may take.
+        probes: The requests.
+        headers: They hold the key, so all addresses must belong to the key's server.
+        seconds: The time limit of each.
     """
     client = http_client()
     try:
@@ -83,8 +88,8 @@ async def _answer(
                 headers={"Accept": "application/json", **headers},
                 json=probe.body,
             )
-            async with answered(client, request) as response:
-                await receive(response, body.extend, limit_bytes=MOST_BYTES)
+            async with open_response(client, request) as response:
+                await receive_body(response, body.extend, limit_bytes=MOST_BYTES)
     except TimeoutError:
         return Answer(problem=f"no answer within {seconds:.1f} seconds")
     except NoConnection as problem:
@@ -98,14 +103,14 @@ async def _answer(
 
 
 def is_list(answer: Answer) -> bool:
-    """True if an answer is a list of models; some servers answer any path with status 200."""
+    """True if a response is a list of models. Some servers answer every path with status 200."""
     found = answer.json
     listed = found.get("data", found.get("models")) if isinstance(found, dict) else found
     return 200 <= answer.status < 300 and isinstance(listed, list)
 
 
 def entries_of(listed: Any) -> list[Mapping[str, Any]]:
-    """Return the models in a list of any server's form."""
+    """Return the models in a list in any server's format."""
     if isinstance(listed, dict):
         listed = listed.get("data", listed.get("models"))
     entries = listed if isinstance(listed, list) else []
@@ -113,11 +118,11 @@ def entries_of(listed: Any) -> list[Mapping[str, Any]]:
 
 
 def name_of(entry: Mapping[str, Any]) -> str:
-    """Return the name by which a listed model is asked for, "" where it has none."""
+    """Return the name of a listed model in requests, or ""."""
     name = entry.get("id") or entry.get("name") or entry.get("model")
     return name if isinstance(name, str) else ""
 
 
 def is_called(name: str, model: str) -> bool:
-    """True if a request for `model` is answered by the listed model of this name."""
+    """True if a request for `model` reaches the listed model of this name."""
     return name in (model, f"{model}:latest", f"models/{model}")

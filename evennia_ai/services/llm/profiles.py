@@ -1,9 +1,8 @@
-"""Model profiles and endpoints: which model is asked, where and how, under the name of a profile.
+"""Model profiles and endpoints: which model is called, where and how, under a profile's name.
 
-Pure. pydantic reads what an admin wrote into the game's settings; everything after that is a
-`ModelProfile`. A key is in no profile: a profile has the name of the environment variable that
-holds it. An `Endpoint` is the profile's server as a client asks it, with the key as a `SecretText`,
-which nothing can show.
+Pure. pydantic reads the admin's dictionary; after that everything uses a `ModelProfile`. No profile
+contains a key: it has the name of the environment variable that holds the key. An `Endpoint` is the
+profile's server for a client, with the key as a `SecretText` that is never shown.
 """
 
 import json
@@ -35,20 +34,20 @@ ReplyLimit = Literal["max_tokens", "max_completion_tokens"]
 
 MODEL_ROLES: Final[tuple[ModelRole, ...]] = get_args(ModelRole)
 DEFAULT: Final = "default"
-"""The profile that is there in every game: the settings without a profile's name make it."""
+"""The profile of every game, made from the settings without a profile's name."""
 
 SUMMARISER: Final = "summariser"
-"""The role, and the profile that a setting for summaries alone makes."""
+"""The role, and the profile that the setting `SUMMARY_MODEL` makes."""
 
 IDLE_SECONDS: Final = 30.0
 ANTHROPIC_URL: Final = "https://api.anthropic.com"
 ANTHROPIC_KEY: Final = "ANTHROPIC_API_KEY"
 
 _NAME: Final = re.compile(r"[A-Za-z0-9][A-Za-z0-9_.-]{0,39}")
-# What says where a profile's model is: without any of them it is where that of `default` is.
+# Fields that say where a profile's model is. Without any, it is at the server of `default`.
 _WHERE: Final = ("client", "base_url", "script")
 _SAMPLING: Final = ("temperature", "top_p", "stop", "seed", "reply_limit", "extra")
-# What a request says itself.
+# Fields that a request sets itself.
 _NOT_EXTRA: Final = NEEDED_FIELDS | {"max_completion_tokens", *_SAMPLING}
 
 
@@ -70,9 +69,9 @@ def _can_be_sent(value: dict[str, Any]) -> dict[str, Any]:
     given = {name for name, one in value.items() if one is not None}
     if taken := sorted(_NOT_EXTRA & given):
         hint = "; name it in reply_limit" if "max_completion_tokens" in taken else ""
-        raise ValueError(f"cannot have {', '.join(taken)}: a request says that itself{hint}")
+        raise ValueError(f"cannot have {', '.join(taken)}: a request sets that itself{hint}")
     if needed := sorted(NEEDED_FIELDS & set(value)):
-        raise ValueError(f"cannot leave out {', '.join(needed)}: no request is without it")
+        raise ValueError(f"cannot leave out {', '.join(needed)}: every request needs it")
     try:
         json.dumps(value, allow_nan=False)
     except (TypeError, ValueError):
@@ -82,18 +81,18 @@ def _can_be_sent(value: dict[str, Any]) -> dict[str, Any]:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Sampling:
-    """How a model picks its words; None leaves it to the server."""
+    """How a model chooses its words. None leaves it to the server."""
 
     temperature: Annotated[float, Field(ge=0, le=2)] | None = None
     top_p: Annotated[float, Field(gt=0, le=1)] | None = None
     stop: Annotated[tuple[str, ...], Field(strict=False, max_length=8)] = ()
     seed: int | None = None
     reply_limit: ReplyLimit = "max_tokens"
-    """The field that bounds a reply; newer models of OpenAI want the other one."""
+    """The field that limits a reply. Newer models of OpenAI need the other one."""
     extra: Annotated[dict[str, Any], AfterValidator(_can_be_sent)] = field(default_factory=dict)
-    """Further fields of the request's body, for what one server alone knows.
+    """Further fields of the request's body, for one server.
 
-    None leaves a field out that is sent otherwise, such as `user`.
+    None removes a field that is sent by default, such as `user`.
     """
 
 
@@ -122,17 +121,17 @@ def recorded_extra(
         if _OF_A_KEY.search(name) is not None and isinstance(value, str):
             return True
         texts = [name, *([value] if isinstance(value, str) else [])]
-        return any(key.hidden_in(text) != text for key in masks for text in texts)
+        return any(key.mask_in(text) != text for key in masks for text in texts)
 
     safe, paths = drop_secrets(json.loads(json.dumps(dict(extra))), is_secret=is_secret)
     for key in masks:
-        paths = tuple(map(key.hidden_in, paths))
+        paths = tuple(map(key.mask_in, paths))
     return safe, paths
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ModelProfile:
-    """A model and how it is asked; what the settings say of one, under the same names."""
+    """A model and how to call it. The settings of a profile have the same names."""
 
     name: str
     client: Client = "openai"
@@ -143,52 +142,55 @@ class ModelProfile:
     reply_tokens: Annotated[int, Field(ge=1)] = 400
     context_tokens: Annotated[int, Field(ge=256)] = 8192
     timeout_seconds: Annotated[float, Field(gt=0)] = 60.0
-    """Of a whole call."""
+    """The time limit of a whole call."""
     idle_seconds: Annotated[float, Field(gt=0)] = IDLE_SECONDS
-    """How long not a byte of the reply may come."""
+    """The longest time without a byte of the reply."""
     max_retries: Annotated[int, Field(ge=0, le=10)] = 2
     max_concurrent: Annotated[int, Field(ge=1, le=1000)] = 4
     stream: bool = True
     speaks_early: bool = False
-    """True if an NPC says the first sentences of a reply before the rest of it is there.
+    """True if an NPC says the first sentences of a reply before the rest has arrived.
 
-    Nothing for a model that writes its reasoning into its text without a mark before it.
+    Do not use it for a model that writes its reasoning without an opening mark.
     """
     strict_roles: bool = False
-    """For servers that take one system message and then user and assistant in turn."""
+    """True for servers that require one system message, then user and assistant in turn."""
     system_role: bool = True
-    """True if the server knows the role system; without it the first user message begins so."""
+    """True if the server knows the role system.
+
+    Without it, that text starts the first user message.
+    """
     past_calls: PastCalls = "native"
     """How tool calls of earlier turns are sent: as calls, or as text.
 
-    Some servers refuse a call without what its model thought, which is kept for one turn alone.
+    Some servers refuse a call without its hidden reasoning, which is kept for one turn only.
     """
     tools: ToolsBy = "native"
     """How the server gets tools: in its own field, in the prompt (`schema`), or not at all."""
     schema: SchemaBy = "native"
-    """The same for the form of an answer."""
+    """How the server gets the schema of an answer."""
     script: str = ""
-    """What the scripted client says."""
+    """The file with the replies of the scripted client."""
 
     @property
     def limit_tokens(self) -> int:
-        """What a prompt may have: the reply gets the rest of the context."""
+        """The most tokens of a prompt. The rest of the context is for the reply."""
         return self.context_tokens - self.reply_tokens
 
 
 Given = Mapping[str, Any]
-"""The fields of one profile that the settings have, each one checked."""
+"""The fields of one profile in the settings, checked."""
 
 
 def is_open(address: str) -> bool:
-    """True if everybody on the way to this address reads what is sent: http, to another machine."""
+    """True if data to this address is not encrypted: http, to another machine."""
     parts = urlsplit(address)
     host = (parts.hostname or "").rstrip(".")
     if parts.scheme != "http" or host == "localhost" or host.endswith(".localhost"):
         return False
     try:
         return not ip_address(host).is_loopback
-    except ValueError:  # a name
+    except ValueError:  # a host name
         return True
 
 
@@ -197,14 +199,18 @@ FIELDS: Final = tuple(
     for name, one in strict_model(ModelProfile).model_fields.items()
     if name != "name"
 )
-"""What a profile may say."""
+"""The fields of a profile in the settings."""
 
-# What an admin may have written a key or a password into is not repeated in a log.
+# Fields in which an admin may have written a key or a password. Logs do not show their values.
 _UNSHOWN: Final = frozenset({"base_url", "api_key_env", "extra"})
 
 
 def read_profiles(given: Any, *, where: str) -> dict[str, Given]:
-    """The profiles in a setting, each with what it says; FormatError names profile and field."""
+    """Return the fields of each profile in a setting.
+
+    Raises:
+        FormatError: a field is wrong; the message names it and its profile.
+    """
     if not isinstance(given, Mapping):
         raise FormatError("setting", f"{where}: must be a dictionary of profiles")
     problems: list[str] = []
@@ -220,7 +226,7 @@ def read_profiles(given: Any, *, where: str) -> dict[str, Given]:
 
 
 def read_roles(given: Any, *, where: str) -> dict[ModelRole, tuple[str, ...]]:
-    """The names of each role's profiles, in the order in which they are asked."""
+    """Return the names of each role's profiles, in the order in which they are tried."""
     if not isinstance(given, Mapping):
         raise FormatError("setting", f"{where}: must be a dictionary of roles")
     return {
@@ -230,10 +236,13 @@ def read_roles(given: Any, *, where: str) -> dict[ModelRole, tuple[str, ...]]:
 
 
 def profiles_of(given: Mapping[str, Given], *, game: ModelProfile) -> dict[str, ModelProfile]:
-    """All profiles, `default` first; `game` is what the settings without a name make.
+    """Return all profiles, `default` first.
 
-    A profile that does not say where its model is, is `default` with what it says otherwise. One
-    that does takes nothing from it, least of all the key; its limits are those of the game.
+    A profile that does not say where its model is takes its missing fields from `default`. A
+    profile that does takes nothing from it, in particular no key; its limits are those of the game.
+
+    Args:
+        game: The profile made from the settings without a profile's name.
     """
     default = _filled(replace(game, name=DEFAULT), given.get(DEFAULT, {}))
     elsewhere = ModelProfile(
@@ -253,7 +262,7 @@ def profiles_of(given: Mapping[str, Given], *, game: ModelProfile) -> dict[str, 
 
 
 def problem_of_profile(profile: ModelProfile) -> str:
-    """Why a profile whose fields are right each cannot be used, "" where it can."""
+    """Return why a profile with valid fields cannot be used, or ""."""
     asks_a_server = profile.client in ("openai", "anthropic")
     if asks_a_server and not profile.base_url:
         return "has no base_url: say where its model is"
@@ -287,14 +296,14 @@ def _read_profile(name: Any, fields: Any, *, where: str) -> Given:
 
 
 def _in_words(error: ErrorDetails) -> str:
-    """What is wrong with one field, without the value where that might be a secret."""
+    """Return the problem of one field, without the value if it might be a secret."""
     field = str(error["loc"][0])
     return f".{field}: {error_words(error, shows_value=field not in _UNSHOWN)}"
 
 
 def _unknown(field: str) -> str:
     if "key" in field.lower():
-        return f".{field}: a key never stands in settings; name its variable in api_key_env"
+        return f".{field}: never put a key in settings; name its variable in api_key_env"
     return f": there is no field {field!r}{suggest_name(field, FIELDS)}"
 
 
@@ -312,12 +321,12 @@ def _names(names: Any, *, where: str) -> tuple[str, ...]:
     if not isinstance(listed, list | tuple) or not all(isinstance(one, str) for one in listed):
         raise FormatError("setting", f"{where}: must be a profile's name or a list of them")
     if not listed:
-        raise FormatError("setting", f"{where}: names no profile; take it out or name one")
+        raise FormatError("setting", f"{where}: names no profile; name one or remove it")
     return tuple(dict.fromkeys(listed))
 
 
 def _filled(base: ModelProfile, fields: Given) -> ModelProfile:
-    """The profile with these fields instead of its own."""
+    """Return the profile with these fields changed."""
     own = {name: value for name, value in fields.items() if name not in _SAMPLING}
     picked = {name: value for name, value in fields.items() if name in _SAMPLING}
     if "client" not in own and set(_WHERE) & set(own):
@@ -329,37 +338,37 @@ def _filled(base: ModelProfile, fields: Given) -> ModelProfile:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Endpoint:
-    """A server, one model on it, and what the two can do; a request's own time bounds it all."""
+    """A server, one model on it, and limits. The time limit of a request covers everything."""
 
     name: str
     base_url: str
     model: str
     api_key: SecretText = field(default_factory=SecretText)
     timeout_seconds: float = 60.0
-    """Of one attempt."""
+    """The time limit of one attempt."""
     max_retries: int = 2
-    """How many follow a failed one; a `Retry-After` of the server is obeyed."""
+    """How many attempts follow a failed one. The server's `Retry-After` is obeyed."""
     idle_seconds: float = 20.0
-    """How long nothing may arrive in an attempt.
+    """The longest time without data in an attempt.
 
-    Before the headers it counts for streams alone: a server that does not stream is silent while it
+    Before the headers it applies to streams only: a server that does not stream is silent while it
     writes.
     """
     max_concurrent: int = 4
     max_reply_bytes: int = 1_000_000
-    """What is read of one reply."""
+    """The most bytes that are read of one reply."""
     stream: bool = True
-    """True if the reply of a request that has a listener is read while it is written."""
+    """True if a reply is read as a stream when the request has a listener."""
     game_id: str = ""
-    """Tells this game's requests from those of others at the same router."""
+    """Tells a router which game a request is from."""
     session_header: str = ""
-    """The header that has the session key too, "" for none."""
+    """The header that also has the session key; "" for none."""
 
     def session_key(self, cache_key: str) -> str:
-        """What a router knows a request's `cache_key` by: 32 hex digits.
+        """Return the key by which a router recognizes `cache_key`: 32 hex digits.
 
-        A hash, because some routers compare keys by their beginnings: `npc-1` and `npc-12` would be
-        nearly one.
+        It is a hash, because some routers compare the starts of keys, and `npc-1` and `npc-12`
+        start alike.
         """
         return sha256(f"{self.game_id}\0{cache_key}".encode()).hexdigest()[:32]
 
@@ -368,7 +377,9 @@ class Endpoint:
             raise EndpointError(self.name, "base_url", problem)
         if not self.api_key.fits_a_header():
             raise EndpointError(
-                self.name, "api_key", "has characters no key has; look for a space or line break"
+                self.name,
+                "api_key",
+                "has characters that no key has; look for a space or line break",
             )
         if not self.model:
             raise EndpointError(self.name, "model", "is empty: give the model's name")
@@ -381,7 +392,7 @@ class Endpoint:
 
 
 def _address_problem(address: str) -> str:
-    """What is wrong with a base address, or nothing; the address is never quoted."""
+    """Return what is wrong with a base address, or "". The address is never quoted."""
     wanted = "it must look like http://127.0.0.1:8080/v1"
     try:
         parts = urlsplit(address)

@@ -1,7 +1,7 @@
-"""Quotas: how many calls and tokens somebody may use a minute and a day, and what they used.
+"""Quotas: limits for calls and tokens per minute and day, and meters of their use.
 
-Pure: time comes as seconds since 1970, and days are those of UTC. A meter costs the same however
-much was used: a minute is kept by the second, a day as a sum.
+Pure. Times are seconds since 1970, days are in UTC. The cost of a meter does not depend on the use:
+the last minute is kept by second, a day as a sum.
 """
 
 from collections import deque
@@ -22,7 +22,7 @@ Most = Annotated[Annotated[int, Field(ge=1)] | None, Must("a whole number from 1
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Quota:
-    """How much one of a kind may use; None is as much as there is."""
+    """Limits for one player, NPC or game. None means no limit."""
 
     calls_per_minute: Most = None
     tokens_per_minute: Most = None
@@ -30,7 +30,7 @@ class Quota:
     tokens_per_day: Most = None
 
     def narrowed(self, by: Mapping[str, int]) -> "Quota":
-        """The smaller of the two, limit by limit; `by` has names of limits, others do not count."""
+        """Return the smaller limits of the two. Names in `by` that are no limits are ignored."""
         smaller = {name: most for name, most in by.items() if self._narrows(name, most)}
         return replace(self, **smaller) if smaller else self
 
@@ -40,14 +40,14 @@ class Quota:
 
 
 LIMITS: Final = tuple(one.name for one in fields(Quota))
-"""The names of the limits, as settings and refusals have them."""
+"""The names of the limits in settings and refusals."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Quotas:
-    """What each player, each NPC and the whole game may use.
+    """The limits of each player, of each NPC and of the whole game.
 
-    The defaults let everybody talk as fast as people type, and stop a flood.
+    The defaults allow conversation at typing speed and stop a flood.
     """
 
     player: Quota = Quota(calls_per_minute=20, calls_per_day=2000)
@@ -60,7 +60,7 @@ SCOPES: Final = tuple(one.name for one in fields(Quotas))
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class QuotaReached:
-    """A limit that is reached, what it is, and in how many seconds there is room again."""
+    """A limit that is reached, and the seconds until there is room again."""
 
     limit: str
     most: int
@@ -69,7 +69,10 @@ class QuotaReached:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class QuotaUse:
-    """What was used in the last minute and on this day; tokens with those of calls under way."""
+    """The use in the last minute and on this day.
+
+    Tokens include those reserved by running calls.
+    """
 
     calls_per_minute: int = 0
     tokens_per_minute: int = 0
@@ -82,28 +85,31 @@ NOTHING_USED: Final = QuotaUse()
 
 @dataclass(slots=True, eq=False)
 class Meter:
-    """What one player, one NPC or the game used. A call counts from its begin, its tokens are
-    reserved then and become those that were used at its end."""
+    """The use of one player, one NPC or the game.
+
+    A call counts from its start. Its tokens are reserved then, and replaced by the tokens used at
+    its end.
+    """
 
     _minute: deque[tuple[int, int, int]] = field(default_factory=deque)
-    """(second, calls, tokens), the oldest first."""
+    """(second, calls, tokens), oldest first."""
     _day: int = -1
     _day_calls: int = 0
     _day_tokens: int = 0
     _reserved: int = 0
 
     def begun(self, now: float, *, reserved_tokens: int) -> None:
-        """A call begins that may take so many tokens."""
+        """Count a call at its start, and reserve tokens for it."""
         self._reserved += reserved_tokens
         self._count(now, calls=1, tokens=0)
 
     def ended(self, now: float, *, reserved_tokens: int, tokens: int) -> None:
-        """A call for which so many tokens were reserved ended, and took so many."""
+        """Release a call's reserved tokens at its end, and count the tokens used."""
         self._reserved -= reserved_tokens
         self._count(now, calls=0, tokens=tokens)
 
     def taken_back(self, began_at: float) -> None:
-        """A call that began then was none: no model was asked."""
+        """Remove a call from the count, because no model was called. `began_at` is its start."""
         if int(began_at // DAY_SECONDS) == self._day:
             self._day_calls -= 1
         for index, (second, calls, tokens) in enumerate(self._minute):
@@ -111,18 +117,18 @@ class Meter:
                 self._minute[index] = (second, calls - 1, tokens)
 
     def restored(self, now: float, *, calls: int, tokens: int) -> None:
-        """So much was used today before there was this meter."""
+        """Add today's use from before this meter existed."""
         self._turn_to(now)
         self._day_calls += calls
         self._day_tokens += tokens
 
     def is_idle(self, now: float) -> bool:
-        """True if it may be forgotten: nothing under way, and nothing that would still count."""
+        """True if the meter can be dropped: no running call, and no use that still counts."""
         self._turn_to(now)
         return not (self._minute or self._reserved or self._day_calls or self._day_tokens)
 
     def reading(self, now: float) -> QuotaUse:
-        """What was used up to now."""
+        """Return the use up to now."""
         self._turn_to(now)
         return QuotaUse(
             calls_per_minute=sum(calls for _, calls, _ in self._minute),
@@ -134,9 +140,11 @@ class Meter:
     def reached(
         self, now: float, quota: Quota, *, tokens: int = 0, others: QuotaUse = NOTHING_USED
     ) -> QuotaReached | None:
-        """The limit that another call of so many tokens, as far as known, would go over.
+        """Return the limit that another call would exceed, or None.
 
-        `others` is what other processes used of the same.
+        Args:
+            tokens: The tokens of that call, as far as known.
+            others: The use in other processes.
         """
         read = self.reading(now)
         for limit in LIMITS:
@@ -160,7 +168,7 @@ class Meter:
         self._minute.append((second, calls, tokens))
 
     def _turn_to(self, now: float) -> None:
-        """Leave behind what is over."""
+        """Drop counts of past minutes and days."""
         while self._minute and self._minute[0][0] <= now - MINUTE_SECONDS:
             self._minute.popleft()
         day = int(now // DAY_SECONDS)
@@ -168,7 +176,7 @@ class Meter:
             self._day, self._day_calls, self._day_tokens = day, 0, 0
 
     def _room_in(self, limit: str, now: float) -> float:
-        """Seconds until the first of what fills the limit does not count any more."""
+        """Return the seconds until the oldest use no longer counts."""
         if limit.endswith("day"):
             return DAY_SECONDS - now % DAY_SECONDS
         oldest = self._minute[0][0] if self._minute else int(now)
@@ -176,7 +184,11 @@ class Meter:
 
 
 def read_quotas(given: Any, *, where: str) -> Quotas:
-    """The defaults with what is given instead; FormatError names what is wrong and where."""
+    """Return the default limits with the given changes.
+
+    Raises:
+        FormatError: a value is not allowed; the message names it.
+    """
     if not isinstance(given, Mapping):
         raise FormatError("setting", f"{where}: must be a dictionary")
     made = Quotas()

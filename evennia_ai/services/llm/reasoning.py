@@ -1,8 +1,8 @@
-"""What a model wrote to itself, in every form known, told apart from what it wrote for others.
+"""Separate a model's hidden reasoning, in every known format, from the text for others.
 
-Pairs of marks, code fences, the channels of some formats, and preambles that end in "Response:".
-Where it is not certain what a text is, it is hidden: nobody may hear an NPC think. A hostile text
-costs no more than its length.
+Formats are pairs of marks, code fences, channels, and preambles that end in "Response:". Doubtful
+text is hidden, because players must not hear an NPC's reasoning. The cost of a hostile text is
+linear in its length.
 """
 
 import re
@@ -19,10 +19,11 @@ from evennia_ai.engine.text.chat_markup import (
 )
 
 LateEnd = Literal["hides_all_before", "hides_nothing"]
-"""What an end mark, or the head of a channel, does to the text before it where no mark began it.
+"""The effect of an end mark, or of a channel's head, without a start, on the text before it.
 
-A model whose prompt ends in an opening mark writes the end alone: all before it was reasoning. Of
-a model that always opens what it closes it is a slip of the pen."""
+If a prompt ends in an opening mark, the model writes only the end, and everything before it was
+reasoning. From a model that always opens what it closes, the mark is a mistake.
+"""
 
 _CHANNELS: Final = (
     r"<\|channel\|>\s{0,8}(?P<channel>\w{0,20})"
@@ -43,9 +44,9 @@ _OTHER_MARK: Final = re.compile(
     rf"|<{THOUGHT_WORDS}\s?/>)",
     re.IGNORECASE,
 )
-# What may be the start of a tag, at the end of what has come so far.
+# The start of a possible tag at the end of the text so far.
 _UNFINISHED_TAG: Final = re.compile(r"(?:<[^<>\n]{0,160}|\[/?\w{0,12}|◁/?\w{0,6})\Z")
-# Where a text stops being plain: at any mark, or at what may become one of those that have no "<".
+# The end of plain text: any mark, or the start of a possible mark without "<".
 _PLAIN_ENDS: Final = re.compile(
     rf"[<◁`{{\x1b]|\[/?{THOUGHT_WORDS}\]|(?=[\[\]/])(?:{mark_pattern('tokens', 'switches')})"
     r"|\(\s{0,8}(?:\w{1,40}\s{0,8}=|[)\"'])"  # a call written as in Python
@@ -57,7 +58,7 @@ _BLANKS: Final = re.compile(r"\s*")
 
 _SPOKEN_CHANNELS: Final = frozenset({"final", "response"})
 
-# A preamble's beginning, and the line or word that ends it: only both together are certain.
+# Start and end of a preamble. Only both together make it certain.
 _LEAD: Final = r"\A[\s*_#>]*"
 _PREAMBLES: Final = tuple(
     (re.compile(_LEAD + begins, re.IGNORECASE), re.compile(ends, re.IGNORECASE | re.MULTILINE))
@@ -85,10 +86,10 @@ _MAY_BE_PREAMBLE: Final = re.compile(
 
 
 def without_reasoning(text: str, *, late_end: LateEnd = "hides_all_before") -> str:
-    """The text without reasoning and without the control marks of chat formats.
+    """Return the text without reasoning and without control marks of chat formats.
 
-    An opening mark without its end hides all that follows. Where channels are used, only the
-    final one was written for others. A reply ends where the model takes another role.
+    An opening mark without an end hides all later text. If channels are used, only the final one is
+    for others. A reply ends where the model takes another role.
     """
     return without_marks(without_thoughts(text, late_end=late_end))
 
@@ -103,24 +104,25 @@ def without_thoughts(text: str, *, late_end: LateEnd = "hides_all_before") -> st
 def without_marks(text: str) -> str:
     """Return the text without the control marks of chat formats."""
     said, count = _OTHER_MARK.subn("", text)
-    # What is taken out may leave a new mark, written around it on purpose.
+    # Removing marks may create a new one: a hostile text can be nested on purpose.
     return neutralize_marks(_OTHER_MARK, said) if count else said
 
 
 def takes_another_role(text: str) -> bool:
-    """True if the text goes on as somebody else: as the system, a user or a tool."""
+    """True if the text continues as the system, a user or a tool."""
     return any(mark["other"] for mark in _ROLE.finditer(text))
 
 
 def may_be_preamble(start: str) -> bool:
-    """True if a text that begins like this may turn out to have a preamble of reasoning."""
+    """True if a text that begins like this may have a preamble of reasoning."""
     return _MAY_BE_PREAMBLE.match(start) is not None
 
 
 def plain_start(text: str) -> tuple[str, str]:
-    """How far a text has no mark that this module or a terminal obeys, and what may become one.
+    """Return the start of a text without marks, and the start of a possible mark after it.
 
-    The second is "" at a mark: behind it nothing is plain any more.
+    Marks are those of this module, and control characters of terminals. At a complete mark the
+    second text is "", because nothing after it is plain.
     """
     mark = _PLAIN_ENDS.search(text)
     if mark is None:
@@ -129,7 +131,7 @@ def plain_start(text: str) -> tuple[str, str]:
 
 
 def _preamble_end(text: str) -> int:
-    """Where the text behind a preamble begins; 0 where there is none, or none that is certain."""
+    """Return where the text after a preamble begins; 0 if there is no certain preamble."""
     for begins, ends in _PREAMBLES:
         begun = begins.match(text)
         if begun:
@@ -138,7 +140,10 @@ def _preamble_end(text: str) -> int:
 
 
 class _Kept:
-    """A walk over a text that keeps what is no reasoning; each step goes on from the last mark."""
+    """A walk over a text that keeps the text for others.
+
+    Each step continues after the last mark.
+    """
 
     def __init__(self, text: str, late_end: LateEnd) -> None:
         self.parts: list[str] = []
@@ -156,7 +161,10 @@ class _Kept:
         self.parts.append(self._text[self._at :])
 
     def _tag(self, mark: re.Match[str]) -> None:
-        """Pass over what a tag opens, tags within it included; an end alone hides all before."""
+        """Skip the text after an opening tag up to its end, nested tags included.
+
+        An end without a start hides everything before it.
+        """
         if _closes(mark):
             self._unopened()
             return
@@ -168,7 +176,7 @@ class _Kept:
             self._end()
 
     def _channel(self, mark: re.Match[str]) -> None:
-        """Pass over the channels that are not spoken."""
+        """Skip the channels that are not spoken."""
         if not self._in_channels:
             self._unopened()
         self._in_channels = True
@@ -206,10 +214,9 @@ def _closes(tag: re.Match[str]) -> bool:
 
 
 class LeadingReasoning:
-    """Passes over the reasoning that a streamed reply begins with.
+    """Skips the reasoning at the start of a streamed reply.
 
-    What comes behind it is given on as it comes, without blanks before it; marks further on are
-    no concern of this.
+    It returns the text after it as it comes, without leading spaces. It ignores later marks.
     """
 
     def __init__(self) -> None:
@@ -218,7 +225,7 @@ class LeadingReasoning:
         self._is_over = False
 
     def feed(self, piece: str) -> str:
-        """What of the text so far is behind the reasoning, and was not given out before."""
+        """Return the new text after the reasoning."""
         if self._is_over:
             return piece
         text, at = self._held + piece, 0
@@ -237,7 +244,7 @@ class LeadingReasoning:
         return text[start:] if self._is_over else ""
 
     def _another(self, text: str, at: int) -> re.Match[str] | None:
-        """The opening tag that stands next but for blanks."""
+        """Return the opening tag that comes next, after spaces, or None."""
         tag = _TAG.match(text, _after_blanks(text, at))
         return None if tag is None or _closes(tag) else tag
 

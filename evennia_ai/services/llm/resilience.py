@@ -1,8 +1,8 @@
-"""What keeps one slow or dead server from being felt: a queue, a time limit, a circuit breaker.
+"""Protection against slow or dead servers: a queue, a time limit, a circuit breaker.
 
-A breaker is closed while all is well. So many failures within a window open it: requests then
-fail at once, without a connection. After a rest it is half open: one request goes out as a probe,
-and its outcome closes or opens it again. Time comes from the caller's clock.
+A breaker is closed in normal operation. A number of failures within a window open it: requests then
+fail at once, without a connection. After a rest it is half open: one request is sent as a probe,
+and its outcome closes or opens the breaker. Times come from the caller's clock.
 """
 
 from collections import deque
@@ -21,7 +21,7 @@ BreakerState = Literal["closed", "open", "half_open"]
 
 
 class Clock(Protocol):
-    """Twisted's `IReactorTime`, as far as it is needed here."""
+    """The part of Twisted's `IReactorTime` that is used here."""
 
     def seconds(self) -> float: ...
 
@@ -31,7 +31,7 @@ class Clock(Protocol):
 
 
 class CircuitBreaker:
-    """Counts failures and says whether another request makes sense now."""
+    """Counts failures and decides whether a request may be sent."""
 
     def __init__(
         self,
@@ -44,7 +44,7 @@ class CircuitBreaker:
         self._seconds = seconds
         self._window_seconds = window_seconds
         self._rest_seconds = rest_seconds
-        self._failures: deque[tuple[float, str]] = deque(maxlen=failures)  # when, and whose
+        self._failures: deque[tuple[float, str]] = deque(maxlen=failures)  # time and asker
         self._opened_at: float | None = None
         self._probing = False
 
@@ -56,35 +56,42 @@ class CircuitBreaker:
 
     @property
     def retry_in_seconds(self) -> float:
-        """Seconds until a request may go out again; 0 when one may now."""
+        """Seconds until a request may be sent again; 0 if one may be sent now."""
         if self._opened_at is None:
             return 0.0
         return max(0.0, self._opened_at + self._rest_seconds - self._seconds())
 
     @property
     def admits(self) -> bool:
-        """True if `begin` would let a request out."""
+        """True if `begin` would allow a request."""
         return self.state == "closed" or (self.state == "half_open" and not self._probing)
 
     def begin(self) -> bool:
-        """Let a request out, if it may: its outcome must be told. In half-open it is the probe."""
+        """Return True if a request may be sent. Its outcome must be reported.
+
+        In the half-open state the request is the probe.
+        """
         if not self.admits:
             return False
         self._probing = self.state == "half_open"
         return True
 
     def succeeded(self) -> None:
-        """The server answered; one that answers late, while the breaker rests, does not count."""
+        """Report that the server answered.
+
+        A late answer while the breaker is open does not count.
+        """
         if self.state != "open":
             self._failures.clear()
             self._opened_at = None
             self._probing = False
 
     def failed(self, *, asker: str = "") -> None:
-        """The server did not answer, or is broken.
+        """Report that the server did not answer, or is broken.
 
-        An `asker` is named where the cause may be what it asked: failures of one asker alone do
-        not open the breaker for all others.
+        Args:
+            asker: Set if the cause may be the request. Failures of one asker only do not open the
+                breaker for all others.
         """
         state, now = self.state, self._seconds()
         if state == "open":
@@ -99,15 +106,15 @@ class CircuitBreaker:
             self._probing = False
 
     def abandoned(self) -> None:
-        """The probe was given up before its outcome: another request may be it."""
+        """Report that the probe was cancelled, so that another request may be the probe."""
         self._probing = False
 
 
 class Slots:
-    """So many at once; who waits gets a slot that is given back, first come first served.
+    """A limit for things at the same time. A released slot goes to the first in the queue.
 
-    They are handed out in a loop, not by whoever gives one back: in a long queue where each fails
-    at once, each would else stand on the stack of the one before.
+    Slots are given out in a loop. Otherwise, in a long queue of requests that fail at once, each
+    release would call the next and the stack would grow.
     """
 
     def __init__(self, limit: int) -> None:
@@ -117,7 +124,7 @@ class Slots:
         self._handing_out = False
 
     def acquire(self) -> Deferred[None]:
-        """Fires when there is a slot, which is then taken; may be cancelled until then."""
+        """Return a Deferred that fires when a slot is taken. Until then it may be cancelled."""
         slot: Deferred[None] = Deferred(self.waiting.remove)
         self.waiting.append(slot)
         self._hand_out()
@@ -139,11 +146,11 @@ class Slots:
 
 
 class Guarded:
-    """A model behind a queue, a time limit and a breaker; itself a `ChatModel`.
+    """A model with a queue, a time limit and a breaker; itself a `ChatModel`.
 
-    At most `max_concurrent` requests are out, at most `max_waiting` wait, first come first served.
-    A request's time limit includes its waiting. Models that are one and the same to their server
-    share `slots` and a breaker.
+    At most `max_concurrent` requests are at the server and `max_waiting` wait, first come, first
+    served. The time limit of a request includes its waiting. Models that are the same for their
+    server share `slots` and a breaker.
     """
 
     def __init__(
@@ -173,23 +180,23 @@ class Guarded:
 
     @property
     def most_at_once(self) -> int:
-        """How many requests may be at the server at one time, of all who share the slots."""
+        """How many requests may be at the server at once, of all models that share the slots."""
         return self._slots.limit
 
     @property
     def waiting(self) -> int:
-        """How many requests have not been sent yet, of all who share the slots."""
+        """How many requests wait to be sent, of all models that share the slots."""
         return len(self._slots.waiting)
 
     @property
     def out(self) -> int:
-        """How many requests are at the server now, of all who share the slots."""
+        """How many requests are at the server now, of all models that share the slots."""
         return self._slots.taken
 
     def complete(
         self, request: ChatRequest, *, listener: Listener | None = None
     ) -> Deferred[ChatReply]:
-        """The model's reply; fails at once where asking makes no sense."""
+        """Ask the model. Fails at once if the breaker is open or too many requests wait."""
         if not self.breaker.admits:
             return fail(self._resting())
         if self.out >= self._slots.limit and self.waiting >= self._max_waiting:
@@ -205,7 +212,7 @@ class Guarded:
         return asked.addBoth(self._forgotten, asked)
 
     def close(self) -> None:
-        """Give up what waits or is out, the newest first, then close the model."""
+        """Cancel all requests, newest first, then close the model."""
         for asked in reversed(tuple(self._asked)):
             asked.cancel()
         self._model.close()
@@ -213,7 +220,7 @@ class Guarded:
     def _send(
         self, request: ChatRequest, deadline: float, listener: Listener | None
     ) -> Deferred[ChatReply]:
-        """Ask the model, now that there is a slot; the breaker may have opened meanwhile."""
+        """Send the request after a slot was taken, unless the breaker opened meanwhile."""
         sent: Deferred[ChatReply]
         is_probe = self.breaker.state == "half_open"
         left_seconds = max(0.0, deadline - self._clock.seconds())
@@ -232,10 +239,10 @@ class Guarded:
     def _seen_by_breaker(
         self, outcome: T | Failure, request: ChatRequest, is_probe: bool
     ) -> T | Failure:
-        """The outcome, once the breaker knows of it.
+        """Report the outcome to the breaker, and return it.
 
-        A refusal or rubbish is an answer, so the server is there. An answer with status 500 may
-        be about this prompt alone, such as an error of its chat template in unknown words.
+        A refusal or an unreadable reply is an answer, so the server works. Status 500 may have a
+        cause in this prompt only, such as an error in the chat template.
         """
         error = outcome.value if isinstance(outcome, Failure) else None
         fault = error.fault if isinstance(error, ModelError) else None
@@ -265,7 +272,7 @@ class Guarded:
 
     def _resting(self) -> ModelUnavailable:
         seconds = self.breaker.retry_in_seconds
-        when = f"in {seconds:.0f} seconds" if seconds else "as soon as the request under way ends"
+        when = f"in {seconds:.0f} seconds" if seconds else "as soon as the running request ends"
         return ModelUnavailable(
             self.name,
             f"it failed repeatedly; trying again {when}",
@@ -275,7 +282,7 @@ class Guarded:
 
 
 def _with_time(request: ChatRequest, left_seconds: float) -> ChatRequest:
-    """The request with what is left of its time: the model's own retries must fit into it."""
+    """Return the request with its remaining time, into which the client's retries must fit."""
     if request.timeout_seconds - left_seconds < 0.001:
         return request
     return replace(request, timeout_seconds=left_seconds)

@@ -1,11 +1,10 @@
-"""Fits a prompt's messages to what a provider takes: the last step before the hash and the call.
+"""Adapt a prompt's messages to a provider, as the last step before the hash and the call.
 
-Pure, deterministic, applied once. Special tokens of chat templates are undone, tool calls and
-results fitted, speakers labelled, neighbours of one role merged, one system message kept, roles
-alternated. Nobody's text can pass for what this module writes. What somebody said begins at the
-margin with their name and a colon; names come from records alone. Further lines of a speech are
-indented, and so is whatever reads like a label in a text that nobody said and that stands among
-what was said.
+Pure, deterministic, applied once. The steps remove special tokens of chat templates, adapt tool
+calls and results, label speakers, merge neighbours of one role, keep one system message, and
+alternate roles. No text can imitate the output of this module. A person's words begin at the margin
+with their name and a colon; names come only from records. Further lines of a speech are indented.
+So is every line that looks like a label in a text that nobody said, among what people said.
 """
 
 import json
@@ -27,11 +26,11 @@ from evennia_ai.engine.prompt.names import (
 from evennia_ai.services.llm.chat import ChatMessage, as_chat_message, with_each_text
 from evennia_ai.services.llm.speech import LINE_BREAK
 from evennia_ai.services.llm.tools import (
-    frame,
+    frame_pattern,
     has_bracket,
-    narrated,
-    paired,
-    undone,
+    narrate_calls,
+    pair_results,
+    replace_brackets,
     with_tools_as_text,
 )
 
@@ -43,14 +42,14 @@ _LIKE_A_LABEL: Final = re.compile(
 
 FRAME_OPEN: Final = "[Game instruction]"
 FRAME_CLOSE: Final = "[/Game instruction]"
-"""Around a system message that must travel as a user message."""
+"""With FRAME_OPEN: the frame of a system message that is sent as a user message."""
 
 FILLERS: Final[dict[Role, str]] = {"user": "(listens)", "assistant": "(is silent)"}
-"""Said for the one whose turn is missing where a provider wants strict alternation."""
+"""The text of a missing message, for providers that require strict alternation."""
 
 _CHAT_MESSAGE: Final = Slot[ChatMessage]("chat message")
-_FRAME: Final = frame("game", "instruction")
-# Without any of these there is no mark. A backslash begins what is escaped in JSON.
+_FRAME: Final = frame_pattern("game", "instruction")
+# Characters without which there is no mark. A backslash starts an escape in JSON.
 _MARKS: Final = re.compile(r"[<>\[\]◁\\]|/(?:no_?)?think", re.IGNORECASE)
 _NOT_IN_NAME: Final = re.compile(r"[\s<|\\/>\x00-\x1f\x7f]+")
 
@@ -59,34 +58,35 @@ _Step = Callable[[ChatMessage], ChatMessage]
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class RoleProfile:
-    """What a provider's messages must look like."""
+    """The form that a provider's messages must have."""
 
     speakers: Literal["label", "name", "none"] = "label"
-    """Where a message's speaker goes: before the text ("Anna: "), into the field `name`, nowhere.
+    """Where the speaker goes: before the text ("Anna: "), into the field `name`, or nowhere.
 
-    A message merged of several speakers is always labelled.
+    A merged message of several speakers is always labelled.
     """
     merge: bool = False
     one_system: bool = False
     """True if a later system message becomes a framed user message."""
     alternate: bool = False
-    """Includes both merging and `one_system`."""
+    """Includes merging and `one_system`."""
     system: bool = True
-    """True if there is a role system; without it what it says begins the first user message."""
+    """True if there is a role system. Without it, its text starts the first user message."""
     tools: Literal["native", "schema", "none"] = "native"
-    """Calls and results are messages of their own (`native`), text with the list of tools
-    (`schema`), or only told (`none`).
+    """How calls and results are sent.
+
+    As messages (`native`), as text with the list of tools (`schema`), or as text only (`none`).
     """
     past_calls: Literal["native", "told"] = "native"
-    """How calls of earlier turns are sent where those of this turn are messages (`native`)."""
+    """The form of earlier turns' calls, if those of this turn are messages (`native`)."""
 
 
 OPEN: Final = RoleProfile()
-"""Takes any order of roles: the servers of today."""
+"""Accepts any order of roles, as most servers do."""
 
 
 def alternating(roles: RoleProfile) -> RoleProfile:
-    """Return the same with one system message, then user and assistant in turn."""
+    """Return the profile with one system message, then user and assistant in turn."""
     return replace(roles, merge=True, one_system=True, alternate=True)
 
 
@@ -94,21 +94,23 @@ STRICT: Final = alternating(OPEN)
 
 
 def chat_messages(messages: Iterable[Message]) -> tuple[ChatMessage, ...]:
-    """The messages of a prompt without what only we know about them."""
+    """Return the messages of a prompt without our own fields."""
     return tuple(cached_or_made(tuple(messages), _CHAT_MESSAGE, _chat_message))
 
 
-def adapt(
+def adapt_messages(
     messages: Iterable[ChatMessage],
     *,
     profile: RoleProfile,
     tools: Sequence[ToolSpec] = (),
     own_calls: Collection[str] = (),
 ) -> tuple[ChatMessage, ...]:
-    """The messages as `profile` wants them; the results of tools stand right behind their calls.
+    """Return the messages in the form of `profile`, with tool results directly after their calls.
 
-    `tools` are those the model may use now; they become text only where the profile says so.
-    `own_calls` are the ids of calls that were made in this turn.
+    Args:
+        tools: The tools that the model may use now. They become text only if the profile requires
+            it.
+        own_calls: Ids of the calls of this turn.
     """
     plain = _each(_plain, tuple(messages))
     adapted = _with_tools(plain, tools, profile=profile, own_calls=own_calls)
@@ -130,19 +132,19 @@ def _chat_message(message: Message) -> ChatMessage:
         return known
     made = as_chat_message(message)
     if _is_beside_speech(message):
-        text = set_in(message.content)
+        text = indent_labels(message.content)
         made = made if text == message.content else replace(made, content=text)
-    # One of a record goes out with every later prompt, and a window lets go of it; any other is of
-    # one prompt, and the two would hold each other until all of the memory is searched.
+    # Cache only messages made from records: later prompts reuse them, and the window releases them.
+    # A cached message without a record would form a reference cycle.
     if message.record is not None:
         message.memo[_CHAT_MESSAGE] = made
     return made
 
 
 def _is_beside_speech(message: Message) -> bool:
-    """True if it stands among what people said, in their role, and nobody said it.
+    """True if nobody said the text of a message among what people said, in their role.
 
-    The facts of a request are the game's own and begin with words that are nobody's name.
+    Facts of a request are excluded: they are the game's own, and begin with words that are no name.
     """
     among = message.role == "user" and message.block in ("history", "event")
     return among and not message.name and message.of != OF_DYNAMIC
@@ -158,11 +160,11 @@ def _with_tools(
     if profile.tools == "schema":
         return with_tools_as_text(messages, tools)
     if profile.tools == "none":
-        return narrated(messages)
+        return narrate_calls(messages)
     with_any = [one for one in messages if one.tool_calls or one.role == "tool"]
     if with_any and profile.past_calls == "told":
-        return narrated(messages, own_calls=own_calls)
-    return paired(messages) if with_any else messages
+        return narrate_calls(messages, own_calls=own_calls)
+    return pair_results(messages) if with_any else messages
 
 
 def _spoken_by(profile: RoleProfile) -> _Step:
@@ -173,12 +175,15 @@ def _spoken_by(profile: RoleProfile) -> _Step:
 
 
 def _each(step: _Step, messages: Sequence[ChatMessage]) -> list[ChatMessage]:
-    """What a step makes of each, worked out once: they go out with every later prompt."""
+    """Return the result of a step for each message.
+
+    It is cached, because every later prompt sends the message again.
+    """
     slot = _SLOTS[step]
 
     def made(message: ChatMessage) -> ChatMessage:
         done = step(message)
-        # One that knew itself would be freed by a search of the collector alone.
+        # A message that caches itself would be a reference cycle.
         message.memo[slot] = _UNCHANGED if done is message else done
         return done
 
@@ -187,13 +192,13 @@ def _each(step: _Step, messages: Sequence[ChatMessage]) -> list[ChatMessage]:
 
 
 _UNCHANGED: Final = ChatMessage(role="system", content="")
-"""Stands where a step leaves a message as it is."""
+"""Marks in the cache that a step leaves a message unchanged."""
 
 
 def _plain(message: ChatMessage) -> ChatMessage:
-    """Without what a server would take for its chat template's own marks, in texts and calls.
+    """Return the message without marks of chat templates, in texts and calls.
 
-    Tags that models write around calls and thoughts stand as they are in what the game itself says.
+    Tags around calls and thoughts stay in the game's own texts.
     """
     if not message.tool_calls and not _MARKS.search(f"{message.content}{message.name}"):
         return message
@@ -208,7 +213,7 @@ def _plain(message: ChatMessage) -> ChatMessage:
 
 
 def _plain_arguments(text: str) -> str:
-    """The JSON of a call's arguments without such marks; servers read what is escaped in it too."""
+    """Return the JSON of a call's arguments without such marks, also escaped ones."""
     if not _MARKS.search(text):
         return text
     try:
@@ -224,7 +229,7 @@ def _nameless(message: ChatMessage) -> ChatMessage:
 
 
 def _named(message: ChatMessage) -> ChatMessage:
-    """With a name that every provider takes, on the roles that may have one."""
+    """Return the message with a name that every provider accepts, on roles that may have one."""
     if message.name is None or message.role not in ("user", "assistant"):
         return _nameless(message)
     name = _NOT_IN_NAME.sub("_", message.name.strip())[:NAME_LIMIT]
@@ -232,18 +237,21 @@ def _named(message: ChatMessage) -> ChatMessage:
 
 
 def _labelled(message: ChatMessage) -> ChatMessage:
-    """With "Anna: " before the text; the model's own lines stay bare, or it would copy that."""
-    name = label(message.name) if message.role == "user" and message.name else ""
+    """Return the message with "Anna: " before its text.
+
+    The model's own lines get no label, because it would copy that.
+    """
+    name = label_of(message.name) if message.role == "user" and message.name else ""
     if not name:
         return _nameless(message)
-    return replace(message, name=None, content=labelled(name, message.content))
+    return replace(message, name=None, content=add_label(name, message.content))
 
 
-def label(name: str) -> str:
-    """What stands before the colon for somebody of this name, "" where there is no name.
+def label_of(name: str) -> str:
+    """Return the text before the colon for a person's name; "" without a name.
 
-    A name holds no colon there, one that could be more than a name is quoted, and one that is a
-    word of the game is put in brackets, unless where it comes from has marked it.
+    The name has no colon. A name that could be more than a name is quoted. A name that is a word of
+    the game is put in brackets, unless its source has marked it.
     """
     if not name.split():
         return ""
@@ -254,20 +262,20 @@ def label(name: str) -> str:
     return quote_name(f"{made}{name[len(own) :]}")
 
 
-def labelled(name: str, text: str) -> str:
-    """What somebody of this name said: only the label's own line starts at the margin."""
+def add_label(name: str, text: str) -> str:
+    """Return a person's words, of which only the line with the label starts at the margin."""
     return f"{name}: {LINE_BREAK.sub(f'{chr(10)}{_INDENT}', text)}"
 
 
-def set_in(text: str) -> str:
-    """A text that nobody said, with every line indented that begins like a label."""
+def indent_labels(text: str) -> str:
+    """Return a text that nobody said, with lines indented that begin like a label."""
     if ":" not in text and "：" not in text:
         return text
     return _LIKE_A_LABEL.sub(_INDENT, LINE_BREAK.sub("\n", text))
 
 
 def _one_system(messages: Sequence[ChatMessage]) -> list[ChatMessage]:
-    """The leading system messages as one; every later one framed, as a user message."""
+    """Return the leading system messages as one, and later ones as framed user messages."""
     leading = 0
     while leading < len(messages) and messages[leading].role == "system":
         leading += 1
@@ -276,7 +284,7 @@ def _one_system(messages: Sequence[ChatMessage]) -> list[ChatMessage]:
 
 
 def _without_system(messages: list[ChatMessage]) -> list[ChatMessage]:
-    """The leading system message, the only one, as the beginning of the first user message."""
+    """Return the messages with the system message at the start of the first user message."""
     if not messages or messages[0].role != "system":
         return messages
     head, rest = _framed(messages[0]), messages[1:]
@@ -286,20 +294,20 @@ def _without_system(messages: list[ChatMessage]) -> list[ChatMessage]:
 
 
 def _framed(message: ChatMessage) -> ChatMessage:
-    """A system message in its frame; look-alikes of the frame in any text or name are undone."""
+    """Return a system message in its frame, or another message without look-alikes of the frame."""
     if message.role != "system" and not has_bracket(f"{message.content}{message.name}"):
         return message
-    content = undone(_FRAME, message.content)
+    content = replace_brackets(_FRAME, message.content)
     if message.role == "system":
         return ChatMessage(role="user", content=f"{FRAME_OPEN}\n{content}\n{FRAME_CLOSE}")
-    name = None if message.name is None else undone(_FRAME, message.name)
+    name = None if message.name is None else replace_brackets(_FRAME, message.name)
     return replace(message, content=content, name=name)
 
 
 def _merged(messages: Sequence[ChatMessage]) -> list[ChatMessage]:
-    """Neighbours of one role as one message, a blank line between their texts.
+    """Return the messages with neighbours of one role merged, a blank line between their texts.
 
-    Tool results are never merged; a text before a tool call joins the call's message.
+    Tool results are never merged. A text before a tool call joins the call's message.
     """
     merged: list[ChatMessage] = []
     for message in messages:
@@ -320,9 +328,9 @@ def _joined(first: ChatMessage, second: ChatMessage) -> ChatMessage:
 
 
 def _alternating(messages: Iterable[ChatMessage]) -> Iterator[ChatMessage]:
-    """User and assistant in turn, beginning with the user.
+    """Yield user and assistant messages in turn, beginning with the user.
 
-    Results of tools do not count, and a call is made in the model's turn without ending it.
+    Results of tools do not count. A call is part of the model's turn and does not end it.
     """
     due: Role = "user"
     for message in messages:
@@ -334,7 +342,7 @@ def _alternating(messages: Iterable[ChatMessage]) -> Iterator[ChatMessage]:
         yield message
 
 
-# Where a message keeps what each step makes of it.
+# The slots in which a message caches the result of each step.
 _SLOTS: Final[Mapping[_Step, Slot[ChatMessage]]] = {
     step: Slot(step.__name__) for step in (_plain, _framed, _nameless, _named, _labelled)
 }

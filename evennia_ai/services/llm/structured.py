@@ -1,11 +1,11 @@
-"""Answers of a wanted form: asked for, read, and asked for once more where they do not fit.
+"""Answers in a required form: request one, read it, and ask once more if it does not fit.
 
-Everything that decides what a model is sent is a pure function of values, so that the caller can
-commit the messages before each call: `asking` before the first, `repair` before the second. Schemas
-are written out as the least able server takes them: nothing referred to, nothing left open. Of what
-a model wrote, nothing is guessed, repaired or evaluated: what sets out as a JSON object is one
-within the limits, or the whole is broken; going on behind a broken one would take its inner parts
-for the answer. A hostile text costs no more than a few walks over its length.
+Everything that decides what is sent is a pure function, so the caller can commit the messages
+before each call: `request_for` before the first, `repair_request` before the second. Schemas are
+written in the form that the least capable server accepts: no references, no additional members.
+Nothing in an answer is guessed, repaired or evaluated. Text that begins like a JSON object must be
+a valid one within the limits, or the whole answer is refused; otherwise the inner parts of a broken
+object could be taken for the answer. The cost of a hostile text is linear in its length.
 """
 
 import json
@@ -24,13 +24,13 @@ from evennia_ai.services.llm.reasoning import without_reasoning
 
 MAX_JSON_CHARACTERS: Final = 100_000
 MAX_WRITTEN_CHARACTERS: Final = 4 * MAX_JSON_CHARACTERS
-"""With the hidden reasoning, which is looked for only within this."""
+"""The most characters with hidden reasoning, which is looked for only within this limit."""
 
 MAX_NESTING: Final = 32
 MAX_NUMBER: Final = 10**15
 MAX_OBJECTS: Final = 16
 
-# Where an object begins: a brace before its first key or its end.
+# The start of an object: a brace before a first key or a closing brace.
 _OBJECT: Final = re.compile(r"\{(?=\s*[\"}])")
 _FENCE: Final = re.compile(r"^[ \t]*```[ \t]*(?:json)?[ \t]*$\n?", re.MULTILINE | re.IGNORECASE)
 _BRACE_FIRST: Final = re.compile(r"\s*(?:```[ \t]*\w{0,20}\s*)?(?:\[\s*)?\{")
@@ -39,9 +39,9 @@ _LONE_SURROGATE: Final = re.compile("[\ud800-\udfff]")
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class JsonObjects:
-    """What of a text is JSON objects, in order, and what stands `around` them.
+    """The JSON objects in a text, in order, and the text `around` them.
 
-    `problem` says why something that sets out as an object is none, "" where all is well.
+    `problem` says why something that begins like an object is none; "" if all are valid.
     """
 
     objects: tuple[dict[str, Any], ...] = ()
@@ -50,7 +50,7 @@ class JsonObjects:
 
 
 def json_objects(text: str) -> JsonObjects:
-    """The objects side by side in `text`, its hidden reasoning apart."""
+    """Return the JSON objects in `text`, without its hidden reasoning."""
     if len(text) > MAX_WRITTEN_CHARACTERS:
         return JsonObjects(problem=f"it has more than {MAX_WRITTEN_CHARACTERS} characters")
     text = without_reasoning(text)
@@ -70,13 +70,13 @@ def json_objects(text: str) -> JsonObjects:
         objects.append(value)
     around.append(text[at:])
     if not objects and _BRACE_FIRST.match(text):
-        return JsonObjects(problem="it begins with a brace and is no JSON object")
+        return JsonObjects(problem="it begins with a brace but is not a JSON object")
     outside = _FENCE.sub("", "".join(around)) if objects else "".join(around)
     return JsonObjects(objects=tuple(objects), around=outside.strip())
 
 
 def _over_a_limit(value: object) -> str:
-    """Which limit a value is over, "" where it is over none."""
+    """Return the limit that a value exceeds, as a problem, or ""."""
     waiting = [(value, 1)]
     while waiting:
         one, depth = waiting.pop()
@@ -104,7 +104,7 @@ def _why_no_object(error: Exception) -> str:
 
 
 def _members(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
-    """An object's members, as text that can be sent and stored."""
+    """Return the members of an object, with texts that can be sent and stored."""
     return {_sendable(name): _sendable(value) for name, value in pairs}
 
 
@@ -120,7 +120,7 @@ def _no_number(written_as: str) -> NoReturn:
     raise ValueError(f"{written_as} is no number")
 
 
-# Small models write a line break inside a text as it is: `strict=False` takes it.
+# `strict=False` accepts unescaped line breaks in texts, which small models write.
 _DECODER: Final = json.JSONDecoder(
     object_pairs_hook=_members, parse_constant=_no_number, strict=False
 )
@@ -128,7 +128,7 @@ _DECODER: Final = json.JSONDecoder(
 
 MAX_SCHEMA_NESTING: Final = 24
 
-# What says nothing to a model, or what strict servers refuse.
+# Keywords that models do not need, or that strict servers refuse.
 _LEFT_OUT: Final = frozenset({"$defs", "$schema", "definitions", "default", "title"})
 _PREFIXES: Final = ("#/$defs/", "#/definitions/")
 # Keywords whose value is one schema, several by name, or a list of them.
@@ -137,17 +137,19 @@ _LISTED: Final = frozenset({"anyOf", "oneOf", "allOf", "prefixItems"})
 
 
 def strict_schema(schema: Mapping[str, Any], *, origin: str) -> dict[str, Any]:
-    """`schema` with its references written out, its members required and no others allowed.
+    """Return `schema` with references resolved, all members required, and no others allowed.
 
-    A member that may be left out becomes one that must be written: its default is not sent.
-    FormatError names `origin` where the schema refers to itself or to nothing.
+    An optional member becomes required; its default is not sent.
+
+    Raises:
+        FormatError: the schema refers to itself or to nothing; the message names `origin`.
     """
     named = {**schema.get("definitions", {}), **schema.get("$defs", {})}
     return _Strict(named, origin).of(schema, 0)
 
 
 class _Strict:
-    """Rewrites the schemas of one document; `named` are those that it can refer to."""
+    """Rewrites the schemas of one document. `named` are those that it can refer to."""
 
     def __init__(self, named: Mapping[str, Any], origin: str) -> None:
         self._named = named
@@ -205,10 +207,10 @@ def _closed(schema: dict[str, Any]) -> dict[str, Any]:
 
 AnswerT = TypeVar("AnswerT", bound=BaseModel)
 Ask = Callable[[tuple[ChatMessage, ...]], Deferred[ChatReply]]
-"""Commits the messages, then asks the model."""
+"""A function that commits the messages and then calls the model."""
 
 SHOWN_CHARACTERS: Final = 4_000
-"""How much of a wrong answer the model is shown again."""
+"""How many characters of a wrong answer are shown to the model again."""
 
 TOLD_PROBLEMS: Final = 5
 
@@ -224,19 +226,19 @@ REPAIR: Final = (
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Read(Generic[AnswerT]):
-    """An answer, or the `problem` with what was to be one."""
+    """An answer, or the `problem` of a text that is none."""
 
     answer: AnswerT | None = None
     problem: str = ""
 
 
-def asking(
+def request_for(
     messages: Sequence[ChatMessage], form: type[BaseModel], *, native: bool
 ) -> tuple[tuple[ChatMessage, ...], AnswerSchema | None]:
-    """The messages and the schema that ask for an answer of a form.
+    """Return messages and schema that request an answer of a form.
 
-    A server that takes schemas (`native`) is given it beside the messages, any other one is told
-    of it in a last message.
+    A server that supports schemas (`native`) gets the schema separately, any other server in a last
+    message.
     """
     schema = schema_of(form)
     if native:
@@ -245,8 +247,8 @@ def asking(
     return (*messages, ChatMessage(role="system", content=told)), None
 
 
-def read(text: str, form: type[AnswerT]) -> Read[AnswerT]:
-    """The first object in a reply's text that has the form, else what is wrong."""
+def read_answer(text: str, form: type[AnswerT]) -> Read[AnswerT]:
+    """Return the first object in a reply's text that has the form, or what is wrong."""
     found = json_objects(text)
     if found.problem:
         return Read(problem=found.problem)
@@ -259,29 +261,32 @@ def read(text: str, form: type[AnswerT]) -> Read[AnswerT]:
     return Read(problem=problem)
 
 
-def repair(messages: Sequence[ChatMessage], reply: str, problem: str) -> tuple[ChatMessage, ...]:
-    """The messages of the one more try: those before, the wrong answer, what is wrong with it."""
+def repair_request(
+    messages: Sequence[ChatMessage], reply: str, problem: str
+) -> tuple[ChatMessage, ...]:
+    """Return the messages of the second try: the first ones, the wrong answer and its problem."""
     shown = without_reasoning(reply).strip()[:SHOWN_CHARACTERS]
     said = (ChatMessage(role="assistant", content=shown),) if shown else ()
     return (*messages, *said, ChatMessage(role="system", content=REPAIR.format(problem=problem)))
 
 
-def answered(ask: Ask, messages: Sequence[ChatMessage], form: type[AnswerT]) -> Deferred[AnswerT]:
-    """The answer to messages that `asking` made, after at most two calls.
+def ask_for_answer(
+    ask: Ask, messages: Sequence[ChatMessage], form: type[AnswerT]
+) -> Deferred[AnswerT]:
+    """Return the answer to messages from `request_for`, after at most two calls.
 
-    Fails with `ModelRubbish` where the second answer has not the form either, and with whatever
-    `ask` fails with.
+    Fails with `ModelRubbish` if the second answer is wrong too, and with any failure of `ask`.
     """
 
     def first(reply: ChatReply) -> AnswerT | Deferred[AnswerT]:
-        got = read(reply.text, form)
+        got = read_answer(reply.text, form)
         if got.answer is not None:
             return got.answer
-        again = ask(repair(messages, reply.text, got.problem))
+        again = ask(repair_request(messages, reply.text, got.problem))
         return again.addCallback(second)
 
     def second(reply: ChatReply) -> AnswerT:
-        got = read(reply.text, form)
+        got = read_answer(reply.text, form)
         if got.answer is None:
             raise ModelRubbish(reply.model, f"asked twice for {form.__name__}: {got.problem}")
         return got.answer
@@ -290,7 +295,7 @@ def answered(ask: Ask, messages: Sequence[ChatMessage], form: type[AnswerT]) -> 
 
 
 def schema_of(form: type[BaseModel]) -> AnswerSchema:
-    """The schema of a form as servers take it."""
+    """Return the schema of a form in the form that servers accept."""
     return AnswerSchema(
         name=form.__name__,
         schema=strict_schema(form.model_json_schema(), origin=form.__name__),
@@ -302,7 +307,7 @@ def _canonical(schema: Mapping[str, Any]) -> str:
 
 
 def _why_unfit(error: ValidationError) -> str:
-    """What is wrong with an answer, for the model that wrote it."""
+    """Return what is wrong with an answer, for the model that wrote it."""
     found = list_problems(error)
     told = [f"{where or 'the object'}: {words[:200]}" for where, words in found[:TOLD_PROBLEMS]]
     more = f"; and {len(found) - TOLD_PROBLEMS} more" if len(found) > TOLD_PROBLEMS else ""

@@ -1,13 +1,13 @@
-"""Calls of tools that a model wrote as text: found, read, and taken out of what it says.
+"""Find tool calls that a model wrote as text, and remove them from its speech.
 
-A server turns what its model writes into calls. Where it does not know the model's format, the
-calls come as text. `evennia_ai.engine.text.chat_markup` lists the marks around them. Between the
-marks stands one of the forms of `call_forms`, a name followed by JSON, or tags with parameters. The
-same forms may stand in a code fence, or without any marks.
+A server turns the output of its model into calls. If it does not know the model's format, the calls
+arrive as text. `evennia_ai.engine.text.chat_markup` lists the marks around them. Between the marks
+is one of the forms of `call_forms`, a name followed by JSON, or tags with parameters. The same
+forms may be in a code fence, or without any marks.
 
-What begins like a call and cannot be read is no speech either: it is left out up to its end mark,
-or to the end of the text. Each step goes on from the last one, so a hostile text costs no more
-than its length.
+A call that cannot be read is not speech either: it is removed up to its end mark, or to the end of
+the text. Each step continues after the last one, so the cost of a hostile text is linear in its
+length.
 """
 
 import json
@@ -35,7 +35,7 @@ from evennia_ai.services.llm.call_forms import (
 )
 
 MOST_BEGINNINGS: Final = 64
-"""How many calls of one text are read; what stands behind them is left out."""
+"""How many calls of one text are read. The text after them is dropped."""
 
 _KEYS: Final = "|".join(dict.fromkeys((*NAMES, *ARGUMENTS, *WRAPPERS, "id", "type")))
 _PYTHON: Final = rf"{NAME}\(\s{{0,8}}(?:\w{{1,40}}\s{{0,8}}=|[)\"'])"
@@ -49,7 +49,7 @@ _BEGIN: Final = re.compile(
     rf"|(?P<list>\[\s{{0,8}}{_PYTHON})"
     rf"|(?P<line>(?:{_FENCE}\w{{0,12}}\n)?^[ \t]{{0,8}}{_PYTHON})"
     rf"|(?P<colon>\bcall:{NAME}\{{)"
-    # Gemini; Kimi, where the server took the marks away.
+    # Gemini, and Kimi if the server removed the marks.
     rf"|(?P<gemini>(?:\bprint\(\s{{0,8}})?\bdefault_api\.{NAME}\()"
     rf"|(?P<kimi>\bfunctions\.{NAME}:\d{{1,4}}(?=\s{{0,8}}[{{<]))",
     re.IGNORECASE | re.MULTILINE,
@@ -70,7 +70,7 @@ _KEY_IN_MARK: Final = re.compile(
 )
 _TEXT_IN_MARK: Final = re.compile(r"string\s?=\s?[\"']?true", re.IGNORECASE)
 _HEADER: Final = re.compile(rf"({NAME})(?::\d{{1,4}})?")
-# What some models write right before a call, and what opens a code fence around its marks.
+# Labels that some models write directly before a call, or the start of a code fence around it.
 _LABEL: Final = re.compile(
     r"(?:(?:\bfunctools|^[ \t]{0,8}(?:action|tool|(?:tool|function)[ _]calls?):)\s{0,8})?"
     r"(?:```\w{0,12}\s{0,8})?\Z",
@@ -85,7 +85,7 @@ _TO_TOOL: Final = re.compile(
 _BLANKS: Final = re.compile(r"\s*")
 _LIST_END: Final = re.compile(r"\s*\]")
 _OPENING: Final = re.compile(r"[\[{(]")
-# What a text that was cut may end in: the beginning of a mark, or of a call without marks.
+# The end of a cut text: the start of a mark, or of a call without marks.
 _CUT: Final = re.compile(
     r"(?:<(?:[/|｜][\w▁:｜|]{0,40}|[a-zA-Z]\w{0,20}(?:[:=\s][^<>\n]{0,80})?)?"
     rf"|\[/?\w{{0,40}}|(?:\[\s{{0,8}}|^[ \t]{{0,8}}){NAME}\([^()\n]{{0,40}}"
@@ -101,7 +101,7 @@ _CUT: Final = re.compile(
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class TextCall:
-    """A call as a model wrote it: the name of an offered tool, and arguments as unchecked JSON."""
+    """A call as a model wrote it: the name of an offered tool, and unchecked arguments as JSON."""
 
     name: str
     arguments: str
@@ -109,9 +109,9 @@ class TextCall:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class TextCalls:
-    """The calls in a text, and `rest`, which is what of the text is none.
+    """The calls in a text, and `rest`, the text without them.
 
-    `dropped` are the names of tools that were not offered, and beginnings of what was unreadable.
+    `dropped` has names of tools that were not offered, and starts of calls that could not be read.
     """
 
     rest: str
@@ -122,10 +122,11 @@ class TextCalls:
 def read_calls(
     text: str, offered: Offered, *, is_cut: bool = False, bare_json: bool = True
 ) -> TextCalls:
-    """Read the calls in a text from which hidden reasoning was taken out.
+    """Return the calls in a text without hidden reasoning.
 
-    Where the text `is_cut` by the length of the reply, a last call without its end mark is not
-    whole. JSON without marks may be left in the text (`bare_json`).
+    Args:
+        is_cut: The length limit cut the text, so a last call without an end mark is incomplete.
+        bare_json: False leaves JSON without marks in the text.
     """
     walk = _Walk(text, offered, is_cut)
     at = kept_from = 0
@@ -146,15 +147,15 @@ def read_calls(
             kept_from = len(text)
             break
     parts.append(text[kept_from:])
-    # A blank between the parts: nothing new comes of what stood around a call.
+    # A space between the parts, so that the text around a call cannot form a new call.
     rest = _CUT.sub("", " ".join(parts))
-    if rest.count("```") % 2:  # a fence that was opened last
+    if rest.count("```") % 2:  # the last fence is open
         rest = rest.rstrip().removesuffix("```")
     return TextCalls(rest=rest, calls=tuple(walk.calls), dropped=tuple(walk.dropped))
 
 
 def channel_calls(text: str, offered: Offered) -> TextCalls:
-    """Read the calls in the channels of a raw reply, of which nothing is said (harmony)."""
+    """Return the calls in the channels of a raw reply, which are never spoken (harmony)."""
     walk = _Walk(text, offered, is_cut=True)
     at = 0
     while (begun := _TO_TOOL.search(text, at)) and len(walk.calls) < MOST_BEGINNINGS:
@@ -166,13 +167,13 @@ def channel_calls(text: str, offered: Offered) -> TextCalls:
 
 
 def without_calls(text: str) -> str:
-    """Return the text without calls of tools, whatever tools there are."""
+    """Return the text without tool calls, whatever tools exist."""
     return read_calls(text, {}).rest
 
 
 @dataclass(slots=True)
 class _Walk:
-    """Reads what begins like a call. `name` and `arguments` are of a call that is not whole yet."""
+    """Reads possible calls. `name` and `arguments` are those of a call that is not complete yet."""
 
     text: str
     offered: Offered
@@ -183,10 +184,10 @@ class _Walk:
     arguments: dict[str, Any] = field(default_factory=dict)
     is_fenced: bool = False
     read_to: int = 0
-    """The place behind the last whole call of a beginning, 0 if there is none."""
+    """The end of the last complete call of a match, or 0."""
 
     def read(self, begun: re.Match[str]) -> tuple[int, bool]:
-        """Return where to go on, and whether what lies before that is no speech."""
+        """Return where to continue, and whether the text before that is a call."""
         self.name, self.arguments, self.read_to = "", {}, 0
         is_marked = begun["mark"] is not None or begun["fence"] is not None
         if not is_marked and (past := self._is_something_else(begun)):
@@ -194,7 +195,7 @@ class _Walk:
         opened = _OPENED_FENCE.match(begun[0])
         at = begun.end() if begun["fence"] else begun.start() + (opened.end() if opened else 0)
         self.is_fenced = not begun["mark"] and "```" in begun[0]
-        # Each step takes in one form, and returns the place behind it, or 0 if it is another form.
+        # Each step reads one form and returns its end, or 0 if the text has another form.
         steps: tuple[Callable[[int], int], ...]
         steps = (self._mark, self._between, self._json, self._python, self._header)
         while at < len(self.text) and not self._end(at):
@@ -210,7 +211,7 @@ class _Walk:
             listed = None if is_ended else _LIST_END.match(self.text, self.read_to)
             behind = listed.end() if listed else self.read_to
             return self._behind_ends(at if is_ended else behind), True
-        # It cannot be read: it is left out up to its end.
+        # An unreadable call is removed up to its end.
         self.dropped.append(self.name or begun[0].strip()[:80])
         if is_marked:
             end = (_END_FENCE if self.is_fenced else _END_MARK).search(self.text, at)
@@ -220,7 +221,7 @@ class _Walk:
         return end_of_it or len(self.text), True
 
     def _is_something_else(self, begun: re.Match[str]) -> int:
-        """The place behind what only looks like a call without marks, 0 if it is one."""
+        """Return the end of text that only looks like a call without marks; 0 if it is a call."""
         if begun["json"] is not None:
             brace = self.text.index("{", begun.start())
             found = json_at(self.text, brace)
@@ -236,11 +237,11 @@ class _Walk:
         return begun.end() if rest.strip(" \t.;") else 0
 
     def _is_broken(self, at: int) -> bool:
-        """True if what could not be read is a part of a call, and no text behind one."""
+        """True if unreadable text is a part of a call, not text after one."""
         return self.text[at] in "{<" or is_python(self.text, at)
 
     def _end(self, at: int) -> re.Match[str] | None:
-        """The end mark that stands there; a fence ends only what began with one."""
+        """Return the end mark at a place. A fence ends only what began with one."""
         fence = _END_FENCE.match(self.text, at) if self.is_fenced else None
         return fence or _END_MARK.match(self.text, at)
 
@@ -249,7 +250,7 @@ class _Walk:
         return between.end() if between else 0
 
     def _mark(self, at: int) -> int:
-        """Take in a mark with what it says of the call: its name, or a parameter with its value."""
+        """Read a mark with its content: a call's name, or a parameter with its value."""
         mark = _BEGIN_MARK.match(self.text, at)
         if mark is None:
             return 0
@@ -279,7 +280,7 @@ class _Walk:
         return end.end()
 
     def _json(self, at: int) -> int:
-        """Take in a JSON object: a call, several calls, or the arguments of a name before it."""
+        """Read a JSON object: a call, several calls, or the arguments of the name before it."""
         found = json_at(self.text, at) if self.text[at] == "{" else None
         if found is None:
             return 0
@@ -299,7 +300,7 @@ class _Walk:
         return found[1]
 
     def _header(self, at: int) -> int:
-        """Take in a word as the name of a call; the last one before its arguments counts."""
+        """Read a word as the name of a call. The last one before the arguments counts."""
         header = None if self.read_to else _HEADER.match(self.text, at)
         if header is None:
             return 0
@@ -310,7 +311,7 @@ class _Walk:
         self.keep((self.name, self.arguments), at)
 
     def keep(self, call: Call, end: int) -> None:
-        """Keep a whole call, if its tool is offered."""
+        """Keep a complete call if its tool is offered."""
         self.name, self.arguments, self.read_to = "", {}, end
         name, arguments = known_name(call[0], self.offered), call[1]
         try:
@@ -323,7 +324,7 @@ class _Walk:
             self.dropped.append(call[0][:80])
 
     def _behind_ends(self, at: int) -> int:
-        """The place behind the end marks that follow, with the blanks between them."""
+        """Return the end of the end marks that follow, with white space between them."""
         while True:
             blanks = _BLANKS.match(self.text, at)
             end = self._end(blanks.end() if blanks else at)

@@ -1,14 +1,14 @@
-"""Tools in messages: calls with their results as every provider takes them, or told as text. Pure.
+"""Tools in messages: calls and results as servers accept them, or as text. Pure.
 
-A result stands right behind its call and nowhere else, whatever was cut from the history or came
-in between. A model whose server knows no tools is told what it can do in one constant text behind
-the system messages, and writes one JSON object: what it says, and what it does. Its earlier calls
-are shown to it in the same form, results as framed user messages. A text that is no JSON is simply
-speech; half a JSON object is no reply.
+A result is always directly after its call, whatever was cut from the history or came between. If a
+server does not support tools, one constant text after the system messages describes them. The model
+then writes one JSON object with its words and acts. It sees its earlier calls in the same form, and
+results as framed user messages. A text without JSON is speech; an incomplete JSON object is an
+error.
 
-Nobody's text can pass for a frame: look-alikes are undone. They may have other case and blanks,
-brackets of full width, and letters inside their words that nobody sees. Line breaks are found as
-JSON writes them too, but no match reaches over a quote: it never leaves a text inside of JSON.
+No text can imitate a frame: look-alikes are changed. They may have other case and spaces,
+full-width brackets, and invisible letters inside words. Line breaks may be escaped as in JSON. A
+match never crosses a quote, so it stays inside one text of a JSON value.
 """
 
 import json
@@ -44,23 +44,23 @@ _UNSEEN: Final = (
 )
 _BLANK: Final = rf"(?:\s|\\[nrt]|{_UNSEEN})"
 _MOST_BEHIND: Final = 80
-"""Characters behind the words, inside of the brackets, that are part of a look-alike."""
+"""How many characters after the words, inside the brackets, belong to a look-alike."""
 
 
-def frame(*words: str) -> re.Pattern[str]:
-    """What looks like a mark of these words, opening or closing, in brackets or half in them."""
+def frame_pattern(*words: str) -> re.Pattern[str]:
+    """Return a pattern for look-alikes of a mark with these words, opening or closing."""
     spelt = rf"{_BLANK}+".join(f"{_UNSEEN}*".join(word) for word in words)
     behind = rf"[^\[\]［］\n\"]{{0,{_MOST_BEHIND}}}"
     return re.compile(rf"[\[［]((?:{_BLANK}|/)*{spelt}{behind})([\]］]?)", re.IGNORECASE)
 
 
 def has_bracket(text: str) -> bool:
-    """True if there may be a look-alike in `text` at all."""
+    """True if `text` may contain a look-alike."""
     return "[" in text or "［" in text
 
 
-def undone(pattern: re.Pattern[str], text: str) -> str:
-    """`text` with round brackets where look-alikes of a frame stand."""
+def replace_brackets(pattern: re.Pattern[str], text: str) -> str:
+    """Return `text` with look-alikes of a frame in round brackets."""
     return pattern.sub(_in_round_brackets, text)
 
 
@@ -70,26 +70,26 @@ def _in_round_brackets(found: re.Match[str]) -> str:
 
 RESULT_OPEN: Final = "[Tool result]"
 RESULT_CLOSE: Final = "[/Tool result]"
-"""Around what a tool returned, where that must travel as a user message."""
+"""With RESULT_OPEN: the frame of a tool's result that is sent as a user message."""
 
 NO_RESULT: Final = "(no result)"
-"""Stands for the result of a call that has none in the prompt."""
+"""The result of a call that has none in the prompt."""
 
 _UNFRAMED: Final = Slot[ChatMessage]("unframed")
-_FRAME: Final = frame("tool", "result")  # and "results"
+_FRAME: Final = frame_pattern("tool", "result")  # and "results"
 
-# The number of a call's message, and of the call in it -> what it returned.
+# By the index of a call's message and the index of the call in it: the result.
 _Results = dict[tuple[int, int], ChatMessage]
 
 
-def paired(messages: Sequence[ChatMessage]) -> list[ChatMessage]:
-    """The messages with each result right behind its call, in the order of the calls.
+def pair_results(messages: Sequence[ChatMessage]) -> list[ChatMessage]:
+    """Return the messages with each result directly after its call, in the order of the calls.
 
-    A call without a result gets one that says so. A result whose call is not there is told.
+    A call without a result gets `NO_RESULT`. A result without its call becomes text.
     """
     results, lost = _results(messages)
     if lost:
-        messages = [unframed(message) for message in messages]
+        messages = [remove_frames(message) for message in messages]
         results, lost = _results(messages)
     ordered: list[ChatMessage] = []
     for place, message in enumerate(messages):
@@ -102,44 +102,45 @@ def paired(messages: Sequence[ChatMessage]) -> list[ChatMessage]:
     return ordered
 
 
-def narrated(
+def narrate_calls(
     messages: Sequence[ChatMessage], *, own_calls: Collection[str] = ()
 ) -> list[ChatMessage]:
-    """The messages without calls and results: what was done is told with what came of it.
+    """Return the messages with calls and results as text.
 
-    Messages that call one of `own_calls` (ids) and the results of these stay as they are.
+    Args:
+        own_calls: Ids of calls. Messages that make them, and their results, stay unchanged.
     """
-    return list(_narrated([unframed(message) for message in messages], frozenset(own_calls)))
+    return list(_narrated([remove_frames(message) for message in messages], frozenset(own_calls)))
 
 
 def framed_result(result: ChatMessage, label: str = "") -> ChatMessage:
-    """A result in its frame, as a user message; look-alikes of the frame in it are undone."""
+    """Return a result in its frame, as a user message without look-alikes of the frame."""
     said = f"{label}: {result.content}" if label else result.content
-    told_lines = LINE_BREAK.sub("\n", bare(said))
+    told_lines = LINE_BREAK.sub("\n", without_frames(said))
     return ChatMessage(role="user", content=f"{RESULT_OPEN}\n{told_lines}\n{RESULT_CLOSE}")
 
 
-def unframed(message: ChatMessage) -> ChatMessage:
-    """The message without look-alikes of the frame, in its text and in its speaker's name."""
+def remove_frames(message: ChatMessage) -> ChatMessage:
+    """Return the message without look-alikes of the frame in its text and its speaker's name."""
     if not has_bracket(f"{message.content}{message.name or ''}"):
         return message
     known = message.memo.get(_UNFRAMED)
     if known is not None:
         return known
-    name = None if message.name is None else bare(message.name)
-    made = replace(message, content=bare(message.content), name=name)
+    name = None if message.name is None else without_frames(message.name)
+    made = replace(message, content=without_frames(message.content), name=name)
     message.memo[_UNFRAMED] = made
     return made
 
 
-def bare(text: str) -> str:
-    """`text` without look-alikes of the frame."""
-    return undone(_FRAME, text)
+def without_frames(text: str) -> str:
+    """Return `text` without look-alikes of the frame."""
+    return replace_brackets(_FRAME, text)
 
 
 def _narrated(messages: Sequence[ChatMessage], own_calls: frozenset[str]) -> Iterator[ChatMessage]:
     calls: dict[str, ToolCall] = {}
-    for message in paired(messages):
+    for message in pair_results(messages):
         if message.role == "tool" and message.tool_call_id in calls:
             call = calls[message.tool_call_id or ""]
             yield framed_result(message, f"{call.name} {call.arguments}")
@@ -153,9 +154,9 @@ def _narrated(messages: Sequence[ChatMessage], own_calls: frozenset[str]) -> Ite
 
 
 def _results(messages: Sequence[ChatMessage]) -> tuple[_Results, set[int]]:
-    """What each call returned, and the places of results whose call is not there.
+    """Return the result of each call, and the indexes of results without a call.
 
-    A result belongs to the newest call of its id before it, and a call has one.
+    A result belongs to the newest earlier call with its id. A call has one result.
     """
     waiting: dict[str, tuple[int, int]] = {}
     results: _Results = {}
@@ -189,7 +190,7 @@ _MEMBERS: Final = frozenset({"say", "acts"})
 
 
 class _Act(BaseModel):
-    """A call as models write it, be it by the names that other model formats have."""
+    """A call as models write it, also with the member names of other formats."""
 
     model_config = ConfigDict(extra="allow")
 
@@ -197,7 +198,7 @@ class _Act(BaseModel):
     arguments: Annotated[Any, Field(validation_alias=AliasChoices(*ARGUMENTS))] = None
 
     def call(self) -> Call:
-        """Return the name and the arguments, which may stand beside the name."""
+        """Return name and arguments. The arguments may be members next to the name."""
         has_arguments = "arguments" in self.model_fields_set
         return self.tool, self.arguments if has_arguments else self.model_extra
 
@@ -210,12 +211,12 @@ class _Answer(BaseModel):
 def with_tools_as_text(
     messages: Sequence[ChatMessage], tools: Sequence[ToolSpec]
 ) -> list[ChatMessage]:
-    """The messages as a model without tools takes them; to be applied once, before the hash.
+    """Return the messages for a model without tools. Apply it once, before the hash.
 
-    The list of tools stands right behind the leading system messages. Look-alikes of a tool
-    result inside anybody's text are undone.
+    The list of tools is directly after the leading system messages. Look-alikes of a tool result in
+    any text are changed.
     """
-    shown = list(_shown([unframed(message) for message in messages]))
+    shown = list(_shown([remove_frames(message) for message in messages]))
     if not tools:
         return shown
     leading = next((n for n, one in enumerate(shown) if one.role != "system"), len(shown))
@@ -227,12 +228,12 @@ def with_tools_as_text(
 
 
 def tool_text(tools: Sequence[ToolSpec]) -> str:
-    """What the model is told of its tools; the same for the same tools in any order."""
+    """Return the description of the tools for the model. The order of `tools` has no effect."""
     return "\n".join([INTRODUCTION, *(_described(tool) for tool in _sorted(tools))])
 
 
 def schema_of(tools: Sequence[ToolSpec]) -> AnswerSchema:
-    """The schema of an answer, for servers that hold a model to one."""
+    """Return the schema of an answer, for servers that enforce one."""
     members: dict[str, Any] = {"say": {"type": "string"}}
     if tools:
         acts = [_act_schema(tool) for tool in _sorted(tools)]
@@ -249,16 +250,16 @@ def reply_from(
     as_schema: bool,
     late_end: LateEnd = "hides_all_before",
 ) -> tuple[ChatReply, tuple[str, ...]]:
-    """Return the reply with the calls that its text makes apart, and what of them was left out.
+    """Return the reply with its textual calls as calls, and the names of calls that were left out.
 
-    A server that takes tools may still not know the format in which its model calls them. Where
-    the tools were told in the prompt (`as_schema`), the text may also be an answer of that form.
-    Ids of calls depend on the request and the call alone. A call in a model's own format is left
-    out if its tool is not among `tools`. In an answer of the form it is left for whoever runs the
-    calls to refuse.
+    A server that supports tools may still not know the format in which its model calls them. If the
+    tools were described in the prompt (`as_schema`), the text may also be an answer of that form.
+    The ids of calls depend only on the request and the call. A call in a model's own format is left
+    out if its tool is not among `tools`. In an answer of the form it stays, and the code that runs
+    the calls refuses it.
 
     Raises:
-        ModelRubbish: it is half an answer of the form.
+        ModelRubbish: the text is an incomplete answer of the form.
     """
     if reply.offline or reply.tool_calls:
         return reply, ()
@@ -291,9 +292,9 @@ def reply_from(
 
 
 def _shown(messages: Sequence[ChatMessage]) -> Iterator[ChatMessage]:
-    """Calls as the answers that made them, results as what is told of them."""
+    """Yield calls as the answers that made them, and results as framed messages."""
     names: dict[str, str] = {}
-    for message in paired(messages):
+    for message in pair_results(messages):
         if message.role == "tool":
             yield framed_result(message, names[message.tool_call_id or ""])
         elif message.tool_calls:
@@ -309,7 +310,7 @@ def _as_answer(message: ChatMessage) -> str:
         {"tool": call.name, "arguments": call.arguments if read is None else read}
         for call, read in calls
     ]
-    return bare(_json({"say": message.content, "acts": acts}))
+    return without_frames(_json({"say": message.content, "acts": acts}))
 
 
 def _described(tool: ToolSpec) -> str:
@@ -327,7 +328,7 @@ def _parameters(tool: ToolSpec) -> dict[str, Any]:
 
 
 def _answers(found: JsonObjects, offered: Offered, model: str) -> list[_Answer]:
-    """The objects that are answers; an object that is something else stands in prose only."""
+    """Return the objects that are answers. Other objects are allowed only in prose."""
     answers: list[_Answer] = []
     try:
         for value in found.objects:

@@ -1,7 +1,7 @@
-"""Windows: how many tokens a server reads at once, by its own word.
+"""Context windows: how many tokens a server accepts at once, as the server reports it.
 
-Nothing long is sent to find out. Ollama, llama.cpp, LM Studio and KoboldCpp have an address of
-their own for it; vLLM, OpenRouter and others tell it in their list of models.
+No long prompt is sent to find out. Ollama, llama.cpp, LM Studio and KoboldCpp have their own
+addresses for it; vLLM, OpenRouter and others report it in their list of models.
 """
 
 from collections.abc import Mapping
@@ -14,11 +14,11 @@ from evennia_ai.services.llm.profiles import ModelProfile
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Window:
-    """How many tokens a server reads at once."""
+    """How many tokens a server accepts at once."""
 
     tokens: int
     setting: str
-    """What enlarges it."""
+    """The setting that enlarges it."""
 
 
 _WINDOW_FIELDS: Final = {
@@ -28,12 +28,12 @@ _WINDOW_FIELDS: Final = {
     "max_context_length": "another model",
     "max_input_tokens": "another model",
 }
-"""Fields of a list of models that tell a window, and what enlarges it."""
+"""Fields with the window in a list of models, each with the setting that enlarges it."""
 _OLLAMA: Final = "OLLAMA_CONTEXT_LENGTH of Ollama, or num_ctx of the model"
 
 
 def list_address(profile: ModelProfile) -> str:
-    """Return where the server lists its models."""
+    """Return the address at which the server lists its models."""
     base = profile.base_url.rstrip("/")
     if profile.client == "anthropic":
         return f"{base.removesuffix('/v1')}/v1/models"
@@ -43,13 +43,13 @@ def list_address(profile: ModelProfile) -> str:
 async def window_of(
     profile: ModelProfile, listed: Answer, fetch: Fetch, seconds: float
 ) -> Window | None:
-    """Return how many tokens the server reads at once, by its own word; None: it does not say.
+    """Return how many tokens the server accepts at once; None if it does not report it.
 
     Args:
-        profile: Whose model it is.
+        profile: The profile of the model.
         listed: The server's list of models.
         fetch: Sends requests to the server, with the key.
-        seconds: How long all of it may take; 0 for only reading the list.
+        seconds: The time limit. 0: only read the list.
     """
     entries = entries_of(listed.json)
     mine = next((one for one in entries if is_called(name_of(one), profile.model)), None)
@@ -97,7 +97,7 @@ def _of_entry(entry: Mapping[str, Any]) -> Window | None:
 
 
 def _of_ollama(model: str, running: Answer, shown: Answer) -> Window | None:
-    """The window of the model as it is loaded, or as it will be."""
+    """Return the window of the loaded model, or the one that it will have."""
     for entry in entries_of(running.json):
         tokens = entry.get("context_length")
         if is_called(name_of(entry), model) and _is_count(tokens):

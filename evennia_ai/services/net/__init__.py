@@ -1,7 +1,6 @@
-"""The network, asked from the game without ever making it wait: for models and for wikis.
+"""Network access that never makes the game wait, for models and wikis.
 
-`bridge` runs asyncio in a thread of its own; `http` is the one HTTP client, and reads what servers
-send within limits; `secrets` keeps keys and passwords out of sight.
-
-It knows Twisted's Deferred, and nothing of Django, Evennia, settings, models or wikis.
+`bridge` runs asyncio in its own thread, `http` is the HTTP client with limits on responses, and
+`secrets` hides keys and passwords. The package knows Twisted's Deferred, but neither Django,
+Evennia, settings, models nor wikis.
 """

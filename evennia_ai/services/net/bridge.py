@@ -1,9 +1,9 @@
-"""One asyncio loop in one daemon thread, its results handed over as Deferreds.
+"""One asyncio loop in a daemon thread. Its results become Deferreds.
 
-Libraries that speak asyncio run there, because Twisted's own loop is not asyncio's in a running
-Evennia, and because their imports and calls must not stop the game. What runs there may touch no
-game object: Django refuses database calls in a thread with a running loop, which is a safety we
-want. The global reactor is imported on first use only; importing it earlier would install it.
+Libraries for asyncio run there, because Twisted's loop in a running Evennia is not asyncio's, and
+because their imports and calls must not block the game. Code in this thread must not touch game
+objects: Django refuses database calls in a thread with a running loop, which protects us. The
+global reactor is imported on first use, because importing it installs it.
 """
 
 import asyncio
@@ -24,21 +24,21 @@ Closer = Callable[[], Awaitable[object]]
 Hear = Callable[[P], None]
 
 CLOSING_SECONDS: Final = 2.0
-"""How long the tasks and closers of a stopping loop may take."""
+"""How long each step may take when the loop stops."""
 
 
 class CallsFromThread(Protocol):
-    """The one thing the bridge needs of a reactor."""
+    """The part of a reactor that the bridge needs."""
 
     def callFromThread(self, call: Callable[..., Any], /, *args: Any) -> object:  # noqa: N802
-        """Have `call` called on the reactor's thread; Twisted's own name."""
+        """Call `call` on the reactor's thread. The name is Twisted's."""
 
 
 class AsyncBridge:
-    """Runs coroutines in its thread and fires their Deferreds on the reactor's.
+    """Runs coroutines in its thread and fires their Deferreds on the reactor's thread.
 
-    The thread starts with the first `run`, and again after a `stop`. `run` and `stop` belong to
-    the reactor's thread, `at_stop` to the bridge's.
+    The thread starts with the first `run`, and again after a `stop`. Call `run` and `stop` on the
+    reactor's thread, and `at_stop` on the bridge's.
     """
 
     def __init__(self, reactor: CallsFromThread | None = None) -> None:
@@ -49,13 +49,13 @@ class AsyncBridge:
 
     @property
     def running(self) -> bool:
-        """True if the thread is there."""
+        """True if the thread is alive."""
         return self._thread is not None and self._thread.is_alive()
 
     def run(self, make_coroutine: Callable[[], Coroutine[Any, Any, T]]) -> Deferred[T]:
-        """What the coroutine returns or raises; it is made and runs in the bridge's thread.
+        """Run a coroutine, and return a Deferred of its result or error.
 
-        Cancelling the Deferred cancels the coroutine.
+        The coroutine is created in the bridge's thread. Cancelling the Deferred cancels it.
         """
         future = asyncio.run_coroutine_threadsafe(_made(make_coroutine), self._started_loop())
         reactor = self._reactor_now()
@@ -66,10 +66,10 @@ class AsyncBridge:
     def run_heard(
         self, make_coroutine: Callable[[Hear[P]], Coroutine[Any, Any, T]], listener: Hear[P]
     ) -> Deferred[T]:
-        """Like `run`, for a coroutine that has something to say before it returns.
+        """Run a coroutine that reports values before it returns.
 
-        It is given a function for that; `listener` gets what is said, in order, on the reactor's
-        thread, and nothing after the Deferred fired or was cancelled.
+        It gets a function for this. `listener` gets the values in order on the reactor's thread,
+        but none after the Deferred fired or was cancelled.
         """
         reactor = self._reactor_now()
 
@@ -84,13 +84,13 @@ class AsyncBridge:
         return deferred
 
     def at_stop(self, closer: Closer) -> None:
-        """Have `closer` awaited when the loop that runs now is stopped."""
+        """Await `closer` when the running loop is stopped."""
         self._closers.setdefault(asyncio.get_running_loop(), []).append(closer)
 
     def stop(self, timeout_seconds: float = CLOSING_SECONDS) -> None:
-        """Cancel what runs, close what is open and end the thread.
+        """Cancel running tasks, close connections and end the thread.
 
-        Waits for it no longer than `timeout_seconds`: the thread is a daemon, it holds nothing up.
+        Waits at most `timeout_seconds`: the thread is a daemon, so it cannot prevent an exit.
         """
         loop, thread = self._loop, self._thread
         self._loop = self._thread = None
@@ -118,7 +118,7 @@ class AsyncBridge:
         return self._loop
 
     def _live(self, loop: asyncio.AbstractEventLoop) -> None:
-        """The thread's whole life."""
+        """Run the loop until it is stopped, then close everything."""
         asyncio.set_event_loop(loop)
         try:
             loop.run_forever()
@@ -129,7 +129,7 @@ class AsyncBridge:
 
 
 class PerLoop(Generic[T]):
-    """One thing for the bridge's loop that runs now, such as a client: an ended loop's is useless.
+    """One object per running loop of the bridge, such as a client. It is useless with another loop.
 
     `make` and `close` run in the bridge's thread, `close` also when the loop is stopped.
     """
@@ -143,7 +143,7 @@ class PerLoop(Generic[T]):
         self._made: tuple[asyncio.AbstractEventLoop, T] | None = None
 
     def now(self) -> T:
-        """The thing, made where there is none; in the bridge's thread."""
+        """Return the object, and make it if there is none. Call it in the bridge's thread."""
         loop = asyncio.get_running_loop()
         if self._made is None or self._made[0] is not loop:
             made = self._make()
@@ -152,13 +152,13 @@ class PerLoop(Generic[T]):
         return self._made[1]
 
     def close(self) -> None:
-        """Close it, if it is there; on the reactor's thread."""
+        """Close the object if it exists. Call it on the reactor's thread."""
         if self._bridge.running:
-            # A stop of the bridge right after this cancels it, and closes the thing itself.
+            # If the bridge stops right after this, it cancels this and closes the object itself.
             self._bridge.run(self.aclose).addErrback(lambda failure: failure.trap(CancelledError))
 
     async def aclose(self) -> None:
-        """Close it, if it is there; in the bridge's thread."""
+        """Close the object if it exists. Call it in the bridge's thread."""
         known, self._made = self._made, None
         if known is not None and known[0] is asyncio.get_running_loop():
             await self._close(known[1])
@@ -169,21 +169,21 @@ async def _made(make_coroutine: Callable[[], Coroutine[Any, Any, T]]) -> T:
 
 
 def _deliver(future: Future[T], deferred: Deferred[T]) -> None:
-    """Fire `deferred`, on the reactor's thread, unless its cancelling already did."""
+    """Fire `deferred` on the reactor's thread, unless its cancellation did."""
     if deferred.called:
         return
     try:
         result = future.result(timeout=0)
     except (FutureCancelled, asyncio.CancelledError):
         deferred.errback(Failure(CancelledError("the model thread was stopped")))
-    except Exception as problem:  # whatever the coroutine raised belongs to who waits for it
+    except Exception as problem:  # the caller that waits gets any error of the coroutine
         deferred.errback(Failure(problem))
     else:
         deferred.callback(result)
 
 
 async def _ended(closers: list[Closer]) -> None:
-    """Cancel the tasks that are left, then run the closers; each step has its time."""
+    """Cancel the remaining tasks, then run the closers. Each step has a time limit."""
     rest = asyncio.all_tasks() - {asyncio.current_task()}
     for task in rest:
         task.cancel()

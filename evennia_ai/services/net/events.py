@@ -1,8 +1,8 @@
-"""Server-sent events (WHATWG HTML, 9.2) in the body of an answer, whatever type it is sent with.
+"""Server-sent events (WHATWG HTML, 9.2) in the body of a response, whatever its content type.
 
-Of an event the data alone is given out: the providers repeat the event's name inside. Comments,
-which some servers send to keep a connection open, are nothing, and so is an event with empty data.
-Lines and events cost far more than their bytes, so they are counted before they are worked on.
+Only the data of an event is returned, because providers repeat the event's name in it. Comments,
+with which some servers keep a connection open, and events without data are ignored. Lines and
+events cost far more than their bytes, so they are counted before they are processed.
 """
 
 import json
@@ -12,25 +12,25 @@ from typing import Final
 from evennia_ai.services.net.http import TooLarge, text_in
 
 MOST_EVENTS: Final = 100_000
-"""Events of one stream: more than any model writes in its time, a word each."""
+"""The most events of one stream. One word per event, this is more than a model writes."""
 
 MOST_LINES: Final = 4 * MOST_EVENTS
-"""Lines of one stream, those included that only keep it open."""
+"""The most lines of one stream, including those that only keep it open."""
 
 LARGEST_EVENT_BYTES: Final = 1_000_000
 
 _BLANKS: Final = b" \t\r\n\xef\xbb\xbf"
-"""What may stand before a body: blanks, and the byte order mark."""
+"""Characters that may come before a body: white space, and the byte order mark."""
 
 _FIELDS: Final = (b"data:", b"event:", b"id:", b"retry:", b"error:", b":")
 _START_BYTES: Final = max(map(len, _FIELDS))
 
 
 class BodyStart:
-    """Tells from the first bytes of a body whether it is a stream of events.
+    """Decides from the first bytes of a body whether it is a stream of events.
 
     Some servers send a stream as `application/json`, as plain text or without a type. Others send
-    one JSON object as a stream. So the type decides only where the bytes fit neither.
+    one JSON object as a stream. So the type decides only if the bytes do not.
     """
 
     def __init__(self, content_type: str) -> None:
@@ -38,7 +38,7 @@ class BodyStart:
         self._start = b""
 
     def is_stream(self, chunk: bytes) -> bool | None:
-        """Return whether it is, None as long as more must come to tell. Call once per chunk."""
+        """Return whether it is a stream; None while too few bytes came. Call once per chunk."""
         more = chunk if self._start else chunk.lstrip(_BLANKS)
         self._start += more[:_START_BYTES]
         if self._start.startswith(_FIELDS):
@@ -72,13 +72,13 @@ class EventReader:
         self._left_events = MOST_EVENTS
         self._ended_with_cr = False
 
-    def fed(self, chunk: bytes) -> Iterator[str]:
+    def feed(self, chunk: bytes) -> Iterator[str]:
         """Yield the data of each event that `chunk` completes.
 
         Raises:
             TooLarge: there are too many lines or events, or one event is too large.
         """
-        if self._ended_with_cr and chunk:  # the LF of a CRLF that was cut in two
+        if self._ended_with_cr and chunk:  # the second half of a CRLF
             chunk = chunk.removeprefix(b"\n")
             self._ended_with_cr = False
         if b"\r" in chunk:
@@ -96,13 +96,17 @@ class EventReader:
             yield from self._event_after(whole.removeprefix("\ufeff"))
             self._grow(len(begun))
 
-    def ended(self) -> Iterator[str]:
+    def finish(self) -> Iterator[str]:
         """Yield the data of an event that the end of the stream completes."""
         self._ended_with_cr = False
-        yield from self.fed(b"\n\n")
+        yield from self.feed(b"\n\n")
 
     def _grow(self, count: int) -> None:
-        """So many bytes more came of the event that is read."""
+        """Add to the size of the current event.
+
+        Raises:
+            TooLarge: it exceeds the limit.
+        """
         self._event_bytes += count
         if self._event_bytes > self._limit_bytes:
             raise TooLarge(f"an event of the reply is larger than {self._limit_bytes} bytes")

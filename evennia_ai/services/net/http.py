@@ -1,12 +1,12 @@
-"""HTTP for models and wikis: one client, when to ask again, and how much of an answer is read.
+"""HTTP for models and wikis: a client, retries, and limits on the size of responses.
 
-Lives in the bridge's thread; httpx2 is imported there, on first use, because its import takes a
-tenth of a second. Its exceptions hold the request, and with it a key or a password: they end here,
-and nothing is chained to them. A `Retry-After` of the server is obeyed; without one the pauses
-double. Chance stretches each, so that many who were turned away together do not come back together.
+It runs in the bridge's thread. httpx2 is imported there at the first use, because the import takes
+a tenth of a second. Its exceptions contain the request, and with it a key or a password: they are
+caught here, and no error is chained to them. A server's `Retry-After` is obeyed; without one the
+pauses double. Each pause gets a random part, so that many refused clients do not return together.
 
-A server decides what it sends, and the size in bytes alone does not bound the work with it: chunks
-cost far more than their bytes, so they are counted before they are worked on.
+A server decides what it sends, and many small chunks cost far more than their bytes. So chunks are
+counted before they are processed.
 """
 
 import asyncio
@@ -29,7 +29,7 @@ T = TypeVar("T")
 
 USER_AGENT: Final = "evennia_ai"
 LONGEST_HEADER: Final = 64
-"""Characters of a `Retry-After` that are read; a date has 29."""
+"""The most characters of a `Retry-After` that are read; a date has 29."""
 
 FIRST_PAUSE_SECONDS: Final = 0.5
 LONGEST_PAUSE_SECONDS: Final = 8.0
@@ -39,7 +39,10 @@ _IDLE_CONNECTIONS: Final = 100
 
 
 class NoConnection(Exception):  # noqa: N818 - says what happened
-    """No answer came at all; the text says why, `kind` in one word. Never leaves who asked."""
+    """There was no response at all. Callers in this package catch it.
+
+    The text says why, `kind` in one word.
+    """
 
     def __init__(self, kind: str, why: str) -> None:
         self.kind = kind
@@ -48,18 +51,19 @@ class NoConnection(Exception):  # noqa: N818 - says what happened
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class FailedAttempt:
-    """Why one attempt came to nothing, in the fields that a room adds to these."""
+    """Why one attempt failed. Subclasses add fields."""
 
     again: bool = False
-    """True if it may be otherwise in a moment."""
+    """True if another attempt may succeed soon."""
     after_seconds: float | None = None
-    """How long the server asks to wait, where it says so."""
+    """How long the server asks to wait, if it says so."""
 
 
 def http_client(*, user_agent: str = USER_AGENT) -> "httpx2.AsyncClient":
-    """A client without limits of time (its users have their own); proxies as the environment says.
+    """Return a client without time limits, because its users set their own.
 
-    It follows no redirect: a key would go to another server.
+    It uses the environment's proxies. It follows no redirect, because a key would go to another
+    server.
     """
     import httpx2
 
@@ -75,17 +79,17 @@ def http_client(*, user_agent: str = USER_AGENT) -> "httpx2.AsyncClient":
 
 
 @asynccontextmanager
-async def answered(
+async def open_response(
     client: "httpx2.AsyncClient", request: "httpx2.Request"
 ) -> AsyncIterator["httpx2.Response"]:
-    """The answer to a request, its body unread; it is closed behind the block.
+    """Send a request, and open its response with an unread body for a `with` block.
 
     Raises:
-        NoConnection: there is none.
+        NoConnection: there is no response.
     """
     try:
         response = await client.send(request, stream=True)
-    except Exception as problem:  # of httpx2, TLS or the system; none may be chained, see above
+    except Exception as problem:  # of httpx2, TLS or the system; see the module for `from None`
         raise no_connection(problem) from None
     try:
         yield response
@@ -94,12 +98,12 @@ async def answered(
 
 
 def headers_of(response: "httpx2.Response") -> dict[str, str]:
-    """The headers of an answer by their names in small letters."""
+    """Return the headers of a response, with names in lower case."""
     return {name.lower(): value for name, value in response.headers.items()}
 
 
 def is_address(value: str) -> bool:
-    """True if it is the address of a server and nothing else: no name, no password, no query."""
+    """True if a text is the address of a server without name, password and query."""
     try:
         parts = urlsplit(value)
         known = parts.scheme in ("http", "https") and bool(parts.hostname)
@@ -108,12 +112,16 @@ def is_address(value: str) -> bool:
         return False
 
 
-async def persistently(
+async def retry_attempts(
     attempt: Callable[[], Awaitable[T]], *, max_retries: int, may_pause: Callable[[float], bool]
 ) -> T:
-    """What `attempt` comes to in the end; one that may be worth another returns a `FailedAttempt`.
+    """Repeat `attempt` while it returns a `FailedAttempt` that is worth another try.
 
-    `may_pause` says whether there is so many seconds' time before the next one.
+    Args:
+        may_pause: True if there is time for a pause of this many seconds.
+
+    Returns:
+        The last outcome.
     """
     for retried in range(max_retries + 1):
         outcome = await attempt()
@@ -128,7 +136,7 @@ async def persistently(
 
 
 def pause_seconds(retried: int, *, after_seconds: float | None, chance: float) -> float:
-    """How long to wait after the attempt number `retried`; `chance` is from 0 to 1."""
+    """Return the pause after an attempt. `chance` is from 0 to 1."""
     if after_seconds is not None:
         return after_seconds * (1 + chance / 10)
     longest = min(LONGEST_PAUSE_SECONDS, FIRST_PAUSE_SECONDS * 2.0 ** min(retried, 10))
@@ -136,9 +144,10 @@ def pause_seconds(retried: int, *, after_seconds: float | None, chance: float) -
 
 
 def retry_after_seconds(headers: Mapping[str, str]) -> float | None:
-    """Seconds that a server asks to wait (RFC 9110, 10.2.3: a number or a date).
+    """Return the seconds that a server asks to wait (RFC 9110, 10.2.3: a number or a date).
 
-    `headers` have names in small letters.
+    Args:
+        headers: Names are in lower case.
     """
     for name, in_seconds in (("retry-after-ms", 0.001), ("retry-after", 1.0)):
         try:
@@ -151,7 +160,7 @@ def retry_after_seconds(headers: Mapping[str, str]) -> float | None:
 
 
 def _until_date(date: str) -> float | None:
-    """Seconds until an HTTP date, None where it is none."""
+    """Return the seconds until an HTTP date, or None if it is not one."""
     try:
         moment = parsedate_tz(date)
         return None if moment is None else max(0.0, mktime_tz(moment) - time.time())
@@ -160,15 +169,15 @@ def _until_date(date: str) -> float | None:
 
 
 def no_connection(problem: Exception) -> NoConnection:
-    """Return why no answer came, in the system's words if it has any (refused, certificate, ...).
+    """Return why there was no response, in the system's words if it has any.
 
-    Of any other error only the kind is told: its text may quote the request.
+    Of other errors only the class is named, because their text may quote the request.
     """
     kind = type(problem).__name__
     link: BaseException | None = problem
     while link is not None:
         if isinstance(link, ConnectionError) and link.errno:
-            # asyncio has put its own words over it
+            # asyncio replaced the system's text by its own
             return NoConnection(kind, f"{kind}: {os.strerror(link.errno)}")
         if isinstance(link, OSError) and link.strerror:
             return NoConnection(kind, f"{kind}: {link.strerror}")
@@ -182,37 +191,40 @@ _KINDS: Final = {
     "ReadError": "the server hung up",
     "WriteError": "the server hung up",
 }
-"""What a failure of the transport means of which the system says nothing."""
+"""The meaning of transport failures for which the system has no words."""
 
 
 LONGEST_REASON_BYTES: Final = 65_536
-"""How much of the body of a failure is read."""
+"""The most bytes that are read of the body of an error response."""
 
 MOST_REASON_CHUNKS: Final = 1_024
-"""In how many chunks it may come."""
+"""The most chunks that are read of it."""
 
 CHUNKS_BETWEEN: Final = 32
-"""After so many chunks that were there at once, other replies have their turn."""
+"""After this many chunks without a wait, other tasks get a turn."""
 
 BYTES_BETWEEN: Final = 8_192
-"""And after so many bytes: thousands of events may stand in one chunk."""
+"""The same for bytes, because one chunk may contain thousands of events."""
 
 MOST_CHUNKS: Final = 100_000
-"""Chunks in which one body comes."""
+"""The most chunks of one body."""
 
 CHUNKS_OF_ANY_SIZE: Final = 1_024
 CHUNK_BYTES: Final = 32
-"""How large the others are on the average: an event with one word in it is larger."""
+"""The least average size of the chunks after CHUNKS_OF_ANY_SIZE.
+
+An event with one word is larger.
+"""
 
 
 class BrokenOff(Exception):  # noqa: N818 - says what happened
-    """The connection ended in the middle of a body; never leaves who asked."""
+    """The connection ended within a body. Callers in this package catch it."""
 
 
 class TooLarge(Exception):  # noqa: N818
-    """A body is over a limit; never leaves who asked.
+    """A body exceeds a limit. Callers in this package catch it.
 
-    `problem` says over which, "" where it is the one of bytes.
+    `problem` names the limit; "" for the limit of bytes.
     """
 
     def __init__(self, problem: str = "") -> None:
@@ -220,15 +232,14 @@ class TooLarge(Exception):  # noqa: N818
         super().__init__(problem)
 
 
-async def receive(
+async def receive_body(
     response: "httpx2.Response", take: Callable[[bytes], None], *, limit_bytes: int
 ) -> None:
-    """Hand over what comes, until the end.
+    """Call `take` with the parts of a body until its end.
 
     Raises:
         BrokenOff: the connection ended before the body did.
-        TooLarge: there is more than `limit_bytes`, or more chunks than a body may have; it is read
-            no further.
+        TooLarge: there are more than `limit_bytes`, or too many chunks; reading stops.
     """
     left, count = limit_bytes, 0
     async with _chunks_of(response) as chunks:
@@ -247,7 +258,7 @@ async def receive(
 
 
 async def reason_of(response: "httpx2.Response") -> bytes:
-    """The beginning of the body of a failure, however long it is.
+    """Return the start of the body of an error response.
 
     Raises:
         BrokenOff: the connection ended before the body did.
@@ -265,9 +276,9 @@ async def reason_of(response: "httpx2.Response") -> bytes:
 
 
 def text_in(body: bytes) -> str:
-    """Return what a server sent as text: UTF-8, as the standards want it, or else Windows-1252.
+    """Return bytes from a server as text: UTF-8, as the standards require, or else Windows-1252.
 
-    A broken character among others of UTF-8 becomes U+FFFD, and the others stay.
+    In text that is mostly UTF-8, a broken character becomes U+FFFD.
     """
     try:
         return body.decode()
@@ -278,7 +289,7 @@ def text_in(body: bytes) -> str:
 
 
 def json_value(body: bytes | str) -> Any:
-    """Return the JSON value in `body`, None where there is none."""
+    """Return the JSON value in `body`, or None."""
     try:
         return json.loads(body)
     except UnicodeDecodeError as error:
@@ -288,15 +299,15 @@ def json_value(body: bytes | str) -> Any:
 
 
 def json_object(body: bytes | str) -> dict[str, Any] | None:
-    """Return the JSON object in `body`, None where there is none."""
+    """Return the JSON object in `body`, or None."""
     value = json_value(body)
     return value if isinstance(value, dict) else None
 
 
 def _chunks_of(response: "httpx2.Response") -> "aclosing[AsyncGenerator[bytes]]":
-    """The chunks of a body, to be read in a block: no longer than that is anything of them open.
+    """Return the chunks of a body for a `with` block, which closes the generator.
 
-    What is left open is ended by whichever thread's garbage collector finds it, in any order.
+    An open generator would be closed by the garbage collector, in any thread and order.
     """
     chunks: Any = response.aiter_bytes()  # an asynchronous generator, which httpx2 does not say
     return aclosing(chunks)
@@ -305,12 +316,12 @@ def _chunks_of(response: "httpx2.Response") -> "aclosing[AsyncGenerator[bytes]]"
 async def _next(chunks: AsyncIterator[bytes]) -> bytes | None:
     try:
         return await anext(chunks, None)
-    except Exception as problem:  # the transport's own errors; none may be chained
+    except Exception as problem:  # errors of the transport; see the module for `from None`
         raise BrokenOff(type(problem).__name__) from None
 
 
 def _chunk_problem(count: int, *, received_bytes: int) -> str:
-    """Why a body comes in too many chunks, "" where it does not."""
+    """Return why a body has too many chunks, or ""."""
     if count > MOST_CHUNKS:
         return f"the reply comes in more than {MOST_CHUNKS} chunks"
     if count > CHUNKS_OF_ANY_SIZE + received_bytes // CHUNK_BYTES:

@@ -1,12 +1,13 @@
-"""Secrets: texts that nothing shows, and masks that find one again in what a server sends back.
+"""Secrets: texts that are never shown, and masks that find them in servers' responses.
 
-A `SecretText` is a key or a password that no print, log, traceback or pickle can show.
+A `SecretText` is a key or a password that no print, log, traceback or pickle shows.
 
-Whoever runs a server that is asked gets its key, and could have an NPC say it. As it stands,
-backwards, in other letters, set apart, doubled, moved by thirteen, in base64, base32, hexadecimal,
-escapes or numbers of characters it is replaced before anybody reads the reply; so is each piece of
-`PIECE` letters and digits. A cipher of the server's own passes: the server knows the key anyway.
-Linear in the length of a text, and the same whether it comes whole or in pieces.
+The owner of a server gets the key of its requests, and could make an NPC say it. So a response is
+masked before anybody reads it: the key as it is, reversed, in other letters, with separators, with
+doubled letters, in ROT13, base64, base32, hexadecimal, escapes or character codes. Each part of
+`PIECE` letters and digits is masked too. A cipher invented by the server's owner passes, but the
+owner knows the key anyway. The cost is linear in the length of the text, and the result does not
+depend on how the text is split.
 """
 
 import base64
@@ -21,24 +22,27 @@ from urllib.parse import quote
 
 MASK: Final = "***"
 PIECE: Final = 12
-"""How many letters and digits in a row of a form of the key are hidden."""
+"""The number of consecutive letters and digits of a form of the key that are masked."""
 
 LONG_KEY: Final = 16
 KEY_WITH_DIGIT: Final = 8
-"""Shorter ones are words that stand for no key, such as `anything`, and may be said."""
+"""The least length of a key with a digit.
+
+Shorter texts are words such as `anything`, which NPCs may say.
+"""
 
 QUOTED_CHARACTERS: Final = 200
-"""How much of a server's own words an error quotes."""
+"""The most characters that an error quotes from a server."""
 
 QUOTED_FROM: Final = 16
-"""Out of how many times as many characters they are taken; the rest is not looked at."""
+"""A quote is taken from at most this many times as many characters; the rest is ignored."""
 
 _LONG_TEXT: Final = 64
 _OTHER: Final = re.compile(r"[^0-9A-Za-z]+")
 
 
 class SecretText:
-    """A text that is only shown to who asks for it by `reveal()`."""
+    """A text that only `reveal()` returns."""
 
     __slots__ = ("_text", "mask")
 
@@ -47,22 +51,24 @@ class SecretText:
         self.mask: Final = KeyMask(text)
 
     def reveal(self) -> str:
-        """The text itself, for the one call that sends it."""
+        """Return the text, for the one call that sends it."""
         return self._text
 
     def fits_a_header(self) -> bool:
-        """True if it can be sent at all: printable ASCII without spaces."""
+        """True if the text can be sent in a header: printable ASCII without spaces."""
         return all("!" <= letter <= "~" for letter in self._text)
 
-    def hidden_in(self, text: str) -> str:
-        """`text` with the secret replaced, however short it is, and other forms of a long one."""
+    def mask_in(self, text: str) -> str:
+        """Return `text` with the secret masked. Of a long secret other forms are masked too."""
         plain = text.replace(self._text, MASK) if self._text else text
-        return self.mask.masked(plain)
+        return self.mask.mask_text(plain)
 
-    def quoted(self, words: str, *, most: int = QUOTED_CHARACTERS) -> str:
-        """A server's own words on one short line, without the secret; "" where it said nothing."""
-        looked_at = words[: 2 * QUOTED_FROM * most]  # a key that is cut off is not among the rest
-        shown = self.hidden_in(looked_at)[: QUOTED_FROM * most]
+    def quote(self, words: str, *, most: int = QUOTED_CHARACTERS) -> str:
+        """Return a server's words on one short line, without the secret."""
+        looked_at = words[
+            : 2 * QUOTED_FROM * most
+        ]  # longer than the quote, so a key at its end is whole
+        shown = self.mask_in(looked_at)[: QUOTED_FROM * most]
         line = " ".join(shown.split())
         return "".join(letter for letter in line if letter.isprintable())[:most]
 
@@ -85,7 +91,7 @@ class SecretText:
 
 
 class KeyMask:
-    """Hides one key in what a server sends; one that is no key hides nothing."""
+    """A mask for one key in a server's response. A text too short for a key masks nothing."""
 
     __slots__ = ("_pieces",)
 
@@ -93,22 +99,23 @@ class KeyMask:
         forms = {_letters(form) for form in _forms(key)} if _is_key(key) else set()
         self._pieces = _Pieces(forms, size=min(PIECE, len(_letters(key)))) if forms else None
 
-    def masked(self, text: str) -> str:
-        """`text` with each piece of the key replaced."""
+    def mask_text(self, text: str) -> str:
+        """Return `text` with each part of the key masked."""
         if self._pieces is None or not self._pieces.stand_in(_letters(text)):
             return text
         stream = self.stream()
-        return stream.fed(text) + stream.ended()
+        return stream.feed(text) + stream.finish()
 
     def stream(self) -> "MaskedStream":
-        """The same for a text that comes in pieces."""
+        """Return a mask for a text that arrives in pieces."""
         return MaskedStream(self._pieces)
 
 
 class MaskedStream:
-    """Gives out a text piece by piece as soon as it is sure that it is not the key's.
+    """A mask for a text that arrives in pieces. It releases each piece as early as is safe.
 
-    Letters and digits wait with what stands before them, until no piece of the key can begin there.
+    Letters and digits, and the characters before them, are held back while a part of the key may
+    begin with them.
     """
 
     __slots__ = ("_before", "_in_key", "_pieces", "_waiting")
@@ -116,11 +123,13 @@ class MaskedStream:
     def __init__(self, pieces: "_Pieces | None") -> None:
         self._pieces = pieces
         self._waiting: deque[_Letter] = deque()
-        self._before: list[str] = []  # what is no letter and no digit, in front of the next one
+        self._before: list[
+            str
+        ] = []  # characters other than letters and digits, before the next one
         self._in_key = False
 
-    def fed(self, text: str) -> str:
-        """What may be given out once this has come."""
+    def feed(self, text: str) -> str:
+        """Add a piece, and return the text that is safe to release."""
         pieces = self._pieces
         if pieces is None:
             return text
@@ -143,7 +152,7 @@ class MaskedStream:
         return "".join(out)
 
     def _after_what_is_sure(self, text: str, pieces: "_Pieces", out: list[str]) -> str:
-        """Give out at once what no piece of the key stands in or could yet; the rest of `text`."""
+        """Release text that cannot contain or begin a part of the key; return the rest."""
         waiting = "".join(letter.letter for letter in self._waiting)
         if len(text) < _LONG_TEXT or pieces.stand_in(waiting + _letters(text)):
             return text
@@ -153,12 +162,12 @@ class MaskedStream:
             left -= len(_letters_of(text[at]))
         if left > 0:
             return text
-        out += (self.ended(), text[:at])
+        out += (self.finish(), text[:at])
         self._in_key = False
         return text[at:]
 
-    def ended(self) -> str:
-        """The rest."""
+    def finish(self) -> str:
+        """Return the text that was held back."""
         out: list[str] = []
         while self._waiting:
             self._give(out)
@@ -167,13 +176,13 @@ class MaskedStream:
         return "".join(out)
 
     def _mark(self, pieces: "_Pieces") -> None:
-        """The letters that wait are the key's where they are a piece of it."""
+        """Mark the letters held back as the key's if they are a part of it."""
         if "".join(letter.letter for letter in self._waiting) in pieces.all:
             for letter in self._waiting:
                 letter.is_key = True
 
     def _undecided(self, pieces: "_Pieces") -> int:
-        """How many of the newest letters may begin a piece of the key."""
+        """Return how many of the newest letters may begin a part of the key."""
         newest = "".join(letter.letter for letter in self._waiting)
         return next((n for n in range(len(newest), 0, -1) if newest[-n:] in pieces.starts), 0)
 
@@ -187,7 +196,7 @@ class MaskedStream:
 
 
 class _Letter:
-    """A letter or digit as it is compared, as it was written, and what stands before it."""
+    """A letter or digit: normalized for comparison, as written, and the characters before it."""
 
     __slots__ = ("before", "is_key", "letter", "written")
 
@@ -199,7 +208,7 @@ class _Letter:
 
 
 class _Pieces:
-    """The pieces of all forms of a key, each of `size` letters."""
+    """The parts of all forms of a key, each of `size` letters."""
 
     __slots__ = ("_halves", "all", "size", "starts")
 
@@ -210,7 +219,11 @@ class _Pieces:
         self._halves = frozenset(_runs(forms, size // 2))
 
     def stand_in(self, letters: str) -> bool:
-        """True if one of them is there; it would have a whole half at a multiple of its length."""
+        """True if the letters contain a part of the key.
+
+        A part of the key contains a whole half that starts at a multiple of its length, so most
+        texts need few comparisons.
+        """
         size, half = self.size, self.size // 2
         if not any(letters[at : at + half] in self._halves for at in range(0, len(letters), half)):
             return False
@@ -230,7 +243,7 @@ def _is_key(key: str) -> bool:
 
 
 def _letters(text: str) -> str:
-    """The letters and digits of a text in small letters; others as ours that they stand for."""
+    """Return the letters and digits of a text in lower case, with look-alikes as ASCII."""
     plain = text if text.isascii() else unicodedata.normalize("NFKD", text)
     return _OTHER.sub("", plain).lower()
 
@@ -242,7 +255,7 @@ def _letters_of(one: str) -> str:
 
 
 def _forms(key: str) -> Iterator[str]:
-    """The key in every form in which it is known again."""
+    """Yield the key in every form that is masked."""
     for way in (key, key[::-1]):
         for form in _written_forms(way):
             yield form
@@ -266,7 +279,7 @@ def _written_forms(key: str) -> Iterator[str]:
 
 
 def _in_base64(code: bytes) -> Iterator[str]:
-    """Both alphabets, at each of the three places where the key may stand in a longer text."""
+    """Yield the key in both base64 alphabets, for each of its three offsets in a longer text."""
     for before in range(3):
         for encode in (base64.b64encode, base64.urlsafe_b64encode):
             written = encode(bytes(before) + code).decode().rstrip("=")

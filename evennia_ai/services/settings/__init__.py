@@ -1,1 +1,1 @@
-"""The settings of a game: each declared once in `game`, all read and judged in `conf`."""
+"""The settings of a game: `game` declares each once, `conf` reads and checks all."""

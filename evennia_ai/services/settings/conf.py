@@ -1,9 +1,9 @@
-"""The settings as values: the only place that reads the game's settings, and the environment.
+"""The settings as values. Only this module reads the game's settings and the environment.
 
-Every name begins with `EVENNIA_AI_`. The address and the model may also come from environment
-variables of the same names, which win; API keys come from the environment alone and are never in
-the settings, the database, a log or the `repr` of anything. What must not be together is told here
-too: settings that are right each, and wrong or doubtful in company.
+Every name begins with `EVENNIA_AI_`. Address and model may also come from environment variables
+with the same names, which win. API keys come only from the environment; they are never in the
+settings, the database, a log or a `repr`. This module also finds settings that are valid each but
+contradict each other.
 """
 
 import os
@@ -40,22 +40,26 @@ from evennia_ai.services.settings.workers import QUEUE_APP
 
 
 class SettingError(EvenniaAIError):
-    """A setting has a value it cannot have."""
+    """A setting has a value that is not allowed."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Problem:
-    """A setting with a wrong value."""
+    """A problem of a setting."""
 
     id: str
-    """That of its system check, which is documented and stays."""
+    """The id of its system check. It is documented and never changes."""
     message: str
     hint: str
 
 
 @lru_cache(maxsize=1)
 def conf() -> Conf:
-    """The settings as values, read once; SettingError names the first wrong one."""
+    """Return the settings as values. They are read once.
+
+    Raises:
+        SettingError: a setting is wrong; the message names the first one.
+    """
     read = _read()
     wrong = read if isinstance(read, list) else list(wrong_together(read))
     if isinstance(read, list) or wrong:
@@ -63,14 +67,14 @@ def conf() -> Conf:
     return read
 
 
-def problems() -> list[Problem]:
-    """What is wrong with the settings, in the order of their fields."""
+def setting_problems() -> list[Problem]:
+    """Return the problems of the settings, in the order of their fields."""
     read = _read()
     return read if isinstance(read, list) else list(wrong_together(read))
 
 
-def doubts() -> list[Problem]:
-    """What may be meant so and mostly is not; nothing while something is wrong."""
+def setting_doubts() -> list[Problem]:
+    """Return settings that are allowed but mostly a mistake. Empty while there are problems."""
     read = _read()
     if isinstance(read, list) or any(wrong_together(read)):
         return []
@@ -78,14 +82,14 @@ def doubts() -> list[Problem]:
 
 
 def unknown_names() -> list[tuple[str, str]]:
-    """Settings with our prefix that we do not know, each with a near known name or ""."""
+    """Return settings with our prefix that do not exist, each with a similar name or ""."""
     known = [setting.full_name for setting in SETTINGS.values()]
     given = [name for name in dir(settings) if name.startswith(PREFIX) and name not in known]
     return [(name, next(iter(get_close_matches(name, known, n=1)), "")) for name in given]
 
 
 def _read() -> Conf | list[Problem]:
-    """The settings as values, or what is wrong with single ones of them."""
+    """Return the settings as values, or the problems of single settings."""
     given = {field: _value(setting) for field, setting in SETTINGS.items()}
     game_folder = Path(getattr(settings, "GAME_DIR", ".")).absolute()
     try:
@@ -110,13 +114,13 @@ def _value(setting: Setting) -> Any:
 
 
 def _variable(setting: Setting) -> str:
-    """The environment variable that says what the setting is; "" where none does."""
+    """Return the environment variable that gives the setting its value, or ""."""
     names = (setting.full_name, setting.variable) if setting.from_environment else ()
     return next((name for name in names if name and name in os.environ), "")
 
 
 def _problem(setting: Setting, error: ErrorDetails) -> Problem:
-    """What is wrong with one setting: as its reader says, or that the value is not allowed."""
+    """Return the problem of one setting, in the words of its reader if it has any."""
     message = error["msg"]
     if not message.startswith(setting.full_name):
         place = " (from the environment)" if _variable(setting) else ""
@@ -134,7 +138,7 @@ setting_changed.connect(_forget, dispatch_uid="evennia_ai.services.settings.conf
 
 
 def wrong_together(values: Conf) -> Iterator[Problem]:
-    """What contradicts itself in the settings, and profiles that cannot be used."""
+    """Yield contradictions between settings, and profiles that cannot be used."""
     if values.base_url and not values.profiles[DEFAULT].model:
         yield Problem(
             id="E017",
@@ -158,7 +162,11 @@ def wrong_together(values: Conf) -> Iterator[Problem]:
 
 
 def doubtful(values: Conf, *, given_budget: Any) -> Iterator[Problem]:
-    """What may be meant so and mostly is not; `given_budget` is the budget as the game wrote it."""
+    """Yield settings that are allowed but mostly a mistake.
+
+    Args:
+        given_budget: The budget as the game's settings have it.
+    """
     for name, variable in _missing_keys(values):
         yield Problem(
             id="W002",
@@ -189,14 +197,14 @@ def doubtful(values: Conf, *, given_budget: Any) -> Iterator[Problem]:
     for sender in _sent_openly(values):
         yield Problem(
             id="W007",
-            message=f"{sender} over plain http to another machine; whoever is on the way reads it.",
+            message=f"{sender} over plain http to another machine; anybody on the way can read it.",
             hint="Use https, a tunnel (ssh -L) to an address of this machine, or no key.",
         )
     yield from _missing_packages(values)
 
 
 def _missing_keys(values: Conf) -> Iterator[tuple[str, str]]:
-    """Profiles for which somebody named a key that the environment has not, with its variable."""
+    """Yield profiles whose key is missing in the environment, each with its variable."""
     for name, profile in values.profiles.items():
         variable = profile.api_key_env
         if variable and not values.key_of(profile) and _names_its_key(values, name):
@@ -204,7 +212,7 @@ def _missing_keys(values: Conf) -> Iterator[tuple[str, str]]:
 
 
 def _names_its_key(values: Conf, name: str) -> bool:
-    """True if somebody named a key for a profile; many servers need none."""
+    """True if the settings name a key for a profile. Many servers need none."""
     given = values.given_profiles.get(name, {})
     if "api_key_env" in given or given.get("client") == "anthropic":
         return True
@@ -213,7 +221,7 @@ def _names_its_key(values: Conf, name: str) -> bool:
 
 
 def _sent_openly(values: Conf) -> Iterator[str]:
-    """Whose keys and passwords go over plain http to another machine."""
+    """Yield what would be sent in plain http to another machine, as the start of a message."""
     for profile in values.profiles.values():
         if values.shows_key_of(profile):
             yield f"Profile '{profile.name}' sends its key"
@@ -223,7 +231,10 @@ def _sent_openly(values: Conf) -> Iterator[str]:
 
 
 def _without_http(values: Conf) -> Iterator[Problem]:
-    """A game may have Evennia by itself, and evennia_ai without the extra `game`."""
+    """Yield a problem if a server is configured and the HTTP client is not installed.
+
+    A game may have installed evennia_ai without the extra `game`.
+    """
     asked = [f"the wiki '{name}'" for name in values.knowledge_wikis]
     for name, profile in values.profiles.items():
         if profile.client in ("openai", "anthropic"):
@@ -263,7 +274,7 @@ def _without_embeddings(values: Conf) -> Iterator[Problem]:
 
 
 def _without_a_queue(values: Conf) -> Iterator[Problem]:
-    """What workers need and the game has not."""
+    """Yield what workers need and the game lacks."""
     if not values.workers.in_workers:
         return
     missing = next((one for one in ("procrastinate", "psycopg") if not _is_installed(one)), "")
@@ -289,7 +300,7 @@ def _without_a_queue(values: Conf) -> Iterator[Problem]:
 
 
 def _missing_packages(values: Conf) -> Iterator[Problem]:
-    """Settings that ask to be watched by what is not installed."""
+    """Yield settings for monitoring whose packages are not installed."""
     wanted = {
         "prometheus_client": (values.metrics_port, "METRICS_PORT"),
         "opentelemetry.sdk": (values.traces.to, "TRACES"),
@@ -306,7 +317,7 @@ def _missing_packages(values: Conf) -> Iterator[Problem]:
 def _is_installed(package: str) -> bool:
     try:
         return find_spec(package) is not None
-    except ModuleNotFoundError:  # not even what it would be in
+    except ModuleNotFoundError:  # the parent package is missing
         return False
 
 
@@ -325,7 +336,7 @@ def _unknown_profiles(
 
 
 def _said_twice(values: Conf) -> Iterator[Problem]:
-    """One fact in two settings: nobody could tell which of them counts."""
+    """Yield facts that two settings give, so that it is not clear which one counts."""
     default = values.given_profiles.get(DEFAULT, {})
     if values.base_url and {"client", "base_url", "script"} & set(default):
         yield Problem(

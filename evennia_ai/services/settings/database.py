@@ -1,8 +1,8 @@
-"""The setting `DATABASES` of a game from the address of its database.
+"""The setting `DATABASES` of a game, made from the address of its database.
 
 `DATABASES = database("postgres://mara:secret@localhost:5432/harbour")` puts a game on PostgreSQL.
-Settings files call it while they are loaded, so this module imports neither Django nor Evennia and
-asks no server.
+Settings files call it while they load, so this module imports neither Django nor Evennia, and
+connects to no server.
 """
 
 from importlib.util import find_spec
@@ -13,7 +13,7 @@ from urllib.parse import SplitResult, parse_qsl, unquote, urlsplit
 from evennia_ai.engine.errors import EvenniaAIError
 
 POSTGRESQL: Final = "evennia_ai.store.core.postgresql"
-"""Django's PostgreSQL, which connects anew once its connection is gone."""
+"""Our variant of Django's PostgreSQL backend, which opens lost connections again."""
 SQLITE: Final = "django.db.backends.sqlite3"
 INSTALL: Final = 'pip install "evennia-ai[postgres]"'
 
@@ -21,13 +21,13 @@ _SCHEMES: Final = ("postgres", "postgresql")
 _FORMS: Final = (
     "it must be postgres://user:password@host:5432/name or sqlite:////path/of/the/file.db3"
 )
-# A game waits for its database, and everybody in it for the game.
+# A short timeout, because the whole game waits for a connection.
 _OPTIONS: Final = {"connect_timeout": 5, "application_name": "evennia_ai"}
 _WAL: Final = {"init_command": "PRAGMA journal_mode=WAL"}
 
 
 class DatabaseAddressError(EvenniaAIError):
-    """An address is none of a database that a game can be kept in. No text of it is told."""
+    """The address of a database cannot be used. The message does not quote it."""
 
 
 def database(address: str) -> dict[str, dict[str, Any]]:
@@ -62,7 +62,7 @@ def database(address: str) -> dict[str, dict[str, Any]]:
         "HOST": unquote(parts.hostname or ""),
         "PORT": str(port or ""),
         "OPTIONS": {**_OPTIONS, **dict(parse_qsl(parts.query))},
-        # To connect takes milliseconds; each thread keeps its own, and looks whether it lives.
+        # Connecting takes milliseconds, so each thread keeps its connection and checks it.
         "CONN_MAX_AGE": None,
         "CONN_HEALTH_CHECKS": True,
     }

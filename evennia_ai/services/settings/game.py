@@ -1,9 +1,9 @@
-"""Every setting of a game, declared once: its type and bounds, check, default, hint and what it is.
+"""All settings of a game, each declared once: type, limits, check, default, hint, description.
 
-The line under a setting is its row in docs/reference/settings.md.
-`evennia_ai.services.settings.conf` reads the game's settings into a `Conf`, and tells what
-contradicts itself in one. What the settings say of profiles and roles of models is `given_profiles`
-and `given_roles`; `profiles` and `model_roles` are what follows from it.
+The text under a setting is its row in docs/reference/settings.md.
+`evennia_ai.services.settings.conf` reads the game's settings into a `Conf`, and finds
+contradictions. `given_profiles` and `given_roles` are profiles and roles as the settings have them;
+`profiles` and `model_roles` are derived from them.
 """
 
 from collections.abc import Mapping
@@ -46,13 +46,13 @@ from evennia_ai.services.settings.workers import WorkerSettings, read_workers
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Conf:
-    """All settings of evennia_ai, checked; folders are absolute.
+    """All settings of evennia_ai, checked. Folders are absolute.
 
-    Without an address of a model the offline responder answers.
+    Without the address of a model, the offline responder answers.
     """
 
     api_keys: Mapping[str, SecretText] = field(default_factory=dict)
-    """The keys that the environment has, by the names of their variables."""
+    """The keys in the environment, by the names of their variables."""
     base_url: Annotated[
         kinds.Address,
         Setting(
@@ -390,7 +390,7 @@ class Conf:
 
     @property
     def profiles(self) -> dict[str, ModelProfile]:
-        """All profiles of models by name; `default` is there always."""
+        """All profiles of models by name. `default` always exists."""
         found = profiles_of(self.given_profiles, game=self._default_profile())
         if self.summary_model:
             summariser = replace(found[DEFAULT], name=SUMMARISER, model=self.summary_model)
@@ -399,9 +399,9 @@ class Conf:
 
     @property
     def model_roles(self) -> dict[ModelRole, tuple[str, ...]]:
-        """The names of the profiles that each role asks, one after the other.
+        """The names of the profiles for each role, in the order in which they are tried.
 
-        A role of which nothing is said asks those of the speaker.
+        A role without a setting uses the profiles of the speaker.
         """
         speaker = self.given_roles.get("speaker", (DEFAULT,))
         found = {role: self.given_roles.get(role, speaker) for role in MODEL_ROLES}
@@ -410,16 +410,16 @@ class Conf:
         return found
 
     def key_of(self, profile: ModelProfile) -> SecretText:
-        """The key that goes with a profile, empty where there is none."""
+        """Return the key of a profile. It is empty if there is none."""
         return self.api_keys.get(profile.api_key_env, SecretText())
 
     def shows_key_of(self, profile: ModelProfile) -> bool:
-        """True if the key of a profile is sent so that everybody on the way can read it."""
+        """True if the key of a profile is sent unencrypted to another machine."""
         return bool(self.key_of(profile)) and is_open(profile.base_url)
 
     @property
     def limit_tokens(self) -> int:
-        """What a prompt may have of the model that NPCs speak with unless they have another."""
+        """The most tokens of a prompt for the model with which NPCs speak by default."""
         return self.profiles[self.model_roles["speaker"][0]].limit_tokens
 
     @property
@@ -429,7 +429,7 @@ class Conf:
         return all(found[name].client == "offline" for name in self.model_roles["speaker"])
 
     def _default_profile(self) -> ModelProfile:
-        """What the settings without a profile's name make."""
+        """Return the profile made from the settings without a profile's name."""
         return ModelProfile(
             name=DEFAULT,
             client="openai" if self.base_url else "offline",
@@ -450,4 +450,4 @@ SETTINGS: Final[Mapping[str, Setting]] = {
     for said in one.metadata
     if isinstance(said, Setting)
 }
-"""The settings by the names of their fields in `Conf`."""
+"""The settings, by the names of their fields in `Conf`."""

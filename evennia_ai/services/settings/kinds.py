@@ -1,7 +1,6 @@
-"""What a setting may be: kinds of several of them, and readers of those that are dictionaries.
+"""Kinds of settings, as types with limits for pydantic, and readers of dictionaries.
 
-Types with bounds for pydantic. `evennia_ai.services.settings.game` says which setting is of which
-kind.
+`evennia_ai.services.settings.game` gives each setting its kind.
 """
 
 import re
@@ -26,8 +25,8 @@ from evennia_ai.services.wiki.site import Site, read_wikis, site_of
 PREFIX: Final = "EVENNIA_AI_"
 GLOBAL_TRACES: Final = "global"
 MOST_WRITTEN: Final = 8000
-"""More characters than this are not taken from a model, whatever a game sets."""
-# One player's shouted keywords shall not crowd out what others wake.
+"""The most characters of a writing by a model, whatever a game sets."""
+# One player who shouts many keywords must not displace the entries of others.
 GAME_LORE: Final = {"speaker_share_percent": 50, "speaker_matches": 40}
 USUAL_PROVIDERS: Final = [
     *("kb_meta_prompt", "speaker", "relation", "acquaintance", "shown"),
@@ -38,7 +37,7 @@ _DOTTED: Final = re.compile(r"[^\W\d]\w*(\.[^\W\d]\w*)+")
 
 LogMode = Literal["", "preview", "full"]
 TimeSuffix = Literal["", "real", "game"]
-# A setting says True; an environment variable can only say "1".
+# A setting can be True; an environment variable is text such as "1".
 _LOG_MODES: Final[Mapping[object, LogMode]] = {
     **dict.fromkeys((False, "", "0", "false", "False", "off"), ""),
     **dict.fromkeys((True, "1", "true", "True", "on", "preview"), "preview"),
@@ -49,20 +48,20 @@ _Read_co = TypeVar("_Read_co", covariant=True)
 
 @dataclass(frozen=True, slots=True)
 class Setting:
-    """What is told of a setting beside its type."""
+    """The properties of a setting in addition to its type."""
 
     id: str
-    """The id of its check, which is documented and stays."""
+    """The id of its check. It is documented and never changes."""
     default: Any
     wanted: str = ""
-    """Ends the sentence "It must be ...", where the type does not say it."""
+    """The end of the sentence "It must be ...", if the type does not give it."""
     name: str = ""
-    """In lower case without the prefix, where the field has another name."""
+    """In lower case without the prefix, if it differs from the name of the field."""
     from_environment: bool = False
     variable: str = ""
-    """Another name of its environment variable."""
+    """A second name of its environment variable."""
     is_shown: bool = True
-    """True if a wrong value is repeated in a log; there may be a password in an address."""
+    """True if a log may show a wrong value. An address may contain a password."""
 
     @property
     def full_name(self) -> str:
@@ -72,33 +71,40 @@ class Setting:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Tracing:
-    """Where traces go."""
+    """The destination of traces."""
 
     to: str = ""
-    """"" nowhere, "global", or the dotted path of what makes an exporter."""
+    """"" for none, "global", or the dotted path of a function that makes an exporter."""
     with_content: bool = False
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class WritingLimits:
-    """What one NPC may write."""
+    """Limits on what one NPC may write."""
 
     characters: Annotated[int, Field(ge=1, le=MOST_WRITTEN)] = 2000
-    """How long one writing may be."""
+    """The most characters of one writing."""
     most: Annotated[int, Field(ge=0, le=10**6)] = 20
-    """How many writings of it there may be in the game at one time; 0: it writes nothing."""
+    """How many writings of the NPC may exist at once; 0: it writes nothing."""
     a_day: Annotated[int, Field(ge=0, le=10**4)] = 5
-    """How many it may begin in 24 hours, those that are gone since among them."""
+    """How many writings it may begin in 24 hours, including those that no longer exist."""
 
 
 class Reader(Protocol[_Read_co]):
-    """Reads a dictionary of settings; its FormatError begins with `where` they stand."""
+    """A function that reads a dictionary of settings.
+
+    It raises FormatError with `where` at the start of the message.
+    """
 
     def __call__(self, given: Any, *, where: str) -> _Read_co: ...
 
 
 def read_by(read: Reader[object], *, name: str = "") -> PlainValidator:
-    """A field that this reader makes of a dictionary; `name` where the setting has another one."""
+    """Return a validator that reads a dictionary with `read`.
+
+    Args:
+        name: The name of the setting, if it differs from the name of the field.
+    """
 
     def validator(given: Any, info: ValidationInfo) -> object:
         where = PREFIX + (name or info.field_name or "").upper()
@@ -123,7 +129,7 @@ def _is_name_or_path(value: object) -> bool:
 
 
 def _list_of(is_one: Callable[[object], bool]) -> PlainValidator:
-    """A list, as a tuple, of which this is true of each."""
+    """Return a validator for a list whose items all pass `is_one`. It returns a tuple."""
 
     def validator(value: Any) -> tuple[str, ...]:
         if isinstance(value, list | tuple) and all(is_one(one) for one in value):
@@ -134,7 +140,7 @@ def _list_of(is_one: Callable[[object], bool]) -> PlainValidator:
 
 
 def _folder(value: Any, info: ValidationInfo) -> Path:
-    """The folder in that of the game, unless it is absolute."""
+    """Return an absolute folder. A relative one is in the game's folder."""
     if isinstance(value, str | Path) and str(value):
         folder: Path = info.data["game_folder"] / value
         return folder
@@ -148,7 +154,7 @@ def _log_mode(value: Any) -> LogMode:
 
 
 def _budget(given: Any) -> SearchBudget:
-    """The budget; one that contradicts itself is not used, which is a doubt alone."""
+    """Return a search budget. A contradictory one is ignored, with a warning (`doubtful`)."""
     if isinstance(given, Mapping):
         return read_search_budget(given)[0]
     raise custom_error("must be a dictionary")
@@ -181,20 +187,26 @@ Budget = Annotated[SearchBudget, PlainValidator(_budget)]
 
 
 def read_lore(given: Any, *, where: str) -> ActivationRules:
-    """The rules of lore with what the game sets; FormatError names what it cannot set."""
+    """Return the rules of lore with the game's changes.
+
+    Raises:
+        FormatError: a value is not allowed.
+    """
     if not isinstance(given, Mapping):
         raise FormatError("setting", f"{where}: must be a dictionary")
     for name in _NOT_FOR_GAMES:
         if name in given:
-            raise FormatError("setting", f"{where}.{name}: is for scenarios alone; take it out")
+            raise FormatError("setting", f"{where}.{name}: is only for scenarios; remove it")
     return read_rules({**GAME_LORE, **given}, where=where)
 
 
 def read_assembly_written(given: Any, *, where: str) -> Mapping[str, Any]:
-    """The rules of an assembly as the game writes them, all of which can be.
+    """Return the rules of an assembly as the game wrote them, after a check.
 
-    They are read where the rules of lore are known, which may decide one of them. FormatError
-    names what cannot be.
+    They are evaluated later, because the rules of lore decide one of them.
+
+    Raises:
+        FormatError: a value is not allowed.
     """
     if not isinstance(given, Mapping):
         raise FormatError("setting", f"{where}: must be a dictionary")
@@ -203,7 +215,11 @@ def read_assembly_written(given: Any, *, where: str) -> Mapping[str, Any]:
 
 
 def read_card_limits(given: Any, *, where: str) -> CardLimits:
-    """The limits of cards with what the game sets; FormatError names what it cannot set."""
+    """Return the limits of cards with the game's changes.
+
+    Raises:
+        FormatError: a value is not allowed.
+    """
     try:
         return read_fields(CardLimits, given, where=where, what="limit ")
     except FormatError as error:
@@ -224,18 +240,26 @@ class _WrittenTracing:
 
 
 def read_tracing(given: Any, *, where: str) -> Tracing:
-    """Where traces go; FormatError names what cannot be set."""
+    """Return the destination of traces.
+
+    Raises:
+        FormatError: a value is not allowed.
+    """
     read = read_fields(_WrittenTracing, given, where=where, what="", hint=list_names)
     return Tracing(to=read.to, with_content=read.content)
 
 
 def read_writing_limits(given: Any, *, where: str) -> WritingLimits:
-    """The limits in the dictionary `given`; FormatError names the first that cannot be."""
+    """Return the limits of writings with the game's changes.
+
+    Raises:
+        FormatError: a value is not allowed.
+    """
     return read_fields(WritingLimits, given, where=where)
 
 
 def _sites(given: Any, info: ValidationInfo) -> dict[str, Site]:
-    """The wikis that are knowledge bases, each with its password where the environment has it."""
+    """Return the wikis that are knowledge bases, with passwords from the environment."""
     environment: Mapping[str, str] = (info.context or {}).get("environment", {})
     try:
         wikis = read_wikis(given, where=f"{PREFIX}KNOWLEDGE_WIKIS")
@@ -248,7 +272,7 @@ def _sites(given: Any, info: ValidationInfo) -> dict[str, Site]:
 
 
 def _languages(given: Any) -> Languages:
-    """Codes of languages, each once."""
+    """Return codes of languages, each once."""
     if not isinstance(given, list | tuple) or not all(isinstance(code, str) for code in given):
         raise custom_error("must be a list of codes of languages")
     unknown = [code for code in given if code not in LANGUAGES]

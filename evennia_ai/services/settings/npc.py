@@ -1,7 +1,7 @@
-"""The settings of one NPC, declared once: what its builder wants otherwise than the game.
+"""The settings of one NPC, declared once: a builder's changes to the game's settings.
 
-A builder names a profile of models; addresses and keys are in the admin's settings alone. Where
-they are kept and who changed them is the matter of `evennia_ai.npc.npc_settings`.
+A builder names a profile of models. Addresses and keys are only in the admin's settings.
+`evennia_ai.npc.npc_settings` stores the values and who changed them.
 """
 
 from collections.abc import Mapping
@@ -59,11 +59,11 @@ _Limits = Annotated[dict[str, Annotated[int, Field(ge=0)]], AfterValidator(_know
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class NPCSettings:
-    """What is set for an NPC; None or "" leaves it to the game or to the profile."""
+    """The settings of an NPC. None or "" means the setting of the game or the profile."""
 
     profile: Annotated[str, AfterValidator(_known_profile)] = ""
     model: _Line = ""
-    """Another model at the profile's address."""
+    """Another model at the address of the profile."""
     temperature: Annotated[float, Field(ge=0, le=2)] | None = None
     top_p: Annotated[float, Field(gt=0, le=1)] | None = None
     reply_tokens: Annotated[int, Field(ge=1)] | None = None
@@ -75,19 +75,19 @@ class NPCSettings:
     hop_limit: Annotated[int, Field(ge=0, le=100)] | None = None
     tools: _Words = ()
     limits: _Limits = field(default_factory=dict)
-    """They narrow what the game allows it."""
+    """Limits below those that the game gives it."""
     thinking: _Line = ""
-    """The gesture of an NPC that takes long."""
+    """The NPC's gesture when its answer takes long."""
     talkativeness: Annotated[float, Field(ge=0, le=1)] = 0.5
     languages: _Words | None = None
-    """Those it understands; None: all."""
+    """The languages that it understands; None: all."""
     react_to: _Words = ()
-    """Kinds of events it answers though they are not addressed to it."""
+    """Kinds of events that it answers though they are not addressed to it."""
 
     def applied_to(self, profile: ModelProfile) -> ModelProfile:
-        """The profile with what this NPC has otherwise; its model is the caller's matter.
+        """Return the profile with this NPC's changes, except the model.
 
-        A reply that would take all of the profile's context is left as the profile has it.
+        A reply length that would take the whole context is ignored.
         """
         if self.temperature is None and self.top_p is None and not self.reply_tokens:
             return profile
@@ -106,27 +106,31 @@ USUAL: Final = NPCSettings()
 NAMES: Final = tuple(one.name for one in fields(NPCSettings))
 
 
-def judged(values: Mapping[str, Any], *, who: str) -> dict[str, Any]:
-    """The values as they are stored; SettingError where one of them cannot be."""
+def check_settings(values: Mapping[str, Any], *, who: str) -> dict[str, Any]:
+    """Return the values in the form in which they are stored.
+
+    Raises:
+        SettingError: a value is not allowed.
+    """
     read, problems = _checked(values)
     if read is None:
         told = "; ".join(text for _, text in problems)
         end = "" if told.endswith("?") else "."
         raise SettingError(f"{who}: {told}{end} Nothing was changed.")
-    # JSON's kinds of values: an Attribute then compares and shows them as they are.
+    # Values of JSON types, so that an Attribute compares and shows them unchanged.
     return read.model_dump(mode="json", exclude_unset=True)
 
 
 def read_settings(values: Mapping[str, Any]) -> tuple[NPCSettings, tuple[str, ...]]:
-    """What stored values say, and what of them cannot be."""
-    good, problems = usable(values)
+    """Return the settings in stored values, and the problems of values that are ignored."""
+    good, problems = usable_settings(values)
     return NPCSettings(**dict(strict_model(NPCSettings).model_validate(good))), tuple(problems)
 
 
-def usable(values: Mapping[str, Any]) -> tuple[dict[str, Any], list[str]]:
-    """The stored values that can be, and what is wrong with the others.
+def usable_settings(values: Mapping[str, Any]) -> tuple[dict[str, Any], list[str]]:
+    """Return the stored values that are allowed, and the problems of the others.
 
-    They were right once, or other code wrote them; the game may have changed since.
+    A value may be wrong because the game's settings changed, or because other code wrote it.
     """
     told: list[str] = []
     good = {str(name): value for name, value in values.items()}
@@ -140,7 +144,7 @@ def usable(values: Mapping[str, Any]) -> tuple[dict[str, Any], list[str]]:
 
 
 def _checked(values: Mapping[str, Any]) -> tuple[BaseModel | None, list[tuple[str, str]]]:
-    """The values read, or the names of those that cannot be, each with what is wrong."""
+    """Return the values, or the names of wrong values, each with its problem."""
     try:
         read = strict_model(NPCSettings).model_validate(dict(values))
     except ValidationError as error:

@@ -1,4 +1,4 @@
-"""`EVENNIA_AI_WORKERS`: where the work beside speaking is done, and how much of it may wait."""
+"""`EVENNIA_AI_WORKERS`: who does background work, and how many jobs may wait."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
@@ -11,7 +11,7 @@ from evennia_ai.engine.foreign.fields import Must, read_fields
 Queue = Literal["inprocess", "procrastinate"]
 PROCRASTINATE: Final = "procrastinate"
 QUEUE_APP: Final = "procrastinate.contrib.django"
-"""The Django app that brings the queue's tables; beside ours in INSTALLED_APPS."""
+"""The Django app with the queue's tables. It must be in INSTALLED_APPS."""
 
 
 def _are_caps(given: object) -> bool:
@@ -23,30 +23,34 @@ def _are_caps(given: object) -> bool:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class WorkerSettings:
-    """Who works, and how much may wait for it."""
+    """Who does background work, and how many jobs may wait."""
 
     queue: Queue = "inprocess"
-    """"inprocess": the game does it itself; "procrastinate": workers do, by its database."""
+    """"inprocess": the game does it. "procrastinate": workers do it, by the game's database."""
     most_waiting: Annotated[int, Field(ge=1, le=10**6)] = 1000
-    """So many jobs of a kind may wait; over it the game does without."""
+    """How many jobs of a kind may wait. Further jobs are not created."""
     caps: Annotated[
         Mapping[str, int],
         Must('a dictionary of whole numbers, such as {"observe": 200}', _are_caps),
     ] = field(default_factory=dict)
-    """The same for single kinds."""
+    """The same limit for single kinds."""
     stalled_seconds: Annotated[int, Field(ge=1, le=3600)] = 30
-    """After so long without a sign of its worker a job is given to another."""
+    """After this time without a sign of its worker, another worker gets the job."""
 
     @property
     def in_workers(self) -> bool:
-        """True if workers do it."""
+        """True if workers do background work."""
         return self.queue == PROCRASTINATE
 
     def cap_of(self, kind: str) -> int:
-        """How many jobs of this kind may wait."""
+        """Return how many jobs of this kind may wait."""
         return self.caps.get(kind, self.most_waiting)
 
 
 def read_workers(given: Any, *, where: str) -> WorkerSettings:
-    """The settings in the dictionary `given`; FormatError names the first that cannot be."""
+    """Return the settings in the dictionary `given`.
+
+    Raises:
+        FormatError: a value is not allowed.
+    """
     return read_fields(WorkerSettings, given, where=where, what="")

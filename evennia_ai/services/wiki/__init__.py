@@ -1,1 +1,1 @@
-"""Knowledge in a MediaWiki: asked over its API, in the bridge's thread, never in the game's."""
+"""Knowledge bases in a MediaWiki, reached through its API in the bridge's thread."""

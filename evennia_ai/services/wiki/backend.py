@@ -1,9 +1,9 @@
-"""What the game asks of wikis: a MediaWiki as the `Backend` of a base, and intros of Wikipedia.
+"""A MediaWiki as the `Backend` of a knowledge base, and introductions of Wikipedia articles.
 
-Every answer is a Deferred: a wiki is asked in the bridge's thread, bounded in time, and the game
-goes on meanwhile. A page is written only where nobody else changed it since it was looked at. An
-intro is a paragraph about something real, for grounding and nothing else; it is off unless the game
-names an address.
+Every result is a Deferred: requests run in the bridge's thread with a time limit, and the game
+continues meanwhile. A page is written only if nobody changed it since the draft was made. An
+introduction grounds a text in facts about something real. It is off unless the game sets an
+address.
 """
 
 import asyncio
@@ -25,15 +25,15 @@ from evennia_ai.engine.knowledge.pages.page import (
     page_name,
 )
 from evennia_ai.engine.text.word_forms import Languages
-from evennia_ai.services.llm.speech import SENTENCE_END, visible
+from evennia_ai.services.llm.speech import SENTENCE_END, visible_text
 from evennia_ai.services.net.bridge import AsyncBridge, PerLoop
 from evennia_ai.services.wiki.client import (
     UNKNOWN,
     WikiClient,
     WikiError,
-    listed,
     number,
-    part,
+    object_at,
+    objects_at,
     text,
 )
 from evennia_ai.services.wiki.finding import Finder
@@ -51,7 +51,7 @@ _CONFLICTS: Final = frozenset({"editconflict", "articleexists", "missingtitle"})
 
 
 class PageWriter:
-    """Edits pages of one wiki."""
+    """Writes pages of one wiki."""
 
     def __init__(self, client: WikiClient, names: Names, reader: PageReader) -> None:
         self._client = client
@@ -59,10 +59,10 @@ class PageWriter:
         self._reader = reader
 
     async def write(self, draft: PageDraft) -> Page:
-        """The page as it is after the draft was written.
+        """Write a draft, and return the page.
 
         Raises:
-            WikiError: nothing was written, or it is not known; the text says why.
+            WikiError: nothing was written, or the outcome is not known; the text says why.
         """
         name = draft.page.name
         title = self._names.title_of(name)
@@ -76,13 +76,15 @@ class PageWriter:
         written = await self._there(title)
         pages = await self._reader.texts([written] if written is not None else [])
         if written is None or written.revision not in pages:
-            raise self._problem(f"took the page '{name}' and does not have it now; look there")
+            raise self._problem(
+                f"accepted the page '{name}' but does not have it now; look at the wiki"
+            )
         return pages[written.revision]
 
     async def _there(self, title: str) -> CurrentRevision | None:
-        """The page of exactly this title: a redirect is not followed."""
+        """Return the current revision of the page with exactly this title, or None."""
         answer = await self._client.ask(action="query", prop="info", titles=title)
-        told = listed(answer, "query", "pages")
+        told = objects_at(answer, "query", "pages")
         return current_of(told[0], self._names) if told else None
 
     async def _edit(self, draft: PageDraft, title: str) -> None:
@@ -95,21 +97,21 @@ class PageWriter:
                 raise
             conflict = await self._conflict(draft, await self._there(title))
             raise conflict from None
-        edit = part(answer, "edit")
+        edit = object_at(answer, "edit")
         if text(edit, "result") != "Success":
             said = text(edit, "result") or "nothing"
             raise self._problem(f"did not take the page '{title}' and said: {said}; edit it there")
 
     async def _conflict(self, draft: PageDraft, there: CurrentRevision | None) -> WikiError:
-        """The error of a page that is not as it was when the draft was written."""
+        """Return the error for a page that changed after the draft was made."""
         name = draft.page.name
         if there is None:
             return self._problem(f"has no page '{name}' any more; write it as a new one")
         asked = {"prop": "revisions", "rvprop": "user|timestamp", "revids": str(there.revision)}
         answer = await self._client.ask(action="query", **asked)
-        pages = listed(answer, "query", "pages")
-        last = next(iter(listed(pages[0], "revisions") if pages else []), {})
-        who, when = text(last, "user") or "somebody", text(last, "timestamp") or "meanwhile"
+        pages = objects_at(answer, "query", "pages")
+        last = next(iter(objects_at(pages[0], "revisions") if pages else []), {})
+        who, when = text(last, "user") or "another user", text(last, "timestamp") or "meanwhile"
         if not draft.was:
             return self._problem(f"already has a page '{name}', by {who} ({when}); edit that one")
         return self._problem(
@@ -118,7 +120,7 @@ class PageWriter:
         )
 
     def _written(self, page: Page) -> str:
-        """A page's text as the wiki gets it; a redirect must begin with the word for it."""
+        """Return a page's text for the wiki. A redirect must begin with its keyword."""
         if page.meta.redirect is None:
             return write_wikitext(page)
         target = self._names.title_of(page.meta.redirect) or page.meta.redirect.full
@@ -129,7 +131,7 @@ class PageWriter:
 
 
 def _summary(draft: PageDraft) -> str:
-    """What the history of the page says of the edit."""
+    """Return the summary of the edit for the page's history."""
     words = " ".join(f"{draft.note or 'Written in the game'} (approved by {draft.by})".split())
     return words[:SUMMARY_CHARACTERS]
 
@@ -141,7 +143,7 @@ MOST_PAGES: Final = 10_000
 
 
 class MediaWikiBackend:
-    """The knowledge base `key`, whose pages are at `site`."""
+    """The knowledge base `key`, with pages in the wiki at `site`."""
 
     def __init__(
         self, key: str, site: Site, bridge: AsyncBridge, *, languages: Languages = ()
@@ -154,32 +156,36 @@ class MediaWikiBackend:
         )
 
     def fetch(self, names: Sequence[PageName]) -> Deferred[Sequence[Page | None]]:
-        """The pages of these names; titles in another case and aliases are found as well."""
+        """Return the pages with these names. Titles in another case and aliases are found too."""
         wanted = tuple(names)
         return self._asked(lambda wiki: _fetched(wiki, wanted))
 
     def search(
         self, query: str, *, namespaces: Collection[Namespace] = (), limit: int = 20
     ) -> Deferred[Sequence[Hit]]:
-        """The pages that fit the words of `query`, best first."""
+        """Return the pages that match the words of a query, best first."""
         wanted = tuple(namespaces)
         return self._asked(lambda wiki: wiki.finder.hits(query, namespaces=wanted, limit=limit))
 
     def listed(self, namespace: Namespace, *, prefix: str = "") -> Deferred[Sequence[PageName]]:
-        """The pages of a namespace whose titles begin so, in the order of their titles."""
+        """Return the names of pages in a namespace whose titles have a prefix, sorted by title."""
         return self._asked(lambda wiki: wiki.finder.listed(namespace, prefix=prefix))
 
     def linking(self, names: Sequence[PageName]) -> Deferred[Sequence[Sequence[PageName]]]:
-        """For each of these pages the pages it links to."""
+        """Return, for each of these pages, the names of the pages that it links to."""
         wanted = tuple(names)
         return self._asked(lambda wiki: _linked(wiki, wanted))
 
     def pages(self, *, most_characters: int) -> Deferred[Sequence[Page] | None]:
-        """All pages, None where together they have more characters than that."""
+        """Return all pages, or None if they have more than `most_characters` together."""
         return self._asked(lambda wiki: _all_pages(wiki, most_characters))
 
     def write(self, draft: PageDraft) -> Deferred[Page]:
-        """Write a page that was approved. NotPermittedError: who approved it may not write now."""
+        """Write an approved page.
+
+        Raises:
+            NotPermittedError: the person who approved it has lost the right to write.
+        """
         draft.by.check(f"writing page '{draft.page.name}'")
         return self._asked(lambda wiki: wiki.writer.write(draft), too_late=UNKNOWN)
 
@@ -193,7 +199,11 @@ class MediaWikiBackend:
         return self._bridge.run(lambda: self._in_time(work, too_late))
 
     async def _in_time(self, work: "Callable[[_Wiki], Awaitable[T]]", too_late: str) -> T:
-        """What `work` returns, WikiError where it takes too long."""
+        """Return the result of `work`.
+
+        Raises:
+            WikiError: it took too long.
+        """
         try:
             async with asyncio.timeout(self._site.whole_seconds):
                 return await work(await self._connection.now().wiki())
@@ -204,7 +214,7 @@ class MediaWikiBackend:
 
 
 class _Connection:
-    """A client, and what it found out about its wiki when it was first asked."""
+    """A client, and what it learnt about its wiki at the first request."""
 
     def __init__(self, site: Site, languages: Languages) -> None:
         self.client = WikiClient(site)
@@ -213,7 +223,11 @@ class _Connection:
         self._wiki: _Wiki | None = None
 
     async def wiki(self) -> "_Wiki":
-        """The wiki, of which the namespaces are known; WikiError where it does not tell them."""
+        """Return the wiki with its namespaces.
+
+        Raises:
+            WikiError: the wiki did not list them.
+        """
         async with self._finding_out:
             if self._wiki is None:
                 self._wiki = await _found_out(self.client, self._languages)
@@ -222,7 +236,7 @@ class _Connection:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class _Wiki:
-    """A wiki of which the namespaces are known, and who works with it."""
+    """A wiki with known namespaces, and the objects that read, search and write it."""
 
     names: Names
     reader: PageReader
@@ -231,12 +245,12 @@ class _Wiki:
 
 
 async def _found_out(client: WikiClient, languages: Languages) -> _Wiki:
-    """Ask a wiki what its namespaces are and how many pages it has."""
+    """Ask a wiki for its namespaces and its number of pages."""
     told = {"siprop": "namespaces|namespacealiases|statistics"}
     answer = await client.ask(action="query", meta="siteinfo", **told)
     names = names_of(answer, client.site.namespaces)
     reader = PageReader(client, names)
-    pages_there = number(part(answer, "query", "statistics"), "pages")
+    pages_there = number(object_at(answer, "query", "statistics"), "pages")
     return _Wiki(
         names=names,
         reader=reader,
@@ -259,7 +273,7 @@ async def _linked(wiki: _Wiki, names: Sequence[PageName]) -> list[Sequence[PageN
 
 
 async def _all_pages(wiki: _Wiki, most_characters: int) -> list[Page] | None:
-    """Every page of our namespaces; it is given up as soon as their sizes are too large."""
+    """Return all pages of our namespaces, or None as soon as they are too large."""
     places = [one for space in NAMESPACES for one in wiki.names.numbers_of(space)]
     current = await wiki.reader.all_current(
         places, most=MOST_PAGES, most_bytes=most_characters * MOST_BYTES_A_CHARACTER
@@ -279,7 +293,7 @@ INTRO_SECONDS: Final = 5.0
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Intro:
-    """The beginning of an article as plain text, and the article's title."""
+    """The introduction of an article as plain text, with the article's title."""
 
     title: str
     text: str
@@ -299,9 +313,9 @@ class Wikipedia:
         self._client = PerLoop(bridge, lambda: WikiClient(self._site), WikiClient.close)
 
     def intro(self, entity: str) -> Deferred[Intro | None]:
-        """The intro of the article about `entity`, None where there is none; may fail as WikiError.
+        """Return the introduction of the article about `entity`, or None. May fail with WikiError.
 
-        A page that lists several meanings of a name is no article.
+        A page that lists several meanings of a name counts as no article.
         """
         return self._bridge.run(lambda: self._intro(entity))
 
@@ -321,12 +335,12 @@ class Wikipedia:
         answer = await self._client.now().ask(
             action="query", **wanted, ppprop="disambiguation", redirects="1", titles=title
         )
-        pages = listed(answer, "query", "pages")
+        pages = objects_at(answer, "query", "pages")
         return _intro_of(pages[0]) if pages else None
 
 
 def _title(entity: str) -> str:
-    """The title to ask for, "" for what can be none of an article."""
+    """Return the title to ask for; "" if no article can have it."""
     try:
         name = page_name(entity)
     except TitleError:
@@ -335,15 +349,15 @@ def _title(entity: str) -> str:
 
 
 def _intro_of(page: dict[str, Any]) -> Intro | None:
-    several_meanings = "disambiguation" in part(page, "pageprops")
-    said = visible(text(page, "extract")[: 4 * INTRO_CHARACTERS]).strip()
+    several_meanings = "disambiguation" in object_at(page, "pageprops")
+    said = visible_text(text(page, "extract")[: 4 * INTRO_CHARACTERS]).strip()
     if several_meanings or number(page, "ns") != 0 or not said:
         return None
-    return Intro(title=visible(text(page, "title")), text=_short(said))
+    return Intro(title=visible_text(text(page, "title")), text=_short(said))
 
 
 def _short(said: str) -> str:
-    """The text up to the last sentence that fits, or the last word where none does."""
+    """Return the text up to the last sentence that fits, or up to the last word."""
     if len(said) <= INTRO_CHARACTERS:
         return said
     ends = [end.end() for end in SENTENCE_END.finditer(said[: INTRO_CHARACTERS + 1])]

@@ -1,9 +1,9 @@
-"""Asks a wiki in the words of its API: reads its answers, logs in, carries tokens, goes on.
+"""A client for the API of a MediaWiki: reads answers, logs in, gets tokens, follows continuations.
 
-https://www.mediawiki.org/wiki/API:Main_page. Lives in the bridge's thread. What a wiki answers is
-JSON whose form nobody promises: each reader gives what is there in the form that was asked for, and
-nothing for the rest. Failures are values (`WikiRefusal`) up to `WikiClient`, whose errors never
-hold the password, a token or a cookie.
+https://www.mediawiki.org/wiki/API:Main_page. It runs in the bridge's thread. The form of an answer
+is not guaranteed: each reader returns the parts that have the expected form and ignores the rest.
+Failures are values (`WikiRefusal`) below `WikiClient`. Its errors never contain the password, a
+token or a cookie.
 """
 
 import asyncio
@@ -19,13 +19,13 @@ from evennia_ai.services.net.http import (
     FailedAttempt,
     NoConnection,
     TooLarge,
-    answered,
     headers_of,
     http_client,
     json_object,
-    persistently,
-    receive,
+    open_response,
+    receive_body,
     retry_after_seconds,
+    retry_attempts,
 )
 from evennia_ai.services.wiki.site import Site
 
@@ -35,26 +35,27 @@ if TYPE_CHECKING:
 _AGAIN_STATUS: Final = frozenset({408, 425, 429, 500, 502, 503, 504})
 _UNTOUCHED_STATUS: Final = frozenset({429, 503})
 _AGAIN_CODES: Final = frozenset({"maxlag", "ratelimited"})
-"""The wiki's own words for "later": a database that lags, somebody who asks too often."""
+"""The wiki's error codes for "later": its database lags, or requests come too often."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class WikiRefusal(FailedAttempt):
-    """Why there is no answer.
-
-    `code` is the wiki's own name of the problem, "" where the problem is another. `untouched` says
-    that surely nothing was changed.
-    """
+    """Why a request has no answer."""
 
     why: str
     code: str = ""
+    """The wiki's error code; "" if the problem has none."""
     untouched: bool = False
+    """True if it is certain that nothing was changed."""
 
 
 def read_answer(
     status: int, headers: Mapping[str, str], body: bytes
 ) -> dict[str, Any] | WikiRefusal:
-    """The JSON object of an answer, or why it is none; `headers` have names in small letters."""
+    """Return the JSON object of an answer, or why there is none.
+
+    Names of `headers` are in lower case.
+    """
     wait = retry_after_seconds(headers)
     answer = json_object(body)
     problem = answer.get("error") if answer is not None else None
@@ -62,9 +63,7 @@ def read_answer(
         return _refused(problem, wait)
     if 300 <= status < 400:
         target = urlsplit(headers.get("location", "")).netloc or "another address"
-        return WikiRefusal(
-            why=f"sends us on to {target}; put the address it really has in the setting"
-        )
+        return WikiRefusal(why=f"redirects to {target}; use that address in the setting")
     if status != 200:
         return WikiRefusal(
             why=f"answered with status {status}",
@@ -73,33 +72,31 @@ def read_answer(
             after_seconds=wait,
         )
     if answer is None:
-        return WikiRefusal(
-            why="answered with something that is no JSON; its address ends in api.php"
-        )
+        return WikiRefusal(why="did not answer with JSON; its address must end in api.php")
     return answer
 
 
-def part(answer: Any, *path: str) -> dict[str, Any]:
-    """The object at a path, an empty one where there is none."""
+def object_at(answer: Any, *path: str) -> dict[str, Any]:
+    """Return the object at a path; empty if there is none."""
     for step in path:
         answer = answer.get(step) if isinstance(answer, dict) else None
     return answer if isinstance(answer, dict) else {}
 
 
-def listed(answer: Any, *path: str) -> list[dict[str, Any]]:
-    """The objects of the list at a path."""
-    found = part(answer, *path[:-1]).get(path[-1])
+def objects_at(answer: Any, *path: str) -> list[dict[str, Any]]:
+    """Return the objects in the list at a path."""
+    found = object_at(answer, *path[:-1]).get(path[-1])
     return [one for one in found if isinstance(one, dict)] if isinstance(found, list) else []
 
 
 def text(answer: Mapping[str, Any], name: str) -> str:
-    """A text, "" where it is none."""
+    """Return a text; "" if the value is no text."""
     found = answer.get(name)
     return found if isinstance(found, str) else ""
 
 
 def number(answer: Mapping[str, Any], name: str) -> int:
-    """A whole number, 0 where it is none."""
+    """Return a whole number; 0 if the value is none."""
     found = answer.get(name)
     return found if isinstance(found, int) and not isinstance(found, bool) else 0
 
@@ -117,21 +114,21 @@ def _refused(problem: dict[str, Any], wait: float | None) -> WikiRefusal:
 
 
 MAX_ANSWER_BYTES: Final = 9_000_000
-"""Of one answer; a MediaWiki bounds the texts in one by 8 MB itself."""
+"""The most bytes of one answer. A MediaWiki limits the texts in one to 8 MB."""
 
 LONGEST_ADDRESS: Final = 1_500
-"""Characters of a question that are put into the address; longer ones go in the body."""
+"""Longer requests are sent in the body, not in the address."""
 
 LONGEST_PAUSE_SECONDS: Final = 20.0
 MAX_LAG_SECONDS: Final = 5
-"""A wiki whose database is further behind is left alone for a moment, as its makers ask."""
+"""The most lag of the wiki's database. Beyond it we pause, as MediaWiki's manual asks."""
 
 _ALWAYS: Final = {"format": "json", "formatversion": "2", "maxlag": str(MAX_LAG_SECONDS)}
 _CONNECTIONS: Final = 3
 
 
 class Transport:
-    """The connections to a site; it belongs to the loop that made it."""
+    """The connections to a site. They belong to the loop that made them."""
 
     def __init__(self, site: Site) -> None:
         self._site = site
@@ -141,9 +138,9 @@ class Transport:
     async def answer(
         self, asked: Mapping[str, str], *, changes: bool = False, in_body: bool = False
     ) -> dict[str, Any] | WikiRefusal:
-        """What the wiki answers in the end.
+        """Send a request, with retries, and return the final answer.
 
-        A request that `changes` something is sent again only where surely nothing came of it.
+        A request that `changes` something is repeated only if it certainly had no effect.
         """
 
         async def attempt() -> dict[str, Any] | WikiRefusal:
@@ -152,7 +149,7 @@ class Transport:
                 return outcome
             return replace(outcome, again=False)
 
-        return await persistently(
+        return await retry_attempts(
             attempt,
             max_retries=self._site.max_retries,
             may_pause=lambda pause: pause <= LONGEST_PAUSE_SECONDS,
@@ -173,7 +170,7 @@ class Transport:
         except TimeoutError:
             limit = f"{self._site.request_seconds:g} seconds"
             return WikiRefusal(
-                why=f"was silent for {limit}; see whether it is overloaded", again=True
+                why=f"did not answer for {limit}; check whether it is overloaded", again=True
             )
         except (NoConnection, BrokenOff) as problem:
             return _unreachable(problem)
@@ -194,8 +191,8 @@ class Transport:
         else:
             request = client.build_request("GET", f"{self._site.api}?{written}")
         body = bytearray()
-        async with answered(client, request) as response:
-            await receive(response, body.extend, limit_bytes=MAX_ANSWER_BYTES)
+        async with open_response(client, request) as response:
+            await receive_body(response, body.extend, limit_bytes=MAX_ANSWER_BYTES)
         return read_answer(response.status_code, headers_of(response), bytes(body))
 
     def _connected(self) -> "httpx2.AsyncClient":
@@ -209,20 +206,20 @@ def _unreachable(problem: NoConnection | BrokenOff) -> WikiRefusal:
     connected = "Connect" not in kind
     what = "broke off the connection" if connected else "cannot be reached"
     return WikiRefusal(
-        why=f"{what} ({kind}); see whether it runs and whether its address is right",
+        why=f"{what} ({kind}); check whether it runs and whether its address is right",
         again=True,
         untouched=not connected,
     )
 
 
 MOST_TITLES: Final = 50
-"""Titles or revisions in one request; more are for accounts with special rights."""
+"""The most titles or revisions in one request of a normal account."""
 
 MOST_CONTINUED: Final = 200
-"""Answers that one question may be continued over."""
+"""The most parts of one answer."""
 
 SEVERAL: Final = "\x1f"
-"""Stands before and between several values; the usual `|` may be in a value."""
+"""Separates several values. It is used instead of `|`, which may be in a value."""
 
 UNKNOWN: Final = "it is not known whether the page was written: look at it first"
 
@@ -231,17 +228,17 @@ _STALE_TOKEN: Final = "badtoken"  # noqa: S105 - the API's word, no password
 
 
 class WikiError(BackendError):
-    """A wiki gave no answer; `code` is its own name of the problem, "" where it said nothing."""
+    """A wiki gave no answer. `code` is its error code, or ""."""
 
     def __init__(self, site: Site, why: str, *, code: str = "") -> None:
         self.code = code
         super().__init__(
-            f"knowledge base '{site.key}': the wiki at {site.host} {site.password.quoted(why)}"
+            f"knowledge base '{site.key}': the wiki at {site.host} {site.password.quote(why)}"
         )
 
 
 class WikiClient:
-    """One wiki, asked by one account; it belongs to the loop that made it."""
+    """A client for one wiki with one account. It belongs to the loop that made it."""
 
     def __init__(self, site: Site) -> None:
         self.site = site
@@ -251,7 +248,7 @@ class WikiClient:
         self._token = ""
 
     async def ask(self, **asked: str) -> dict[str, Any]:
-        """The answer to a question.
+        """Return the answer to a request.
 
         Raises:
             WikiError: there is none; the text says why and what to do.
@@ -259,7 +256,7 @@ class WikiClient:
         return self._taken(await self._as_user(asked, changes=False))
 
     def ask_on(self, **asked: str) -> "aclosing[AsyncGenerator[dict[str, Any]]]":
-        """The answers to a question whose answer may come in parts, to be read in a block."""
+        """Return an iterator over all parts of an answer, for a `with` block."""
         return aclosing(self._parts(asked))
 
     async def _parts(self, asked: dict[str, str]) -> AsyncGenerator[dict[str, Any]]:
@@ -271,14 +268,16 @@ class WikiClient:
             if not further:
                 return
             if further == before:
-                raise WikiError(self.site, "goes on in circles; its API cannot be used so")
-        raise WikiError(self.site, f"has more to say than {MOST_CONTINUED} answers hold")
+                raise WikiError(self.site, "sent the same continuation twice; stopped reading")
+        raise WikiError(
+            self.site, f"sent more than {MOST_CONTINUED} parts of an answer; stopped reading"
+        )
 
     async def change(self, **asked: str) -> dict[str, Any]:
-        """What came of a request that changes something; it is given the token that takes.
+        """Send a request that changes something, with the token that it needs.
 
         Raises:
-            WikiError: it was refused, or it is not known what came of it.
+            WikiError: it was refused, or its effect is not known.
         """
         outcome = await self._with_token(asked)
         if isinstance(outcome, WikiRefusal) and outcome.code == _STALE_TOKEN:
@@ -295,13 +294,13 @@ class WikiClient:
     async def _with_token(self, asked: Mapping[str, str]) -> dict[str, Any] | WikiRefusal:
         if not self._token:
             answer = await self.ask(action="query", meta="tokens", type="csrf")
-            self._token = text(part(answer, "query", "tokens"), "csrftoken")
+            self._token = text(object_at(answer, "query", "tokens"), "csrftoken")
         return await self._as_user({**asked, "token": self._token}, changes=True)
 
     async def _as_user(
         self, asked: Mapping[str, str], *, changes: bool
     ) -> dict[str, Any] | WikiRefusal:
-        """The answer to who we are there: logged in, where there is somebody to log in."""
+        """Send a request as the configured user, and log in first if needed."""
         if not self.site.user:
             return await self._transport.answer(asked, changes=changes)
         mine = {**asked, "assert": "user"}
@@ -331,12 +330,12 @@ class WikiClient:
             "action": "login",
             "lgname": self.site.user,
             "lgpassword": self.site.password.reveal(),
-            "lgtoken": text(part(answer, "query", "tokens"), "logintoken"),
+            "lgtoken": text(object_at(answer, "query", "tokens"), "logintoken"),
         }
         outcome = await self._transport.answer(login, changes=True)
         if isinstance(outcome, WikiRefusal):
             return outcome
-        said = part(outcome, "login")
+        said = object_at(outcome, "login")
         if text(said, "result") == "Success":
             return None
         reason = text(said, "reason") or text(said, "result")
@@ -352,10 +351,10 @@ class WikiClient:
         return outcome
 
 
-def several(values: Iterable[str]) -> str:
-    """Values of one parameter as the API takes them, whatever letters they have."""
+def join_values(values: Iterable[str]) -> str:
+    """Return several values as one parameter, whatever characters they have."""
     return "".join(f"{SEVERAL}{value}" for value in values)
 
 
 def _continued(answer: dict[str, Any]) -> list[tuple[str, Any]]:
-    return list(part(answer, "continue").items())
+    return list(object_at(answer, "continue").items())

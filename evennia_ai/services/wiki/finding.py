@@ -1,9 +1,9 @@
-"""Finds pages of a wiki: by words, by the beginning of a title, or by a title written otherwise.
+"""Search for pages of a wiki: by words, by the start of a title, or by other spellings of one.
 
-The search of a MediaWiki without further machinery finds all words or nothing, in no order, and in
-titles or texts but not in both. So a small wiki is read whole, once, and searched here. A larger
-one is asked for each word apart; what it finds is read and put in order here, by the same score as
-pages of the game's own database.
+The search of a plain MediaWiki requires all words, has no order, and looks in titles or in texts
+but not in both. So a small wiki is read completely, once, and searched here. A larger wiki is asked
+for each word separately. The results are read and ranked here, with the same score as pages in the
+game's database.
 """
 
 import asyncio
@@ -31,26 +31,26 @@ from evennia_ai.services.wiki.client import (
     MOST_TITLES,
     WikiClient,
     WikiError,
-    listed,
     number,
-    part,
+    object_at,
+    objects_at,
     text,
 )
 from evennia_ai.services.wiki.reading import MOST_KEPT, Names, PageReader
 
 SMALL_PAGES: Final = 300
 SMALL_BYTES: Final = 4_000_000
-"""Of a wiki that is read whole: with its texts kept, a search costs as little as any other."""
+"""The most bytes of a wiki that is read completely. Its texts are cached."""
 
 MOST_WORDS: Final = 6
-"""Words of a query that a wiki is asked for: the longest, as they tell most."""
+"""The most words of a query that are sent to a wiki: the longest, which are most specific."""
 
 MOST_LISTED: Final = 10_000
 MOST_OTHERWISE: Final = 10
-"""Titles that no page has and that are looked for in other spellings, in one call."""
+"""The most missing titles per call that are looked for in other spellings."""
 
 _BEGINNING_FROM: Final = 4
-_NO_TITLES: Final = "search-title-disabled"  # the wiki's text search looks at titles as well
+_NO_TITLES: Final = "search-title-disabled"  # then the wiki's text search covers titles too
 
 
 _Called = tuple[PageName, Page]
@@ -59,14 +59,14 @@ _Called = tuple[PageName, Page]
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class _Found:
-    """What one search found, and how many pages it said there are."""
+    """The result of one search. `total` is the number of pages that the wiki reported."""
 
     names: tuple[PageName, ...]
     total: int
 
 
 class Finder:
-    """Looks for pages of one wiki; `pages_there` is about how many it has."""
+    """A search of one wiki, which has about `pages_there` pages."""
 
     def __init__(
         self,
@@ -85,7 +85,7 @@ class Finder:
         self._kept_words: dict[tuple[PageName, str], PageWords] = {}
 
     async def hits(self, query: str, *, namespaces: Collection[Namespace], limit: int) -> list[Hit]:
-        """The pages that fit the words of `query`, best first.
+        """Return the pages that match the words of a query, best first.
 
         Raises:
             WikiError: the wiki gave no answer.
@@ -103,7 +103,7 @@ class Finder:
         return self._ranked(found, {**rarities, **among_these})[:limit]
 
     async def listed(self, namespace: Namespace, *, prefix: str) -> list[PageName]:
-        """The pages of a namespace whose titles begin so, without redirects."""
+        """Return the names of pages in a namespace whose titles have a prefix, no redirects."""
         found: list[PageName] = []
         for place, label in self._names.numbers_of(namespace).items():
             if label.casefold().startswith(prefix.casefold()):
@@ -114,7 +114,7 @@ class Finder:
         return sorted(found, key=lambda name: name.title)
 
     async def otherwise(self, names: Sequence[PageName]) -> dict[PageName, Page]:
-        """Pages whose title or alias is one of these names in another case."""
+        """Return pages whose title or alias is one of these names in another case."""
         wanted = names[:MOST_OTHERWISE]
         found = [await self._called(name) for name in wanted]
         return {name: page for name, page in zip(wanted, found, strict=True) if page is not None}
@@ -129,7 +129,7 @@ class Finder:
         return next((page for title, page in there if _is_called(title, page, name)), None)
 
     async def _all_pages(self, places: list[int]) -> list[_Called] | None:
-        """The pages of these namespaces, None where the wiki is too large to read them all."""
+        """Return all pages of these namespaces, or None if the wiki is too large."""
         if self._pages_there > SMALL_PAGES:
             return None
         there = await self._reader.all_current(
@@ -149,13 +149,14 @@ class Finder:
     async def _asked_there(
         self, words: Mapping[str, Mapping[str, float]], places: list[int]
     ) -> tuple[list[_Called], dict[str, float]]:
-        """What the wiki's own search finds, and how much each word tells in the whole wiki.
+        """Return the results of the wiki's own search, and the weight of each word in the wiki.
 
-        `words` are what it is asked for, each with our words and what these count.
+        Args:
+            words: The words for the wiki, each with our words and their weights.
         """
         asked = dict.fromkeys([" ".join(words), *words])
         all_words, *each = await asyncio.gather(*(self._found(one, places) for one in asked))
-        each = each or [all_words]  # of a single word
+        each = each or [all_words]  # a single word was asked for once
         rarities = {
             ours: counts * word_rarity(one.total, pages=max(self._pages_there, one.total))
             for word, one in zip(words, each, strict=True)
@@ -166,7 +167,7 @@ class Finder:
         return [(name, page) for name, page in zip(names, pages, strict=True) if page], rarities
 
     def _ranked(self, pages: Iterable[_Called], rarities: Mapping[str, float]) -> list[Hit]:
-        """The pages that fit, best first; one under several names by the best of these."""
+        """Return the pages that match, best first. A page with several names has its best score."""
         best: dict[PageName, tuple[float, Page]] = {}
         for name, page in pages:
             score = score_page(self._words_of(name, page), rarities)
@@ -178,7 +179,7 @@ class Finder:
         ]
 
     def _words_of(self, name: PageName, page: Page) -> PageWords:
-        """The words a page is found by; a redirect has those of its target under its own title."""
+        """Return the words of a page. A redirect has its own title and the words of its target."""
         key = (page.name, page.revision)
         if key not in self._kept_words:
             if len(self._kept_words) >= MOST_KEPT:
@@ -201,7 +202,7 @@ class Finder:
         return [place for one in wanted for place in self._names.numbers_of(one)]
 
     async def _found(self, words: str, places: list[int]) -> _Found:
-        """What titles and texts with all of these words there are."""
+        """Return the titles and texts that have all of these words."""
         titles, texts = await asyncio.gather(
             self._searched(words, places, what="title"), self._searched(words, places, what="text")
         )
@@ -217,8 +218,8 @@ class Finder:
             if error.code != _NO_TITLES:
                 raise
             return _Found(names=(), total=0)
-        named = [self._name(one) for one in listed(answer, "query", "search")]
-        total = number(part(answer, "query", "searchinfo"), "totalhits")
+        named = [self._name(one) for one in objects_at(answer, "query", "search")]
+        total = number(object_at(answer, "query", "searchinfo"), "totalhits")
         return _Found(names=tuple(one for one in named if one is not None), total=total)
 
     async def _in_place(self, place: int, prefix: str) -> list[PageName]:
@@ -232,7 +233,7 @@ class Finder:
         asked = {**wanted, "apprefix": prefix, "apfilterredir": "nonredirects"}
         async with self._client.ask_on(**asked) as answers:
             async for answer in answers:
-                named = [self._name(one) for one in listed(answer, "query", "allpages")]
+                named = [self._name(one) for one in objects_at(answer, "query", "allpages")]
                 found += [one for one in named if one is not None]
                 if len(found) >= MOST_LISTED:
                     break
@@ -243,11 +244,11 @@ class Finder:
 
 
 def _words_there(query: str, languages: Languages) -> dict[str, dict[str, float]]:
-    """The words to ask a wiki for, each with what it is among our words; the longest ones.
+    """Return the words to send to a wiki, each with our words and their weights: the longest ones.
 
-    Short words tell little: where there are others, none is asked for. All are letters and digits
-    in small case, so nothing of a query is a sign that a search obeys. The star behind some, which
-    finds longer forms, is ours.
+    Short words are not specific, so they are sent only if there are no others. All are lower-case
+    letters and digits, so a query cannot contain search operators. We add the star, which finds
+    longer forms.
     """
     plain = normalize("NFC", query[:MOST_QUERY_CHARACTERS]).casefold().replace("_", " ")
     forms = {word: _form(word, languages) for word in split_words(plain)}
@@ -260,11 +261,11 @@ def _words_there(query: str, languages: Languages) -> dict[str, dict[str, float]
 
 
 def _form(word: str, languages: Languages) -> str:
-    """A word as a search takes it that finds its other forms too."""
+    """Return a word in the form in which a search finds its other forms too."""
     beginning = word
     while not all(ours.startswith(beginning) for ours in query_weights(word, languages)):
         beginning = beginning[:-1]
-    if beginning.endswith(("y", "i")):  # of ferry, whose plural is ferries
+    if beginning.endswith(("y", "i")):  # "ferry" must also find "ferries"
         beginning = beginning[:-1]
     return f"{beginning}*" if len(beginning) >= _BEGINNING_FROM else word
 
@@ -274,7 +275,7 @@ def _likeliest(
     each: Iterable[tuple[Iterable[str], _Found]],
     rarities: Mapping[str, float],
 ) -> list[PageName]:
-    """The pages worth reading: those with most of the words, by how much these tell."""
+    """Return the pages worth reading: those with the most and the rarest words."""
     worth = dict.fromkeys(together.names, 0.0)
     for words, found in each:
         for name in found.names:
@@ -285,6 +286,6 @@ def _likeliest(
 
 
 def _is_called(title: PageName, page: Page, name: PageName) -> bool:
-    """True if a page that was found under a title goes by a name in another case."""
+    """True if a page that was found under a title has a name in another case."""
     known = {title.folded, page.name.folded, *(alias.casefold() for alias in page.meta.aliases)}
     return title.namespace == name.namespace and name.folded in known

@@ -1,7 +1,7 @@
-"""Reads pages of a wiki, many at a time, and keeps what it read; whose names are whose.
+"""Read pages of a wiki in batches, cache them, and translate names.
 
-A text never changes under its number of a revision, so what was read once is kept by it; whether a
-page has a newer one is asked each time. The wiki's own names of namespaces and pages become ours.
+The text of a revision never changes, so it is cached by the revision's number. Each request asks
+for the newest revision. The wiki's names of namespaces and pages are translated into ours.
 """
 
 import logging
@@ -16,10 +16,10 @@ from evennia_ai.engine.knowledge.pages.page import Namespace, Page, PageName, Ti
 from evennia_ai.services.wiki.client import (
     MOST_TITLES,
     WikiClient,
-    listed,
+    join_values,
     number,
-    part,
-    several,
+    object_at,
+    objects_at,
     text,
 )
 
@@ -32,14 +32,14 @@ class Names:
     """The namespaces of one wiki."""
 
     subjects: Mapping[Namespace, int]
-    """The ids of ours, without Talk."""
+    """The wiki's ids of our namespaces, without Talk."""
     labels: Mapping[int, str]
-    """What the wiki writes before a title, by the id."""
+    """The wiki's prefix of titles, by namespace id."""
     known: Mapping[str, int]
-    """The ids of all words that it takes for a namespace, in small letters."""
+    """The ids of all words that the wiki accepts as a namespace, in lower case."""
 
     def title_of(self, name: PageName) -> str | None:
-        """What the wiki calls a page, None where it can have no such page."""
+        """Return the wiki's title of a page, or None if the wiki cannot have such a page."""
         place = self._place_of(name)
         if place is None or self.is_elsewhere(place[1]):
             return None
@@ -47,7 +47,7 @@ class Names:
         return title if number_there == MAIN else f"{self.labels[number_there]}:{title}"
 
     def name_of(self, number_there: int, title: str) -> PageName | None:
-        """What we call a page of the wiki, None where it is none of ours."""
+        """Return our name of a page of the wiki, or None if it is in no namespace of ours."""
         bare = title if number_there == MAIN else title.partition(":")[2]
         for namespace, subject in self.subjects.items():
             if number_there == subject:
@@ -58,7 +58,7 @@ class Names:
         return None
 
     def linked(self, name: PageName) -> PageName | None:
-        """The page that a link in a text of the wiki leads to; None where it is none of ours."""
+        """Return the page that a link in a text of the wiki leads to, or None."""
         if name.namespace != "Main":
             return name
         head, colon, rest = name.title.lstrip(":").partition(":")
@@ -68,7 +68,7 @@ class Names:
         return self.name_of(number_there, f"{head}:{rest.strip()}")
 
     def numbers_of(self, namespace: Namespace) -> dict[int, str]:
-        """The wiki's ids of a namespace, each with what our titles begin with there."""
+        """Return the wiki's ids of a namespace, each with the prefix of our titles there."""
         if namespace != "Talk":
             return {self.subjects[namespace]: ""} if namespace in self.subjects else {}
         return {
@@ -78,7 +78,7 @@ class Names:
         }
 
     def is_elsewhere(self, title: str) -> bool:
-        """True if the wiki would take the beginning of a title for one of its namespaces."""
+        """True if the wiki would take the start of a title for one of its namespaces."""
         head, colon, _ = title.lstrip(": ").partition(":")
         return title.startswith(":") or (bool(colon) and _folded(head) in self.known)
 
@@ -97,13 +97,16 @@ class Names:
 
 
 def names_of(answer: dict[str, Any], told: Mapping[Namespace, int]) -> Names:
-    """The names of a wiki that told of its namespaces; an admin may know better and has `told`."""
-    there = part(answer, "query", "namespaces")
+    """Return the names of a wiki from its answer. `told` are an admin's own ids, which win."""
+    there = object_at(answer, "query", "namespaces")
     labels = {
         number(one, "id"): text(one, "name") for one in there.values() if isinstance(one, dict)
     }
     known: dict[str, int] = {}
-    for one in [*filter(_is_object, there.values()), *listed(answer, "query", "namespacealiases")]:
+    for one in [
+        *filter(_is_object, there.values()),
+        *objects_at(answer, "query", "namespacealiases"),
+    ]:
         words = (text(one, "name"), text(one, "canonical"), text(one, "alias"))
         known.update({_folded(word): number(one, "id") for word in words if word})
     subjects: dict[Namespace, int] = {"Main": MAIN}
@@ -115,7 +118,7 @@ def names_of(answer: dict[str, Any], told: Mapping[Namespace, int]) -> Names:
 
 
 def _named(namespace: Namespace, title: str) -> PageName | None:
-    """The page of a title in a namespace; None where we would take it for another's."""
+    """Return the page of a title in a namespace, or None if we would read another namespace."""
     try:
         name = page_name(title, default=namespace)
     except TitleError:
@@ -136,12 +139,12 @@ log: Final = logging.getLogger(__name__)
 MOST_KEPT: Final = 1_000
 MOST_KEPT_CHARACTERS: Final = 8_000_000
 MOST_MOVES: Final = 5
-"""Steps from the title that was asked for to the page: spelling, then redirects."""
+"""The most steps from a requested title to the page: spelling, then redirects."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class CurrentRevision:
-    """The newest revision of a page that there is; `size` is in bytes."""
+    """The newest revision of an existing page. `size` is in bytes."""
 
     name: PageName
     page: int
@@ -150,7 +153,7 @@ class CurrentRevision:
 
 
 class PageReader:
-    """The pages of one wiki by our names."""
+    """A reader of one wiki's pages by our names."""
 
     def __init__(self, client: WikiClient, names: Names) -> None:
         self._client = client
@@ -158,7 +161,9 @@ class PageReader:
         self._kept = _Kept()
 
     async def pages(self, names: Sequence[PageName]) -> list[Page | None]:
-        """The pages of these names as they are now, redirects followed; None where there is none.
+        """Return the current pages with these names, or None for each that is missing.
+
+        Redirects are followed.
 
         Raises:
             WikiError: the wiki gave no answer.
@@ -168,7 +173,7 @@ class PageReader:
         return [None if one is None else read.get(one.revision) for one in found]
 
     async def current(self, names: Sequence[PageName]) -> list[CurrentRevision | None]:
-        """Which revisions these names lead to, without their texts."""
+        """Return the newest revisions that these names lead to, without their texts."""
         titles = [self._names.title_of(name) for name in names]
         found: dict[str, CurrentRevision] = {}
         for batch in _batches(dict.fromkeys(one for one in titles if one is not None)):
@@ -183,14 +188,14 @@ class PageReader:
         most_bytes: int,
         kinds: Literal["all", "nonredirects"] = "nonredirects",
     ) -> list[CurrentRevision] | None:
-        """The pages of these namespaces, None where that is too much."""
+        """Return the newest revisions of all pages in these namespaces. None if it is too much."""
         found: list[CurrentRevision] = []
         for place in places:
             wanted = {"generator": "allpages", "gapnamespace": str(place), "gaplimit": "max"}
             asked = {**wanted, "gapfilterredir": kinds, "prop": "info"}
             async with self._client.ask_on(action="query", **asked) as answers:
                 async for answer in answers:
-                    pages = listed(answer, "query", "pages")
+                    pages = objects_at(answer, "query", "pages")
                     told = [current_of(one, self._names) for one in pages]
                     found += [one for one in told if one is not None]
                     if len(found) > most or sum(one.size for one in found) > most_bytes:
@@ -198,7 +203,7 @@ class PageReader:
         return found
 
     async def texts(self, wanted: Sequence[CurrentRevision]) -> dict[int, Page]:
-        """The pages of these revisions, by the numbers of the revisions."""
+        """Return the pages of these revisions, by revision number."""
         pages = {one.revision: page for one in wanted if (page := self._kept.page(one))}
         missing = {one.revision: one for one in wanted if one.revision not in pages}
         for batch in _batches(missing):
@@ -210,17 +215,23 @@ class PageReader:
         return pages
 
     async def _current_of(self, titles: list[str]) -> dict[str, CurrentRevision]:
-        """What titles of the wiki lead to."""
-        wanted = {"action": "query", "prop": "info", "redirects": "1", "titles": several(titles)}
+        """Return the newest revisions that titles of the wiki lead to."""
+        wanted = {
+            "action": "query",
+            "prop": "info",
+            "redirects": "1",
+            "titles": join_values(titles),
+        }
         there: dict[str, CurrentRevision] = {}
         moves: dict[str, str] = {}
         async with self._client.ask_on(**wanted) as answers:
             async for answer in answers:
                 for kind in ("normalized", "converted", "redirects"):
                     moves |= {
-                        text(one, "from"): text(one, "to") for one in listed(answer, "query", kind)
+                        text(one, "from"): text(one, "to")
+                        for one in objects_at(answer, "query", kind)
                     }
-                for page in listed(answer, "query", "pages"):
+                for page in objects_at(answer, "query", "pages"):
                     if current := current_of(page, self._names):
                         there[text(page, "title")] = current
         return {title: one for title in titles if (one := there.get(_moved(title, moves)))}
@@ -236,10 +247,12 @@ class PageReader:
         found: dict[int, str] = {}
         async with self._client.ask_on(**wanted, revids=numbers) as answers:
             async for answer in answers:
-                pages = listed(answer, "query", "pages")
-                for revision in (one for page in pages for one in listed(page, "revisions")):
-                    content = part(revision, "slots", "main").get("content")
-                    if isinstance(content, str):  # one that was hidden by the wiki's staff has none
+                pages = objects_at(answer, "query", "pages")
+                for revision in (one for page in pages for one in objects_at(page, "revisions")):
+                    content = object_at(revision, "slots", "main").get("content")
+                    if isinstance(
+                        content, str
+                    ):  # a revision hidden by the wiki's staff has no content
                         found[number(revision, "revid")] = content
         return found
 
@@ -258,7 +271,7 @@ class PageReader:
 
 
 def current_of(told: dict[str, Any], names: Names) -> CurrentRevision | None:
-    """What the wiki tells of a page, None where it has none or it is none of ours."""
+    """Return the newest revision in the wiki's description of a page, or None."""
     name = names.name_of(number(told, "ns"), text(told, "title"))
     page, revision = number(told, "pageid"), number(told, "lastrevid")
     if name is None or not page or not revision:
@@ -267,7 +280,7 @@ def current_of(told: dict[str, Any], names: Names) -> CurrentRevision | None:
 
 
 class _Kept:
-    """Pages that were read, the oldest given up first; bounded by number and by characters."""
+    """A cache of pages, limited in number and characters. The oldest page is removed first."""
 
     def __init__(self) -> None:
         self._pages: OrderedDict[CurrentRevision, Page] = OrderedDict()
@@ -289,11 +302,11 @@ class _Kept:
 
 
 def _read(name: PageName, written: str, *, base: str) -> Page:
-    """The page of a text; a wiki's authors err, so one that cannot be read is text alone."""
+    """Return the page of a text. If its markup is wrong, the page has the text only."""
     try:
         return read_page(name, written)
     except MarkupError as error:
-        log.warning("knowledge base '%s': %s is read as text alone: %s", base, name, error)
+        log.warning("knowledge base '%s': page %s is read as plain text: %s", base, name, error)
         body = written[:MAX_TEXT]
         return Page(name=name, body=body, links=find_links(body))
 

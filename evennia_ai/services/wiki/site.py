@@ -1,7 +1,7 @@
-"""Sites: where a wiki is and how it may be used, as the game's settings say.
+"""Sites: the address of a wiki and how it may be used, as the game's settings say.
 
-pydantic reads what an admin wrote; everything after that is a `Site`. A password stands in no
-setting: a site has the name of the environment variable that holds it.
+pydantic reads the admin's dictionary; after that everything uses a `Site`. No setting contains a
+password: a site has the name of the environment variable that holds it.
 """
 
 import re
@@ -44,9 +44,9 @@ def _fits_a_header(value: str) -> str:
 
 def _are_for_texts(value: dict[Namespace, int]) -> dict[Namespace, int]:
     if "Talk" in value:
-        raise ValueError("Talk is not told: a namespace's talk has the number after its own")
+        raise ValueError("leave out Talk: the talk of a namespace has the number after its own")
     if any(number % 2 for number in value.values()):
-        raise ValueError("must be even numbers: odd ones are where people talk")
+        raise ValueError("must be even numbers: odd ones are talk pages")
     return value
 
 
@@ -55,23 +55,23 @@ _Number = Annotated[int, Field(ge=0, le=2**31)]
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Site:
-    """A wiki, and who the game is there; what the settings say of one, under the same names."""
+    """A wiki and the game's account there. The settings of one wiki have the same names."""
 
     key: str
     api: Annotated[str, AfterValidator(_an_address)]
     """The address that ends in api.php."""
     user: str = ""
-    """Without one the wiki is read, and written to, as anybody may."""
+    """The account. Without one, the wiki is used anonymously."""
     password_env: Annotated[str, AfterValidator(_a_name)] = ""
     password: SecretText = field(default_factory=SecretText)
     namespaces: Annotated[dict[Namespace, _Number], AfterValidator(_are_for_texts)] = field(
         default_factory=dict
     )
-    """The wiki's ids of Instructions and Sources; those that are missing are found by name."""
+    """The wiki's ids of Instructions and Sources. Missing ones are looked up by name."""
     request_seconds: Annotated[float, Field(gt=0, le=60)] = 10.0
-    """Of one request."""
+    """The time limit of one request."""
     whole_seconds: Annotated[float, Field(gt=0, le=600)] = 30.0
-    """Of all that one question of the game takes, pauses included."""
+    """The time limit of one question of the game, with all requests and pauses."""
     max_retries: Annotated[int, Field(ge=0, le=10)] = 3
     user_agent: Annotated[
         str, Field(min_length=1, max_length=200), AfterValidator(_fits_a_header)
@@ -79,22 +79,22 @@ class Site:
 
     @property
     def host(self) -> str:
-        """The machine and the port, as errors name the wiki."""
+        """Host and port, as errors name the wiki."""
         return urlsplit(self.api).netloc
 
 
 Wikis = Mapping[str, Mapping[str, Any]]
-"""The wikis of the settings: their fields by the keys of the knowledge bases they are."""
+"""The wikis in the settings: their fields, by the key of the knowledge base."""
 
 _NOT_SAID: Final = frozenset({"key", "password"})
 _FIELDS: Final = tuple(name for name in strict_model(Site).model_fields if name not in _NOT_SAID)
 
 
 def read_wikis(given: Any, *, where: str) -> Wikis:
-    """The wikis that a setting names.
+    """Return the wikis in a setting.
 
     Raises:
-        FormatError: one of them cannot be so; the text names it and the field.
+        FormatError: a field is wrong; the text names it and its wiki.
     """
     if not isinstance(given, Mapping):
         raise FormatError("setting", f"{where}: must be a dictionary of wikis by their keys")
@@ -104,7 +104,7 @@ def read_wikis(given: Any, *, where: str) -> Wikis:
 
 
 def site_of(key: str, fields: Mapping[str, Any], *, password: SecretText) -> Site:
-    """The site of a knowledge base, from its fields in `read_wikis`."""
+    """Return the site of a knowledge base, from its fields in `read_wikis`."""
     return Site(key=key, password=password, **fields)
 
 
@@ -132,7 +132,7 @@ def _read_wiki(key: Any, fields: Any, *, where: str) -> Mapping[str, Any]:
 
 
 def _in_words(error: ErrorDetails) -> str:
-    """What is wrong with one field; a value is never shown, it might be a password."""
+    """Return the problem of one field. A value is never shown, because it might be a password."""
     place = ".".join(str(part) for part in error["loc"])
     if error["type"] == "missing":
         return f".{place}: is missing: the wiki's address, which ends in api.php"
@@ -141,5 +141,5 @@ def _in_words(error: ErrorDetails) -> str:
 
 def _unknown(name: str) -> str:
     if "pass" in name.lower():
-        return f".{name}: a password never stands in settings; see password_env"
+        return f".{name}: never put a password in settings; use password_env"
     return f": there is no field {name!r}{suggest_name(name, _FIELDS)}"

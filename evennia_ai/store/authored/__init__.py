@@ -1,1 +1,1 @@
-"""What builders write: components, contexts, notes, cards, lorebooks."""
+"""Texts that people write: components, contexts, notes, cards, presets, lorebooks, personas."""

@@ -1,4 +1,4 @@
-"""Character cards: what is in force, how a builder edits it, and which NPC plays it."""
+"""Character cards: imports, edits by builders, and the NPCs that play them."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
@@ -42,7 +42,7 @@ class CardKind(ImportedKind[StoredCard]):
     state = "cards"
     table = models.Card
     scopes = ("npc",)
-    most_waiting = 5_000  # the cards of a whole folder, and some more
+    most_waiting = 5_000  # enough to import a whole folder at once
 
     def to_row(self, value: StoredCard) -> dict[str, Any]:
         return {"file": self.file_of(value), "grants": grants_text(value.grants)}
@@ -72,13 +72,13 @@ class CardKind(ImportedKind[StoredCard]):
         )
 
     def refresh(self, key: str, scope: Scope) -> None:
-        card_or_none.written(key)
+        card_or_none.note_change(key)
 
     def refresh_assigned(self, scope: Scope | None) -> None:
         if scope is None:
-            assignment_of.all_written()
+            assignment_of.note_any_change()
         else:
-            assignment_of.written(scope.ref)
+            assignment_of.note_change(scope.ref)
 
     def save(
         self,
@@ -90,9 +90,10 @@ class CardKind(ImportedKind[StoredCard]):
         scope: Scope = GAME,
         keeps_greetings: bool = False,
     ) -> StoredCard:
-        """Save a card. Greetings that were chosen from another file are not said any longer.
+        """Save a card. If its file changes, the greetings that builders chose from it are unset.
 
-        `keeps_greetings`: each greeting has the same number in the new file.
+        Args:
+            keeps_greetings: Each greeting has the same number in the new file, so the choices stay.
         """
         old = self.current(key)
         if old is not None and old.sha256 != value.sha256 and not keeps_greetings:
@@ -105,7 +106,7 @@ CARDS: Final = CardKind()
 
 
 def import_card(name: str, file: AuthoredFile, *, by: Actor) -> int | None:
-    """Let a file wait under a name until it is approved or rejected (`ImportedKind.import_file`).
+    """Store a card file as an import that waits for approval (`ImportedKind.import_file`).
 
     Raises:
         FormatError: the text of the card is not a strict JSON object, or it is too long.
@@ -131,15 +132,15 @@ def save_card(
 
 
 def create_card(name: str, file: AuthoredFile, *, by: Actor) -> StoredCard:
-    """Put a card in force that a builder wrote in the game. It has all grants.
+    """Store a card that a builder wrote in the game. It has all grants.
 
     Raises:
-        StoreError: a card with this name is in force.
+        StoreError: a card with this name exists.
         FormatError: the text of the card is not a strict JSON object, or it is too long.
     """
     with changing(CARDS.state, f"creating card '{name}'", by=by):
         if CARDS.current(checked_name(name, what="card")) is not None:
-            raise StoreError(f"there is a card '{name}' already; card/set writes in it")
+            raise StoreError(f"a card '{name}' already exists; card/set changes it")
         card = _stored(name, file, grants=ALL_GRANTS)
         return CARDS.save(name, card, action="created", by=by)
 
@@ -147,14 +148,14 @@ def create_card(name: str, file: AuthoredFile, *, by: Actor) -> StoredCard:
 def edit_card(
     card: StoredCard, file: AuthoredFile, *, keeps_greetings: bool, by: Actor
 ) -> StoredCard:
-    """Put what a builder made of a card in its place, with the grants that it has now.
+    """Replace the file of a card by an edited one, and keep the card's grants.
 
     Args:
-        card: The card that the builder looked at.
+        card: The card that the builder edited.
         keeps_greetings: Each greeting has the same number in the new file.
 
     Raises:
-        EditConflictError: another file is in force by now.
+        EditConflictError: the card has another file by now.
         FormatError: the text of the card is not a strict JSON object, or it is too long.
     """
     name = card.name
@@ -194,7 +195,7 @@ def get_card(name: str) -> StoredCard:
     """Return the card with this name.
 
     Raises:
-        NotStoredError: there is none. It names those that there are.
+        NotStoredError: there is none; the message lists the names that exist.
     """
     card = card_or_none(name)
     if card is None:
@@ -232,7 +233,7 @@ def set_greeting(
             raise NotStoredError("card that is played by NPC", npc_ref)
         CARDS.refuse_stale(row.key, seen_revision, CARDS.current(row.key))
         rows.update(greeting=index)
-        assignment_of.written(npc_ref)
+        assignment_of.note_change(npc_ref)
 
 
 def card_of(npc_ref: str) -> StoredCard | None:

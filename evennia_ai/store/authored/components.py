@@ -1,7 +1,7 @@
-"""Components: the registry, the changes that builders make to it, and what contexts leave out.
+"""Components: the registry and the changes that builders make to it.
 
-The rules of the registry itself (free keys and IDs, what a static component refuses) are pure: a
-change is made on the registry's values first, and the row is written when they accept it.
+The rules of the registry (free keys and IDs, the limits of static components) are pure. A change is
+applied to the registry's values first, and the row is written if they accept it.
 """
 
 from collections.abc import Mapping
@@ -64,7 +64,7 @@ class ComponentKind(Kind[PromptComponent]):
         return PromptComponent(**fields, scope=scope, revision=row.number)
 
     def refresh(self, key: str, scope: Scope) -> None:
-        registry.all_written()
+        registry.note_any_change()
 
     def current(self, key: str, scope: Scope = GAME) -> PromptComponent | None:
         stored = super().current(key, scope)
@@ -165,7 +165,7 @@ def _changed(
 
 
 def _check_texts(component: PromptComponent) -> None:
-    """Refuse a text that could not be stored as it is, or not be placed where the component is."""
+    """Check that a component's texts can be stored and that its content fits its position."""
     for name in _TEXTS:
         if make_storable(text := getattr(component, name)) != text:
             raise ComponentValueError(name, text, "text without null characters or half pairs")
@@ -183,6 +183,6 @@ registry: Final = Snapshot(COMPONENTS.state, _load)
 
 
 def shown_outlets() -> frozenset[str]:
-    """Return the names of the outlets that some component of the game shows."""
+    """Return the names of the lorebook outlets that the game's components show."""
     names = (name for c in registry() for name in compile_template(c.content, trust=c.trust).names)
     return frozenset(name.removeprefix(OUTLET) for name in names if name.startswith(OUTLET))

@@ -1,7 +1,7 @@
-"""Contexts: which components the prompts of a context leave out, and who decided so.
+"""Contexts: the components that each kind of prompt leaves out.
 
-A context is not made or removed, so it has no table of what is in force: its newest revision is.
-Every turn keeps what was left out of its own prompt.
+Contexts are built in, so there is no table of them: the newest revision of a context is in force.
+Every turn stores the components that its own prompt left out.
 """
 
 import json
@@ -66,7 +66,7 @@ def switch_off(name: str, keys: Iterable[str], *, by: Actor) -> PromptContext:
                 key=name,
                 value=canonical_json(sorted(off)),
             )
-            contexts.all_written()
+            contexts.note_any_change()
     return context(name)
 
 
@@ -86,4 +86,4 @@ def _load_contexts() -> tuple[PromptContext, ...]:
 
 
 contexts: Final = Snapshot(_STATE, _load_contexts)
-"""The contexts, in the order in which they are asked. A read from memory makes no query."""
+"""The contexts, in the order in which they are tried. A read from memory makes no query."""

@@ -32,9 +32,9 @@ def check_file(file: AuthoredFile, *, what: str, most: int, setting: str) -> str
     """Check a file before it is stored. Any thread may do this.
 
     Args:
-        what: The thing that the file is of, for errors.
+        what: The owner of the file, for errors.
         most: The most characters that the text may have.
-        setting: The name of the setting that says so, for errors.
+        setting: The name of the setting that allows `most`, for errors.
 
     Returns:
         The hash of the file.
@@ -86,7 +86,10 @@ def read_text(digest: str) -> str:
 
 
 class _Texts:
-    """Texts by the hashes of their files. The texts that were put longest ago are dropped first."""
+    """A cache of texts by the hashes of their files.
+
+    The texts that were put first are removed first.
+    """
 
     def __init__(self) -> None:
         self._texts: OrderedDict[str, str] = OrderedDict()

@@ -53,7 +53,7 @@ Action = Literal[
 ]
 NOT_IN_FORCE: Final = frozenset({"imported", "rejected", "removed"})
 """The actions after which the value of the revision is not in force."""
-_ANSWERS: Final = ("approved", "rejected", "removed")  # each answers the imports before it
+_ANSWERS: Final = ("approved", "rejected", "removed")  # each ends the wait of all imports before it
 
 _revisions: Final = Revisions(models.Revision)
 
@@ -76,8 +76,10 @@ class Revision(Change, Generic[V]):
     key: str
     action: Action
     value: V
-    """The thing after the change; of a removal, before it. The text of a file is left out: see
-    `Kind.then`."""
+    """The thing after the change, or before a removal.
+
+    The text of its file is left out: see `Kind.then`.
+    """
 
     @property
     def is_in_force(self) -> bool:
@@ -136,16 +138,21 @@ class Kind(ABC, Generic[V]):
 
     @abstractmethod
     def refresh(self, key: str, scope: Scope) -> None:
-        """Tell the snapshots that a thing was changed in the current transaction."""
+        """Note in the snapshots that the current transaction changed a thing."""
 
     def check(self, old: V | None, new: V | None, *, doing: str, by: Actor) -> None:
-        """Raise an error if a change is not allowed. None: there is no such thing before or after.
+        """Check that a change is allowed, and that `by` has the right to make it.
 
-        Rights that `by` must have are checked here too. `doing` names the change, for errors.
+        Kinds override this and raise their own errors.
+
+        Args:
+            old: The thing before the change, or None if it is new.
+            new: The thing after the change, or None if it is removed.
+            doing: Names the change in errors.
         """
 
     def before_removal(self, key: str) -> None:
-        """Do what a removal needs first, in its transaction."""
+        """Prepare a removal, inside its transaction."""
 
     def restored(self, then: V, now: V | None, *, key: str) -> V:
         """Return the value that a revert puts in force. `then` is the value of the revision."""
@@ -154,7 +161,7 @@ class Kind(ABC, Generic[V]):
     # What all kinds can do.
 
     def called(self, key: str, scope: Scope = GAME) -> str:
-        """Return the words for a thing in messages, such as "note 'scene' of npc:12"."""
+        """Return the name of a thing in messages, such as "note 'scene' of npc:12"."""
         return f"{self.name} '{key}'" + ("" if scope == GAME else f" of {scope}")
 
     def current(self, key: str, scope: Scope = GAME) -> V | None:
@@ -213,7 +220,7 @@ class Kind(ABC, Generic[V]):
         return next((before for before, one in pairs if one.number == number), None)
 
     def then(self, key: str, number: int, *, scope: Scope = GAME) -> V:
-        """Return the value that a revision put in force, whole.
+        """Return the complete value that a revision put in force.
 
         Raises:
             NotStoredError: there is no such number, or the revision removed the thing.
@@ -232,7 +239,7 @@ class Kind(ABC, Generic[V]):
         return self.whole(revision.value)
 
     def whole(self, value: V) -> V:
-        """Return the value of a revision with what `Revision.value` leaves out."""
+        """Return the value of a revision, with the text that `Revision.value` leaves out."""
         return value
 
     def newest_number(self, key: str, scope: Scope = GAME) -> int:
@@ -240,21 +247,22 @@ class Kind(ABC, Generic[V]):
         return _revisions.newest_number(**self._named(key, scope))
 
     def last_changed_by(self, key: str, scope: Scope = GAME) -> str:
-        """Return who made the newest revision of a thing."""
+        """Return the name of the person who made the newest revision of a thing."""
         return _revisions.last_changed_by(**self._named(key, scope))
 
     def refuse_stale(
         self, key: str, seen: int | None, now: V | None, *, scope: Scope = GAME
     ) -> None:
-        """Refuse a change by somebody who looked at another revision than the one in force.
+        """Refuse a change if its author saw another revision than the one in force.
 
         Args:
-            seen: The revision that they saw; 0 if there was no such thing. The number of the
-                removal also means that there was none. None: they looked at no revision.
+            seen: The revision that the author saw. 0 or the number of the removal means that there
+                was no such thing. None: the author looked at no revision.
             now: The thing in force.
 
         Raises:
-            EditConflictError: it says who changed the thing.
+            EditConflictError: the author saw another revision; the message names the person who
+                changed the thing.
         """
         current = 0 if now is None else now.revision
         if seen in (None, current):
@@ -321,7 +329,7 @@ class Kind(ABC, Generic[V]):
         return {self.columns.get(name, name): said for name, said in self.to_json(value).items()}
 
     def file_of(self, value: V) -> models.SourceFile | None:
-        """Return the row of the file that a value is read from, if it is read from one."""
+        """Return the row of the file that a value is read from, or None."""
         return None
 
     def _row_key(self, key: str, scope: Scope) -> dict[str, str]:
@@ -392,10 +400,10 @@ class FileKind(Kind[F]):
     scopes: ClassVar[Sequence[str]]
     """The kinds of scopes to which a thing can be assigned, besides the game."""
     is_alone: ClassVar[bool] = True
-    """True if a scope has at most one thing of this kind. A new one takes the place of the old."""
+    """True if a scope has at most one thing of this kind. A new one replaces the old one."""
 
     def refresh_assigned(self, scope: Scope | None) -> None:
-        """Tell the snapshots of assignments that those of a scope, or of any, were changed."""
+        """Note in the snapshots that assignments changed, of one scope or of any (None)."""
         raise NotImplementedError
 
     def file_of(self, value: F) -> models.SourceFile:
@@ -408,7 +416,7 @@ class FileKind(Kind[F]):
         return _without_texts(super()._rows())
 
     def current_each(self, names: Iterable[str]) -> dict[str, F]:
-        """Return those of these things that are in force, by name."""
+        """Return the things in force that have one of these names, by name."""
         return {row.name: self.from_row(row) for row in self._rows().filter(name__in=names)}
 
     def revision_file(self, name: str, number: int) -> AuthoredFile:
@@ -452,7 +460,7 @@ class FileKind(Kind[F]):
         return thing
 
     def unassign(self, scope: Scope, name: str | None = None, *, by: Actor) -> bool:
-        """Take a thing from a scope, or every thing of this kind if no name is given.
+        """Unassign a thing from a scope, or every thing of this kind if no name is given.
 
         Returns:
             True if there was one.
@@ -479,11 +487,15 @@ class FileKind(Kind[F]):
         return tuple(sorted(scopes, key=lambda scope: (order.index(scope.kind), scope.ref)))
 
     def check_scope(self, scope: Scope) -> None:
-        """Raise ComponentValueError if a thing cannot be assigned to a scope."""
+        """Check that a thing can be assigned to a scope.
+
+        Raises:
+            ComponentValueError: it cannot.
+        """
         check_scope(scope, kinds=self.scopes)
 
     def before_removal(self, key: str) -> None:
-        """Take a lorebook from its scopes; refuse to remove what a scope has alone."""
+        """Unassign the thing. A kind of which a scope has only one refuses its removal instead."""
         scopes = self.assigned_to(key)
         if scopes and self.is_alone:
             where = ", ".join(map(str, scopes[:10]))
@@ -503,9 +515,9 @@ class Grantable(HasFile, Protocol):
 
 G = TypeVar("G", bound=Grantable)
 
-# "Oren/3" is revision 3 of Oren: one called so would be approved in its place.
+# Commands write revision 3 of Oren as "Oren/3", so no thing may have such a name.
 _NUMBERED: Final = re.compile(r"/ ?[0-9]{1,9}\Z")
-# Letters and marks that count as printable and show nothing: two names would look the same.
+# Invisible characters that Python counts as printable: with them, two names look the same.
 _UNSEEN: Final = re.compile("[\u034f\u115f\u1160\u17b4\u17b5\u3164\ufe00-\ufe0f\uffa0]")
 _TYPEABLE: Final = (
     "1 to 200 printable characters, no = and no / at its start, and no / before a number at its end"
@@ -516,21 +528,21 @@ class ImportedKind(FileKind[G]):
     """A kind whose things come from files of strangers.
 
     An import is a revision that changes nothing. It waits under its name until a builder approves
-    it, grant by grant. An approval, a rejection or a removal answers all imports of the name that
-    came before. The grants of an earlier file are not carried over to another.
+    it, grant by grant. An approval, a rejection or a removal answers all earlier imports of the
+    name. A new file does not inherit the grants of the file before.
     """
 
     most_waiting: ClassVar[int]
     """The most imports that may wait in the whole game."""
 
     def import_file(self, name: str, value: G, *, by: Actor) -> int | None:
-        """Let a value, whose file is stored, wait under a name until it is answered.
+        """Store a value as an import that waits under a name. Its file is stored already.
 
         Call this inside the change's transaction.
 
         Returns:
             The number of the import. A file that waits already keeps its number. None if the file
-            is in force and nothing waits.
+                is in force and nothing waits.
 
         Raises:
             StoreError: too many imports wait.
@@ -588,7 +600,7 @@ class ImportedKind(FileKind[G]):
             return self.save(name, value, action="approved", by=by)
 
     def reject(self, name: str, *, by: Actor, newest_seen: int | None = None) -> int:
-        """Let no import of a name wait any longer.
+        """Reject all imports that wait under a name.
 
         Returns:
             How many imports waited.
@@ -622,7 +634,7 @@ class ImportedKind(FileKind[G]):
     def set_grants(
         self, name: str, *, by: Actor, add: Grants = NO_GRANTS, take: Grants = NO_GRANTS
     ) -> G:
-        """Give a thing in force some grants and take others from it."""
+        """Add and remove grants of a thing in force."""
         with changing(self.state, f"changing the grants of {self.called(name)}", by=by):
             now = self.existing(name)
             grants = (now.grants | add) - take
@@ -634,7 +646,7 @@ class ImportedKind(FileKind[G]):
             )
 
     def waiting(self, name: str) -> tuple[Revision[G], ...]:
-        """Return the imports of a name that nobody has answered, oldest first."""
+        """Return the imports of a name that wait for an answer, oldest first."""
         rows = _without_texts(self._unanswered().filter(key=name).order_by("number"))
         return tuple(map(self._revision, rows))
 
@@ -647,7 +659,7 @@ class ImportedKind(FileKind[G]):
         return int(self._unanswered().count())
 
     def names_ever(self) -> tuple[str, ...]:
-        """Return all names that things have or had, those of imports too, in alphabetical order."""
+        """Return all names that things or imports have or had, in alphabetical order."""
         rows = models.Revision.objects.filter(kind=self.name).order_by("key")
         return tuple(rows.values_list("key", flat=True).distinct())
 
@@ -656,14 +668,18 @@ class ImportedKind(FileKind[G]):
         return self._revision_rows(name, GAME).filter(file__sha256=digest).exists()
 
     def refuse_unread(self, name: str, newest_seen: int | None) -> None:
-        """Raise EditConflictError if a thing was changed, or imported, after this revision."""
+        """Check that nothing was changed or imported after this revision.
+
+        Raises:
+            EditConflictError: something was.
+        """
         _revisions.refuse_stale(self.called(name), newest_seen, **self._named(name, GAME))
 
     def typeable_name(self, name: str) -> str:
         """Return a name in one line.
 
         Raises:
-            ComponentValueError: nobody could type the name in a command.
+            ComponentValueError: the name cannot be typed in a command.
         """
         plain = " ".join(name.split())
         fits = plain and plain.isprintable() and len(plain) <= MAX_NAME
@@ -673,7 +689,7 @@ class ImportedKind(FileKind[G]):
         return plain
 
     def known_name(self, wanted: str) -> str:
-        """Return a name in the case in which a thing has it, or had it, or else as it is.
+        """Return a known name that equals `wanted` without regard to case, or else `wanted`.
 
         Names of things in force go before names of imports and of removed things.
         """
@@ -704,7 +720,7 @@ class ImportedKind(FileKind[G]):
 
 
 def grant_givers(revisions: Iterable[Revision[G]]) -> dict[Grant, Revision[G]]:
-    """Return the revision that gave each grant in force. The revisions are oldest first."""
+    """Return the revision that gave each grant in force. `revisions` are oldest first."""
     given = dict[Grant, Revision[G]]()
     for revision in revisions:
         if revision.is_in_force:

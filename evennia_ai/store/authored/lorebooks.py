@@ -1,4 +1,4 @@
-"""Lorebooks: what is in force, who may see and change it, and where it is attached.
+"""Lorebooks: their texts, the locks that protect them, and the scopes that use them.
 
 A lock string is stored as it is. The commands decide whether it is valid, and an `Actor` decides
 what it allows.
@@ -35,7 +35,7 @@ class StoredBook:
     sha256: str
     revision: int
     scope: Scope | None = None
-    """Where the lorebook was found attached; None if it was read by its name."""
+    """The scope whose assignment led to the lorebook. None if it was read by its name."""
     locks: str = field(default="", compare=False)
     """The Evennia lock string of the lorebook, "" for none."""
     entry_locks: Mapping[str, str] = field(default_factory=dict, compare=False)
@@ -80,21 +80,24 @@ class LorebookKind(FileKind[StoredBook]):
         )
 
     def refresh(self, key: str, scope: Scope) -> None:
-        _attached.all_written()
+        _attached.note_any_change()
 
     def refresh_assigned(self, scope: Scope | None) -> None:
         if scope is None:
-            _attached.all_written()
+            _attached.note_any_change()
         else:
-            _attached.written(scope)
+            _attached.note_change(scope)
 
     def check(
         self, old: StoredBook | None, new: StoredBook | None, *, doing: str, by: Actor
     ) -> None:
-        """Raise NotPermittedError if a lock of the book, or of a changed entry, forbids a change.
+        """Check that the locks of a lorebook and of its changed entries allow a change.
 
-        A book that `by` may not see does not exist for them: NotStoredError. A book that comes back
-        after its removal has the locks that it had.
+        A book restored after its removal has the locks that it had at the end.
+
+        Raises:
+            NotPermittedError: a lock forbids the change.
+            NotStoredError: `by` may not see the book.
         """
         locked = old or new
         assert locked is not None
@@ -110,19 +113,20 @@ class LorebookKind(FileKind[StoredBook]):
             return
         try:
             changed = changed_entry_ids(_content(old), _content(new))
-        except FormatError:  # one of the texts is not a lorebook: any entry may be changed
+        except FormatError:  # one text is not a lorebook, so every locked entry may change
             changed = frozenset(forbidden)
         locks = [lock for uid, lock in forbidden.items() if uid in changed]
         by.check_locks(doing, f"an entry of lorebook '{locked.name}' that this would change", locks)
 
     def restored(self, then: StoredBook, now: StoredBook | None, *, key: str) -> StoredBook:
-        """Return the text of a revision with the locks that the book has now, or had at its end."""
+        """Return the text of a revision with the book's current locks, or those at its removal."""
         return replace(then, **self._locks(key, then.revision, now))
 
     def then(self, key: str, number: int, *, scope: Scope = GAME) -> StoredBook:
-        """As `Kind.then`. The revision must not be of another book that had this name earlier.
+        """Return the complete value that a revision put in force (see `Kind.then`).
 
-        The locks of that book would not protect its text any longer.
+        A revision of an earlier, removed book with the same name is refused, because the locks of
+        that book no longer protect its text.
         """
         then = super().then(key, number, scope=scope)
         if self.current(key) is not None and self._removal_after(key, number) is not None:
@@ -134,9 +138,9 @@ class LorebookKind(FileKind[StoredBook]):
         return then
 
     def locks_of(self, name: str, number: int) -> tuple[str, Mapping[str, str]]:
-        """Return the locks of the book that a revision is of, and of its entries by uid.
+        """Return the current locks of a revision's book, and those of its entries by uid.
 
-        They are those of now, or those with which the book was removed.
+        For a removed book these are its locks at the removal.
 
         Raises:
             NotStoredError: there is no such book.
@@ -168,7 +172,10 @@ class CheckedText(NamedTuple):
 
 
 def checked_text(name: str, source: str, *, most: int) -> CheckedText:
-    """Check the text of a lorebook, of at most so many characters. Any thread may do this.
+    """Check the text of a lorebook. Any thread may do this.
+
+    Args:
+        most: The most characters that the text may have.
 
     Raises:
         FormatError: the text is not a strict JSON object, or it is too long.
@@ -181,7 +188,7 @@ def checked_text(name: str, source: str, *, most: int) -> CheckedText:
 def save_book(
     name: str, text: str | CheckedText, *, by: Actor, seen_revision: int | None = None
 ) -> StoredBook:
-    """Store a lorebook under a name, in place of the one that has it.
+    """Store the text of a lorebook, new or in place of its earlier text.
 
     Args:
         text: The JSON text. The same text again changes nothing.
@@ -189,7 +196,7 @@ def save_book(
 
     Raises:
         FormatError: the text is not a strict JSON object, or it is too long.
-        EditConflictError: somebody changed the book after `seen_revision`.
+        EditConflictError: another person changed the book after `seen_revision`.
         NotPermittedError: a lock forbids the change.
     """
     checked_name(name, what="lorebook")
@@ -213,7 +220,7 @@ def get_book(name: str) -> StoredBook:
     """Return the lorebook with this name.
 
     Raises:
-        NotStoredError: there is none. It names those that there are.
+        NotStoredError: there is none; the message lists the names that exist.
     """
     return LOREBOOKS.existing(name)
 
@@ -250,7 +257,7 @@ def entry_locks(name: str) -> Mapping[str, str]:
 
 
 def all_locks() -> dict[str, tuple[str, dict[str, str]]]:
-    """Return, by name, the lock string of each lorebook, and those of its entries by uid."""
+    """Return the lock string of each lorebook and of its entries (by uid), by the book's name."""
     rows = models.Lorebook.objects.values_list("name", "locks", "entry_locks")
     return {name: (locks, json.loads(entries)) for name, locks, entries in rows}
 
@@ -294,5 +301,5 @@ def _load_each(scopes: Sequence[Scope]) -> Mapping[Scope, tuple[StoredBook, ...]
 
 
 _attached: Final = Snapshots(LOREBOOKS.state, _load, load_each=_load_each)
-take_in_books: Final = _attached.take_in
-"""Read what is attached to these scopes and not known yet, with two queries."""
+load_books: Final = _attached.load_missing
+"""Load the lorebooks of these scopes that are not in memory, with two queries."""

@@ -59,11 +59,11 @@ class StoredNote:
     every: Annotated[
         int, Field(ge=0, le=MAX_EVERY), Must(f"{_FROM_0}, at most {MAX_EVERY}; 0 is never")
     ] = 1
-    """The note is in every prompt whose number of user messages this divides."""
+    """The note is in a prompt if this number divides the prompt's number of user messages."""
     mode: NoteMode = "floating"
     """Whether the note keeps a place in the history (`evennia_ai.engine.prompt.notes`)."""
     place: NotePlace = ""
-    """The component beside which the note is placed. Depth, order and mode do not count then."""
+    """The component next to which the note is placed. Then depth, order and mode have no effect."""
     order: Order = DEFAULT_ORDER
     """The order among texts at one depth, low values first."""
     enabled: bool = True
@@ -98,7 +98,7 @@ class NoteKind(Kind[StoredNote]):
         return StoredNote(key=row.key, revision=row.number, **fields)
 
     def refresh(self, key: str, scope: Scope) -> None:
-        notes_for.written(scope.ref)
+        notes_for.note_change(scope.ref)
 
     def check(
         self, old: StoredNote | None, new: StoredNote | None, *, doing: str, by: Actor

@@ -1,7 +1,7 @@
-"""Personas of players' characters: each is its player's own text, and nobody else's.
+"""Personas of players' characters. Only the player decides about their text.
 
-No earlier wording is kept: what a player took back is gone, but for the prompts that showed it,
-which `evennia_ai.store.erasing` forgets on request.
+Earlier texts are not kept. When a player clears a persona, only past prompts still contain it;
+`evennia_ai.store.erasing` removes it from them on request.
 """
 
 import re
@@ -19,10 +19,12 @@ _CONTROL: Final = re.compile("[\x00-\x09\x0b-\x1f\x7f-\x9f]")
 
 
 def set_persona(owner_ref: str, persona: Persona, *, most_characters: int, by: Actor) -> Persona:
-    """Write down what a character's player says of it, in the place of what was said before.
+    """Store the persona of a character in place of the earlier one.
 
-    ComponentValueError: it is longer than `most_characters`, has control characters, or its place
-    is none. NotPermittedError: `by` does not play the character.
+    Raises:
+        ComponentValueError: the text is longer than `most_characters` or has control characters, or
+            the place or depth is not allowed.
+        NotPermittedError: `by` does not play the character.
     """
     _check(persona, most_characters)
     doing = f"writing the persona of {owner_ref}"
@@ -37,14 +39,18 @@ def set_persona(owner_ref: str, persona: Persona, *, most_characters: int, by: A
                 "changed_at": time.time(),
             },
         )
-        persona_of.written(owner_ref)
+        persona_of.note_change(owner_ref)
     return persona
 
 
 def clear_persona(owner_ref: str, *, by: Actor) -> bool:
-    """Take a character's persona away; whether there was one.
+    """Remove a character's persona.
 
-    NotPermittedError: `by` does not play the character.
+    Returns:
+        True if there was one.
+
+    Raises:
+        NotPermittedError: `by` does not play the character.
     """
     doing = f"clearing the persona of {owner_ref}"
     with changing(PERSONAS, doing, by=by):
@@ -53,15 +59,19 @@ def clear_persona(owner_ref: str, *, by: Actor) -> bool:
 
 
 def erase_persona_text(owner_ref: str, *, by: Actor) -> bool:
-    """Take a persona away because a builder has a person forgotten; whether there was one."""
+    """Remove a persona when a builder erases a person.
+
+    Returns:
+        True if there was one.
+    """
     with changing(PERSONAS, f"erasing the persona of {owner_ref}", by=by):
         removed, _ = models.Persona.objects.filter(owner_ref=owner_ref).delete()
-        persona_of.written(owner_ref)
+        persona_of.note_change(owner_ref)
     return removed > 0
 
 
 def persona_owners() -> tuple[str, ...]:
-    """The references of the characters that have a persona."""
+    """Return the references of the characters that have a persona."""
     rows = models.Persona.objects.order_by("owner_ref")
     return tuple(rows.values_list("owner_ref", flat=True))
 
@@ -69,9 +79,8 @@ def persona_owners() -> tuple[str, ...]:
 def _check(persona: Persona, most_characters: int) -> None:
     text = persona.text
     if len(text) > most_characters:
-        told = f"{len(text)} characters"
         wanted = f"at most {most_characters} characters (EVENNIA_AI_PERSONA_CHARACTERS)"
-        raise ComponentValueError("persona", told, wanted)
+        raise ComponentValueError("persona", f"{len(text)} characters", wanted)
     if make_storable(text) != text or _CONTROL.search(text):
         raise ComponentValueError("persona", text[:40], "text without control characters")
     if persona.place not in PERSONA_PLACES:
@@ -89,4 +98,4 @@ def _load(owner_ref: str) -> Persona | None:
 
 
 persona_of: Final = Snapshots(PERSONAS, _load)
-"""What a character's player says of it, None for nothing; the same object until it is changed."""
+"""The persona of a character, or None. The same object until it is changed."""

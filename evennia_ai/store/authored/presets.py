@@ -1,6 +1,6 @@
-"""Presets: what is in force, which of their prompts a builder switched, and where they count.
+"""Presets: imports, the prompts that a builder switched, and the scopes that use them.
 
-The narrowest of the scopes of an NPC that has a preset decides, as with components.
+Of an NPC's scopes, the narrowest that has a preset decides, as with components.
 """
 
 import json
@@ -21,7 +21,7 @@ from evennia_ai.store.core.snapshots import Snapshot, Snapshots, changing
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class StoredPreset:
-    """A preset: the JSON text of its file, what it may do, and what is switched in it."""
+    """A preset: the JSON text of its file, its grants, and its switched prompts."""
 
     name: str
     source: str = field(compare=False)
@@ -75,17 +75,17 @@ class PresetKind(ImportedKind[StoredPreset]):
         )
 
     def refresh(self, key: str, scope: Scope) -> None:
-        preset_or_none.written(key)
+        preset_or_none.note_change(key)
 
     def refresh_assigned(self, scope: Scope | None) -> None:
-        assignments.all_written()
+        assignments.note_any_change()
 
 
 PRESETS: Final = PresetKind()
 
 
 def import_preset(name: str, source: str, *, by: Actor) -> int | None:
-    """Let a preset wait under a name until it is answered (`ImportedKind.import_file`).
+    """Store a preset as an import that waits for approval (`ImportedKind.import_file`).
 
     Args:
         source: The JSON text without secrets.
@@ -111,7 +111,7 @@ def switch(preset: StoredPreset, switches: Mapping[str, bool], *, by: Actor) -> 
     """Switch prompts of a preset on or off, by their identifiers.
 
     Raises:
-        EditConflictError: `preset` is not what is in force any more.
+        EditConflictError: `preset` is no longer in force.
     """
     name = preset.name
     with changing(PRESETS.state, f"switching prompts of {PRESETS.called(name)}", by=by):
@@ -137,7 +137,7 @@ def get_preset(name: str) -> StoredPreset:
     """Return the preset with this name.
 
     Raises:
-        NotStoredError: there is none. It names those that there are.
+        NotStoredError: there is none; the message lists the names that exist.
     """
     preset = preset_or_none(name)
     if preset is None:
@@ -148,7 +148,7 @@ def get_preset(name: str) -> StoredPreset:
 def preset_for(scopes: Iterable[Scope]) -> StoredPreset | None:
     """Return the preset of the narrowest of these scopes that has one, or None.
 
-    When everything is in memory, this makes no query.
+    Makes no query if everything is in memory.
     """
     known = assignments()
     found = [scope for scope in scopes if scope in known] if known else []

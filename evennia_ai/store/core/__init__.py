@@ -1,1 +1,1 @@
-"""What all of the store stands on: snapshots, transactions, revisions, checks of what is given."""
+"""The base of the store: snapshots, transactions, revisions and checks of input."""

@@ -1,9 +1,8 @@
-"""Authoring: what authors give is looked at before it is stored, and every change of it stays.
+"""Checks of authored input, and the revisions that record every change of it.
 
-Whether a text is a lock and what it allows whom is for the commands; what a card or a lorebook
-means is for `evennia_ai.formats.cards` and `evennia_ai.engine.lorebook`. Changes are rows numbered
-from 1, in a table of their kind. They stay when the thing is removed, so that a number means one
-text for ever.
+Commands decide whether a text is a valid lock and what it allows. `evennia_ai.formats.cards` and
+`evennia_ai.engine.lorebook` interpret cards and lorebooks. Each change is a row with a number,
+starting at 1. The rows stay when the thing is removed, so that a number always means the same text.
 """
 
 import json
@@ -30,21 +29,33 @@ MAX_LOCKS: Final = 2000
 
 
 def checked_name(name: str, *, what: str) -> str:
-    """`name`; ComponentValueError where it cannot name a card or a lorebook."""
+    """Return `name` if it can name a card or a lorebook.
+
+    Raises:
+        ComponentValueError: it cannot.
+    """
     if not name.strip() or len(name) > MAX_NAME or not name.isprintable():
         raise ComponentValueError(f"name of the {what}", name, "1 to 200 printable characters")
     return name
 
 
 def check_locks(locks: str) -> None:
-    """ComponentValueError where a lock string is too long or holds what cannot be stored."""
+    """Check that a lock string can be stored.
+
+    Raises:
+        ComponentValueError: it is too long or has characters that cannot be stored.
+    """
     if len(locks) > MAX_LOCKS or make_storable(locks) != locks:
         wanted = f"a lock string of at most {MAX_LOCKS} characters"
         raise ComponentValueError("locks", locks, wanted)
 
 
 def check_scope(scope: Scope, *, kinds: Sequence[str]) -> None:
-    """ComponentValueError where a scope is neither the game nor one of these kinds, named."""
+    """Check that a scope is the game, or has one of `kinds` and a reference.
+
+    Raises:
+        ComponentValueError: it is another scope.
+    """
     is_named = scope.kind in kinds and 0 < len(scope.ref) <= 255 and scope.ref.isprintable()
     if not is_named and scope != GAME:
         wanted = f"the game, or {', '.join(kinds)} with the tag or id of which one"
@@ -52,10 +63,14 @@ def check_scope(scope: Scope, *, kinds: Sequence[str]) -> None:
 
 
 def checked_source(text: str, *, what: str, most: int, setting: str) -> str:
-    """Return the hash of `text`.
+    """Return the hash of a JSON object given as text.
 
-    `most` characters are allowed, by the setting of this name. FormatError: it is too long, or no
-    strict JSON object.
+    Args:
+        most: The highest number of characters.
+        setting: The name of the setting that allows `most`.
+
+    Raises:
+        FormatError: `text` is too long, or is not a strict JSON object.
     """
     if len(text) > most:
         raise FormatError(
@@ -85,46 +100,53 @@ class Change:
 
     number: int
     action: str
-    """What was done; which words there are is for each kind."""
+    """The kind of change, in a word that each kind defines."""
     changed_by: str
     changed_at: float
     """In epoch seconds."""
 
 
 class Revisions:
-    """The changes of one kind of authored thing, in the table that keeps them."""
+    """The revisions of one kind of authored thing, in their table."""
 
     def __init__(self, table: type[Model]) -> None:
         self._table: Final[Any] = table
 
     def of(self, **key: Any) -> QuerySet:
-        """The rows of one thing, oldest first; also of one that was removed."""
+        """Return the revisions of one thing, oldest first, also after its removal."""
         return self._table.objects.filter(**key).order_by("number")
 
     def newest_number(self, **key: Any) -> int:
-        """The newest number of a thing, removals counted; 0 where there never was one."""
+        """Return the newest revision number of a thing, including removals, or 0."""
         return self.of(**key).aggregate(newest=Max("number"))["newest"] or 0
 
     def next_number(self, *, least: int = 0, **key: Any) -> int:
-        """The number of the change that comes next, above `least` in any case."""
+        """Return the number of the next revision, which is above `least`."""
         return 1 + max(self.newest_number(**key), least)
 
     def last_changed_by(self, **key: Any) -> str:
-        """Who made the newest change of a thing."""
+        """Return the name of the person who made the newest change."""
         newest = self.of(**key).order_by("-number").values_list("changed_by", flat=True).first()
         return "somebody" if newest is None else newest
 
     def refuse_stale(self, what: str, seen: int | None, **key: Any) -> None:
-        """Raise EditConflictError if a thing was changed since its revision `seen`.
+        """Check that a thing was not changed since its revision `seen`.
 
-        Removals count as changes. None is a change that was made from no revision.
+        A removal counts as a change. If `seen` is None, nothing is checked.
+
+        Raises:
+            EditConflictError: it was changed.
         """
         newest = self.newest_number(**key)
         if seen is not None and seen != newest:
             raise EditConflictError(what, seen, newest, self.last_changed_by(**key))
 
     def numbered(self, rows: QuerySet, number: int, *, what: str) -> Any:
-        """The row of this number among `rows`; NotStoredError names the numbers there are."""
+        """Return the revision with this number among `rows`.
+
+        Raises:
+            NotStoredError: there is none; the message lists the numbers that exist.
+        """
         row = rows.filter(number=number).first()
         if row is None:
             known = [str(one) for one in rows.values_list("number", flat=True)]
@@ -132,12 +154,12 @@ class Revisions:
         return row
 
     def write(self, number: int, *, action: str, by: Actor, **columns: Any) -> int:
-        """Write down one change, in the transaction that makes it; its number."""
+        """Store one revision in the transaction of the change, and return its number."""
         self.write_all([{"number": number, "action": action, **columns}], by=by)
         return number
 
     def write_all(self, changes: Iterable[Mapping[str, Any]], *, by: Actor) -> None:
-        """Write down changes of several things, each as its columns, with its number and action."""
+        """Store revisions of several things. Each is given as columns, with number and action."""
         now = time.time()
         self._table.objects.bulk_create(
             [self._table(changed_by=by.name, changed_at=now, **columns) for columns in changes],

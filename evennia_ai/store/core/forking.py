@@ -1,10 +1,10 @@
-"""Forking: no open SQLite file is carried into another process.
+"""Close SQLite connections before the process forks.
 
-Evennia reads the database, and then becomes a daemon by forking. A fork keeps an open SQLite
-connection and loses its locks on the file; with a write-ahead log the next process that opens the
-database takes it for one that nobody uses and resets what the other still reads, which destroys it
-(SQLite's "How To Corrupt An SQLite Database File", 2.6). So connections are closed before a fork;
-Django opens others when they are needed.
+Evennia reads the database and then becomes a daemon by forking. A fork keeps an open SQLite
+connection but loses its file locks. With a write-ahead log, the next process that opens the
+database then thinks that nobody uses it, and resets the log that the other still reads. This
+destroys the database (SQLite's "How To Corrupt An SQLite Database File", 2.6). Django opens new
+connections when it needs them.
 """
 
 import os
@@ -13,12 +13,12 @@ from django.db import connections
 
 
 def close_files_before_forks() -> None:
-    """From now on, in this process."""
+    """Close SQLite connections before every fork of this process, from now on."""
     os.register_at_fork(before=_close_files)
 
 
 def _close_files() -> None:
-    """Close the forking thread's SQLite connections; one in a transaction is left to its owner."""
+    """Close the SQLite connections of the thread that forks, except those in a transaction."""
     for connection in connections.all(initialized_only=True):
         if connection.vendor == "sqlite" and not connection.in_atomic_block:
             connection.close()

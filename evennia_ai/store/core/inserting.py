@@ -1,7 +1,8 @@
-"""Inserting: rows of what is written in every turn, many in one statement, from plain values.
+"""Fast inserts of plain values, many rows per statement, for tables that every turn writes.
 
-Django's instances cost more than the database here: each makes a model object, a query and its
-compiler, and tells signals that nobody listens to. What people author is still written by them.
+Django's instances cost more here than the database does: each builds a model object, a query and a
+compiler, and sends signals without receivers. Authored things are still written with Django's
+instances.
 """
 
 from collections.abc import Iterator, Sequence
@@ -10,11 +11,11 @@ from typing import Any, Final
 from django.db import connection, models
 
 _ROWS_AT_ONCE: Final = 50
-"""Rows of one statement: SQLite takes 32,766 values, older builds 999."""
+"""Rows per statement. SQLite takes 32,766 values per statement, older builds 999."""
 
 
 class Insert:
-    """Writes rows of one table; every row has a value for each of `columns`, in their order."""
+    """A prepared INSERT into one table. Each row has one value per column, in order."""
 
     def __init__(self, table: type[models.Model], columns: Sequence[str]) -> None:
         named = ", ".join(f'"{column}"' for column in columns)
@@ -24,9 +25,11 @@ class Insert:
         self._if_new = f"{self._start}{self._row} ON CONFLICT DO NOTHING RETURNING id"
 
     def __call__(self, rows: Sequence[Sequence[Any]]) -> list[int]:
-        """Write the rows in the current transaction; their ids, in the same order.
+        """Insert the rows in the current transaction and return their ids in the same order.
 
-        DatabaseError: the transaction is to be given up. IntegrityError: another writer was first.
+        Raises:
+            DatabaseError: the transaction must be rolled back.
+            IntegrityError: another writer was first.
         """
         ids: list[int] = []
         with connection.cursor() as cursor:
@@ -36,9 +39,9 @@ class Insert:
         return ids
 
     def if_new(self, row: Sequence[Any]) -> int | None:
-        """Write a row; its id, None where another one has what may be there only once.
+        """Insert a row and return its id, or None if a unique constraint refuses it.
 
-        The transaction goes on in either case, and needs no savepoint for it.
+        The transaction stays usable in both cases, without a savepoint.
         """
         with connection.cursor() as cursor:
             cursor.execute(self._if_new, row)

@@ -1,12 +1,11 @@
-"""Locks: how long a statement waits for a lock that another process has.
+"""How long a statement waits for a database lock that another process holds.
 
-Where the game waits, nobody in it is answered. So what the game's own thread writes of ours waits
-for a moment and is then refused, which its callers know how to tell or to try again.
+While the game's own thread waits, the game answers nobody. So its statements wait for a moment
+only; then they are refused, and the caller reports this or tries again.
 
-A thread that nobody waits for, such as the writer's or a worker's, tries again until the lock is
-gone. Its statements wait for a second each, because a statement that waits for ever tells nobody
-that it does: PostgreSQL knows no limit by itself. A refused statement undoes its transaction, so
-nothing is written twice.
+Other threads, such as the writer or a worker, try again until the lock is released. Each statement
+waits one second, because PostgreSQL has no limit by default and a statement that waits for ever
+reports nothing. A refused statement rolls back its transaction, so nothing is written twice.
 """
 
 import sqlite3
@@ -19,16 +18,16 @@ from django.db import connection, connections
 from django.db.backends.signals import connection_created
 
 GAME_MILLISECONDS: Final = 100
-"""How long the game's own thread waits."""
+"""How long a statement of the game's own thread waits."""
 
 RETRYING_MILLISECONDS: Final = 1_000
-"""How long a statement of a thread waits that tries again."""
+"""How long a statement waits in a thread that tries again."""
 
 LOCKED_SECONDS: Final = 0.05
-"""Between two tries, besides the time that the database itself waits for a lock."""
+"""The pause between two tries, in addition to the database's own wait."""
 
 _SQLITE_SECONDS: Final = 5.0
-"""What Python's sqlite3 waits where the settings say nothing."""
+"""The default wait of Python's sqlite3."""
 
 _SQLITE_LOCKED: Final = (sqlite3.SQLITE_BUSY, sqlite3.SQLITE_LOCKED)
 _POSTGRES_LOCKED: Final = ("55P03", "40P01")
@@ -40,19 +39,19 @@ _games: set[int] = set()
 _thread: Final = local()
 
 
-def hurry() -> None:
-    """This thread is the game's from now on."""
+def mark_game_thread() -> None:
+    """Mark this thread as the game's own: its statements wait only for a moment."""
     _games.add(get_ident())
 
 
-def take_time() -> None:
-    """It is that no more: the server stops."""
+def unmark_game_thread() -> None:
+    """Remove the mark of `mark_game_thread`, because the server stops."""
     _games.discard(get_ident())
 
 
 @contextmanager
-def waiting_a_moment() -> Iterator[None]:
-    """For a transaction: in the game's thread it waits no longer for a lock than a moment."""
+def short_lock_wait() -> Iterator[None]:
+    """In the game's own thread, let a transaction wait only for a moment for a lock."""
     if get_ident() not in _games or connection.in_atomic_block:
         yield
         return
@@ -64,9 +63,9 @@ def waiting_a_moment() -> Iterator[None]:
 
 
 def notice_locks() -> None:
-    """Have a lock refuse this thread's statements after a second; the caller tries them again.
+    """Limit this thread's statements to one second of waiting; the caller tries them again.
 
-    This holds for the connections that the thread has, and for those that it opens later.
+    The limit holds for the thread's open connections and for those it opens later.
     """
     if getattr(_thread, "notices_locks", False):
         return
@@ -77,7 +76,7 @@ def notice_locks() -> None:
 
 
 def is_lock(error: BaseException | None) -> bool:
-    """True if an error, or what it was raised from, is a lock that another process has."""
+    """True if an error or one of its causes means that another process holds a lock."""
     while error is not None:
         if getattr(error, "sqlite_errorcode", 0) & 0xFF in _SQLITE_LOCKED:
             return True
@@ -90,7 +89,7 @@ def is_lock(error: BaseException | None) -> bool:
 class LockedOut:
     """The threads that wait for a lock of another process.
 
-    The log says when the first of them begins to wait, and when the last goes on.
+    It logs when the first thread begins to wait and when the last one continues.
     """
 
     def __init__(self, log: Callable[[str], object]) -> None:
@@ -103,14 +102,14 @@ class LockedOut:
         return bool(self._waiting)
 
     def waits(self) -> None:
-        """Note that a lock keeps this thread from going on."""
+        """Add this thread to those that wait."""
         with self._changing:
             if not self._waiting:
                 self._log("evennia_ai: another process has locked the database; we wait")
             self._waiting.add(get_ident())
 
     def goes_on(self) -> None:
-        """Note that no lock keeps this thread from going on."""
+        """Remove this thread from those that wait."""
         with self._changing:
             if self._waiting == {get_ident()}:
                 self._log("evennia_ai: the database is not locked any more")
@@ -124,17 +123,17 @@ def _wait(database: Any, milliseconds: int) -> None:
 
 
 def _usual_milliseconds() -> int:
-    """0 is PostgreSQL's own: for ever."""
+    """Return the wait that the settings give. On PostgreSQL 0 means no limit."""
     if connection.vendor != "sqlite":
         return 0
     options = connection.settings_dict.get("OPTIONS", {})
     return round(1000 * options.get("timeout", _SQLITE_SECONDS))
 
 
-def _opened(connection: Any, **_: Any) -> None:
-    """Django opened a connection in this thread."""
+def _limit_wait(connection: Any, **_: Any) -> None:
+    """Limit the wait on a connection that Django has just opened in this thread."""
     if getattr(_thread, "notices_locks", False):
         _wait(connection, RETRYING_MILLISECONDS)
 
 
-connection_created.connect(_opened)
+connection_created.connect(_limit_wait)

@@ -1,10 +1,12 @@
-"""Reading in a thread: with a connection of the thread's own, nothing written, in limited time.
+"""Read-only database work in a thread, limited in time.
 
-Django gives each thread a connection. Here it may read alone and only for so long: SQLite is
-interrupted between two steps of its program and waits no longer for a lock, PostgreSQL ends the
-statement itself. Where no server runs, as in tests and on the command line, it is read in place. A
-transaction that somebody has begun there is theirs: whoever began it bounds it, and its connection
-stays as it is. Django, asked to close what is old, would close it, as it finds autocommit off.
+Django gives each thread its own connection. Here it may only read, for a limited time. SQLite is
+interrupted between two steps of its program and its wait for locks is limited. PostgreSQL ends the
+statement itself.
+
+Without a server, as in tests and on the command line, the work may run inside a transaction of the
+caller. Then the connection is left as it is: the caller limits the transaction, and Django's
+clean-up would close the connection because autocommit is off.
 """
 
 import time
@@ -19,31 +21,38 @@ from evennia_ai.engine.errors import StoreError
 T = TypeVar("T")
 
 _STEPS: Final = 1_000
-"""Steps of SQLite's program from one look at the clock to the next; some hundredths of a ms."""
+"""Steps of SQLite's program between two looks at the clock; about 0.01 to 0.1 ms."""
 
 
 class ReadingTooLongError(StoreError):
-    """What was read took longer than it may."""
+    """A read took longer than its limit."""
 
 
-def read_alone(work: Callable[[], T], *, limit_seconds: float) -> T:
-    """What `work` returns, run with this thread's connection; in somebody's transaction as it is.
+def read_limited(work: Callable[[], T], *, limit_seconds: float) -> T:
+    """Return the result of `work`, which may only read.
 
-    ReadingTooLongError: it took too long, and was given up.
+    Inside a transaction `work` runs without limits.
+
+    Raises:
+        ReadingTooLongError: it took longer than `limit_seconds` and was stopped.
     """
     if connection.in_atomic_block:
         return work()
     connection.close_if_unusable_or_obsolete()
     try:
-        with limited(connection, seconds=limit_seconds):
+        with limit_to_reading(connection, seconds=limit_seconds):
             return work()
     finally:
         connection.close_if_unusable_or_obsolete()
 
 
 @contextmanager
-def limited(database: Any, *, seconds: float) -> Iterator[None]:
-    """Let a connection only read, and for so long; ReadingTooLongError if it took longer."""
+def limit_to_reading(database: Any, *, seconds: float) -> Iterator[None]:
+    """Allow a connection only reads, for a limited time.
+
+    Raises:
+        ReadingTooLongError: the limit passed.
+    """
     until = time.monotonic() + seconds
     bound = _BOUNDS.get(database.vendor, _unbound)
     try:
@@ -58,7 +67,7 @@ def limited(database: Any, *, seconds: float) -> Iterator[None]:
 
 
 def is_of_database(error: BaseException | None) -> bool:
-    """True if this error came of a database that is away, busy or unable, now or for good."""
+    """True if an error or one of its causes means that the database is away, busy or unable."""
     while error is not None and not isinstance(error, (OperationalError, InterfaceError)):
         error = error.__cause__
     return error is not None
@@ -98,10 +107,13 @@ _BOUNDS: Final = {"sqlite": _bound_sqlite, "postgresql": _bound_postgresql}
 
 
 def rows_of(query: str, *, of: Sequence[Any] = (), among: Sequence[Any]) -> list[tuple[Any, ...]]:
-    """The rows that a query finds, read past the ORM; none where `among` is empty.
+    """Return the rows of a raw query; no rows if `among` is empty.
 
-    Its `{}` stands for the values among which one must be; those of `of` are before them. On
-    PostgreSQL bytes come as bytes.
+    PostgreSQL returns bytes as bytes here (`postgresql/binary.py`).
+
+    Args:
+        query: SQL whose `{}` is the list of placeholders for `among`.
+        of: The values of the placeholders before it.
     """
     if not among:
         return []

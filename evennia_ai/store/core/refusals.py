@@ -1,14 +1,14 @@
-"""Why the database refused a statement, in words that anybody may read.
+"""Reasons of database errors, in words that are safe to show.
 
-A driver's own text may name the server's address, a user, a path or the statement. What players,
-builders and models read of an error has only the part that says what happened.
+A driver's message may contain the server's address, a user, a path or SQL. Players, builders and
+models read only the part that says what happened.
 """
 
 import re
 from typing import Final
 
 _PLAIN_WORDS: Final = re.compile(r"(?:[A-Za-z][a-z]*|I/O)(?:,? (?:[A-Za-z][a-z]*|I/O))+")
-"""Two or more words of letters alone: no address, name, number, path or SQL looks like this."""
+"""Two or more words of letters only. No address, name, number, path or SQL matches."""
 
 
 def reason_of(error: BaseException) -> str:

@@ -1,12 +1,11 @@
-"""Snapshots: immutable values made from rows, kept in memory and swapped by one assignment.
+"""Snapshots: immutable values made from rows, kept in memory and replaced by one assignment.
 
-A write inside a transaction is seen at once by that transaction, by nobody else before the
-commit, and by nobody at all after a rollback. Django has no hook for a rollback; but it throws
-away the callbacks that were to run on commit, so a write's own callback tells whether the write
-still counts.
+A transaction sees its own writes at once. Others see them after the commit, and nobody sees them
+after a rollback. Django has no hook for a rollback, but it discards the callbacks that were to run
+on commit. So a write is valid while its own callback is still in that list.
 
 Each kind of authored thing has one number in the database. A write raises it first, in its own
-transaction: that row is the lock which makes writers take turns, and the number tells the other
+transaction. That row is the lock that makes writers take turns, and the number shows other
 processes that their snapshots are old.
 """
 
@@ -25,7 +24,7 @@ from django.db import DatabaseError, connection, transaction
 from evennia_ai.engine.actors import Actor
 from evennia_ai.engine.errors import StoreError
 from evennia_ai.models import StateRevision
-from evennia_ai.store.core.locks import waiting_a_moment
+from evennia_ai.store.core.locks import short_lock_wait
 from evennia_ai.store.core.refusals import reason_of
 
 K = TypeVar("K", bound=Hashable)
@@ -38,21 +37,21 @@ _everything: "WeakSet[Snapshots[Any, Any]]" = WeakSet()
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Bound(Generic[V]):
-    """How much is kept of one kind of value; at least the newest is."""
+    """A limit for the values that are kept of one kind. At least the newest is kept."""
 
     weight: Callable[[V], int]
     most: Callable[[], int]
-    """The most that all values kept may weigh together."""
+    """The highest total weight."""
     let_go: Callable[[V], None]
-    """Is told what is kept no more, or never was; who asked for it may still use it."""
+    """Called with a value that is no longer kept, or never was. Its readers may still use it."""
     is_spent: Callable[[V], bool] = lambda _: False
-    """True if it was let go, and is therefore not kept again."""
+    """True if the value was let go before, so that it is not kept again."""
 
 
 class _Kept(OrderedDict[K, V]):
-    """Values by key; where there is a bound, those that were put longest ago go first.
+    """Values by key. With a bound, the values that were put first are removed first.
 
-    Another thread may read while one is put: it finds the old one or the new one.
+    Another thread may read during a `put`: it finds the old value or the new one.
     """
 
     def __init__(self, bound: Bound[V] | None) -> None:
@@ -60,7 +59,7 @@ class _Kept(OrderedDict[K, V]):
         self._bound = bound
         self._weights: dict[K, int] = {}
         self.weight = 0
-        """What all of them weigh together, 0 where there is no bound."""
+        """The total weight of the values; 0 without a bound."""
 
     def put(self, key: K, value: V) -> None:
         if self._bound is not None and self._bound.is_spent(value):
@@ -83,21 +82,18 @@ class _Kept(OrderedDict[K, V]):
             self.let_go(gone)
 
     def let_go_all(self) -> None:
-        """Tell that none of the values is kept any more."""
+        """Report all values as no longer kept."""
         for value in self.values():
             self.let_go(value)
 
     def let_go(self, value: V) -> None:
-        """Tell that a value is not kept, where there is a bound."""
+        """Report a value as no longer kept, if there is a bound."""
         if self._bound is not None:
             self._bound.let_go(value)
 
 
 class Snapshots(Generic[K, V]):
-    """Values by key, each made by `load` when it is first asked for.
-
-    `name` is the kind of authored thing they are made from, as in the table of state revisions.
-    """
+    """Values by key. `load` makes each one when it is first read."""
 
     def __init__(
         self,
@@ -107,7 +103,14 @@ class Snapshots(Generic[K, V]):
         load_each: Callable[[Sequence[K]], Mapping[K, V]] | None = None,
         bound: Bound[V] | None = None,
     ) -> None:
-        """`load_each` makes the values of several keys at once, all of them."""
+        """Create an empty set of snapshots.
+
+        Args:
+            name: The kind of authored thing, as in the table of state revisions.
+            load: Makes the value of one key.
+            load_each: Makes the values of several keys at once.
+            bound: The limit for the values that are kept.
+        """
         self.name = name
         self._load = load
         self._load_each = load_each
@@ -118,7 +121,11 @@ class Snapshots(Generic[K, V]):
         _everything.add(self)
 
     def __call__(self, key: K) -> V:
-        """The value of `key`; a warm read makes no query. StoreError: it cannot be loaded."""
+        """Return the value of `key`, without a query if it is in memory.
+
+        Raises:
+            StoreError: it cannot be loaded.
+        """
         write = self._newest_write(key)
         if write is not None:
             if key not in write.values:
@@ -129,10 +136,11 @@ class Snapshots(Generic[K, V]):
         except KeyError:
             return self._fetched(key)
 
-    def take_in(self, keys: Iterable[K]) -> None:
-        """Make the values that are not there yet, all at once: for fifty keys as for one.
+    def load_missing(self, keys: Iterable[K]) -> None:
+        """Load the values of those keys that are not in memory, all at once.
 
-        StoreError: they cannot be loaded.
+        Raises:
+            StoreError: they cannot be loaded.
         """
         assert self._load_each is not None
         missing = [key for key in keys if self._current(key) is _ABSENT]
@@ -155,27 +163,27 @@ class Snapshots(Generic[K, V]):
 
     @property
     def weight(self) -> int:
-        """What the values that are kept weigh together, as their bound counts; 0 without one."""
+        """The total weight of the values in memory; 0 without a bound."""
         return self._kept.weight
 
-    def kept(self, key: K) -> V | None:
-        """The value of `key` as it was committed, where it is in memory."""
+    def get_committed(self, key: K) -> V | None:
+        """Return the committed value of `key` if it is in memory."""
         return self._kept.get(key)
 
-    def written(self, key: K) -> None:
-        """The rows of `key` were changed in the current transaction."""
+    def note_change(self, key: K) -> None:
+        """Note that the current transaction changed the rows of `key`."""
         _Write(self, key).announce()
 
-    def wrote(self, key: K, value: V) -> None:
-        """The rows of `key` were changed in the current transaction and now say `value`."""
+    def note_value(self, key: K, value: V) -> None:
+        """Note that the current transaction changed the rows of `key`, which now mean `value`."""
         _Write(self, key, base=self._current(key), value=value).announce()
 
-    def all_written(self) -> None:
-        """Rows of any key may have been changed in the current transaction."""
+    def note_any_change(self) -> None:
+        """Note that the current transaction may have changed rows of any key."""
         _Write(self, None).announce()
 
     def drop(self, key: K) -> None:
-        """Forget one value; it is loaded again when it is read."""
+        """Drop one value. The next read loads it again."""
         with self._lock:
             self._generation += 1
             self._kept.take_out(key)
@@ -183,14 +191,14 @@ class Snapshots(Generic[K, V]):
             write.values.pop(key, None)
 
     def drop_all(self) -> None:
-        """Forget every value."""
+        """Drop every value."""
         with self._lock:
             self._empty()
         for write in self._writes():
             write.values.clear()
 
     def _empty(self) -> None:
-        """Keep no value any more."""
+        """Drop every committed value."""
         self._generation += 1
         gone, self._kept = self._kept, _Kept(self._bound)
         gone.let_go_all()
@@ -205,9 +213,9 @@ class Snapshots(Generic[K, V]):
         generation = self._generation
         value = self._loaded(key)
         with self._lock:
-            # What was dropped meanwhile may be older than the drop: use it, do not keep it.
+            # After a drop in between, the loaded value may be outdated: return it, do not keep it.
             if generation == self._generation:
-                if key in self._kept:  # another thread read it meanwhile
+                if key in self._kept:  # another thread loaded it meanwhile
                     self._kept.let_go(value)
                     return self._kept[key]
                 self._kept.put(key, value)
@@ -225,7 +233,7 @@ class Snapshots(Generic[K, V]):
         return next((w for w in self._writes() if w.key is None or w.key == key), None)
 
     def _writes(self) -> "Iterator[_Write[K, V]]":
-        """The writes of the current transaction that were not rolled back, newest first."""
+        """Yield the writes of the current transaction that were not rolled back, newest first."""
         connection = transaction.get_connection()
         if connection.in_atomic_block:
             for _, callback, _ in reversed(connection.run_on_commit):
@@ -233,11 +241,12 @@ class Snapshots(Generic[K, V]):
                     yield callback
 
     def _commit(self, write: "_Write[K, V]") -> None:
-        """Make a committed write count for everybody.
+        """Apply a committed write for all readers.
 
-        Its value is kept only where it continues the one that is kept; else the rows decide.
+        Its value is kept only if it was made from the value in memory. Otherwise the value is
+        dropped, and the next read loads the rows.
         """
-        # Callbacks that are run by hand, in a transaction that goes on, are no commit.
+        # A test may run the callbacks by hand while the transaction is open: that is no commit.
         real = not transaction.get_connection().in_atomic_block
         with self._lock:
             self._generation += 1
@@ -253,18 +262,25 @@ class Snapshots(Generic[K, V]):
 
 
 class Snapshot(Snapshots[None, V]):
-    """The one value of its kind."""
+    """The snapshot of a kind that has a single value."""
 
     def __init__(self, name: str, load: Callable[[], V]) -> None:
         super().__init__(name, lambda _: load())
 
     def __call__(self, key: None = None) -> V:
-        """The value; a warm read makes no query. StoreError: it cannot be loaded."""
+        """Return the value, without a query if it is in memory.
+
+        Raises:
+            StoreError: it cannot be loaded.
+        """
         return super().__call__(key)
 
 
 class _Write(Generic[K, V]):
-    """A write of one key (None: of any) and what its transaction sees since; runs on commit."""
+    """A write of one key, or of any key if None, and the values its transaction sees.
+
+    Runs on commit.
+    """
 
     __slots__ = ("base", "key", "snapshots", "values")
 
@@ -285,7 +301,7 @@ class _Write(Generic[K, V]):
         transaction.on_commit(self)
 
     def continues(self, kept: object) -> bool:
-        """True if its value is what comes after the one that is kept."""
+        """True if the written value was made from the value that is kept."""
         return self.base is kept and self.key in self.values
 
     def __call__(self) -> None:
@@ -293,12 +309,12 @@ class _Write(Generic[K, V]):
 
 
 def of_kind(name: str) -> list[Snapshots[Any, Any]]:
-    """All snapshots made from this kind of authored thing."""
+    """Return all snapshots made from this kind of authored thing."""
     return [snapshots for snapshots in _everything if snapshots.name == name]
 
 
 def forget_everything() -> None:
-    """Drop all snapshots of this process, for a reload by hand and for tests."""
+    """Drop all snapshots of this process, for a manual reload and for tests."""
     _seen.clear()
     for snapshots in list(_everything):
         snapshots.drop_all()
@@ -307,11 +323,11 @@ def forget_everything() -> None:
 PERSONAS: Final = "personas"
 MEMORIES: Final = "memories"
 KNOWLEDGE: Final = "knowledge"
-# Raised by a reset alone: a turn tells nobody else what its lore remembers.
+# Only a reset raises this number. A turn's own change concerns no other process.
 LORE_STATES: Final = "lore_states"
 
 _seen: dict[str, int] = {}
-"""By kind the number up to which all changes are known here: seen by a refresh, or our own."""
+"""For each kind, the state revision up to which this process knows all changes."""
 
 
 _has_savepoints: Final = ContextVar("evennia_ai_has_savepoints", default=True)
@@ -319,10 +335,10 @@ _has_savepoints: Final = ContextVar("evennia_ai_has_savepoints", default=True)
 
 @contextmanager
 def all_or_nothing() -> Iterator[None]:
-    """A transaction in which what fails takes everything with it.
+    """Open a transaction in which `one_transaction` sets no savepoint.
 
-    `one_transaction` sets no savepoint in it: two statements less for whatever is written, and
-    who fails and goes on finds a transaction that takes nothing any more.
+    This saves two statements per write. After a failed write the whole transaction is unusable: the
+    caller must not catch the error and continue.
     """
     before = _has_savepoints.set(False)
     try:
@@ -334,9 +350,13 @@ def all_or_nothing() -> Iterator[None]:
 
 @contextmanager
 def one_transaction(doing: str) -> Iterator[None]:
-    """A transaction; StoreError where the database refuses it, and then nothing was written."""
+    """Open a transaction.
+
+    Raises:
+        StoreError: the database refused it, and nothing was written.
+    """
     try:
-        with waiting_a_moment(), transaction.atomic(savepoint=_has_savepoints.get()):
+        with short_lock_wait(), transaction.atomic(savepoint=_has_savepoints.get()):
             yield
     except DatabaseError as error:
         raise StoreError(f"{doing} failed, nothing was written: {reason_of(error)}") from error
@@ -344,10 +364,13 @@ def one_transaction(doing: str) -> Iterator[None]:
 
 @contextmanager
 def one_change(doing: str, *, by: Actor) -> Iterator[None]:
-    """Open a transaction for a change that somebody asked for, of things without a state revision.
+    """Open a transaction for a change by `by`, of things without a state revision.
 
-    NotPermittedError: `by` may change nothing any more; then nothing was written. The check comes
-    last: on SQLite a transaction that reads first may not get to write.
+    The right to change is checked last: on SQLite a transaction that reads first may be refused the
+    write.
+
+    Raises:
+        NotPermittedError: `by` has lost the right to change things; nothing was written.
     """
     with one_transaction(doing):
         yield
@@ -356,10 +379,15 @@ def one_change(doing: str, *, by: Actor) -> Iterator[None]:
 
 @contextmanager
 def changing(kind: str, doing: str, *, by: Actor) -> Iterator[None]:
-    """Open a transaction that writes one kind of authored thing; writers of one kind take turns.
+    """Open a transaction that writes one kind of authored thing. Writers of one kind take turns.
 
-    NotPermittedError: `by` may change nothing any more. This is where rights are checked, because
-    nothing can change them between this check and the write. `doing` names the change, for errors.
+    Rights are checked inside it, because they cannot change between this check and the write.
+
+    Args:
+        doing: Names the change in errors.
+
+    Raises:
+        NotPermittedError: `by` has lost the right to change things.
     """
     with one_transaction(doing):
         with connection.cursor() as cursor:
@@ -379,25 +407,25 @@ _RAISE: Final = (
 
 
 def _changed_here(kind: str, number: int) -> None:
-    """This process made the change of this number, and its snapshots know of it.
+    """Note that this process made the change with this number.
 
-    Where another process made the one before, that stays to be seen by a refresh.
+    If another process made the change before it, the next refresh must still find that one.
     """
     if _seen.get(kind, 0) == number - 1:
         _seen[kind] = number
 
 
 def refresh_if_changed() -> frozenset[str]:
-    """Drop the snapshots that another process made old; the kinds that were dropped.
+    """Drop the snapshots that other processes outdated, and return their kinds.
 
-    One query. For a timer, never for a turn.
+    Makes one query. Call it from a timer, never in a turn.
     """
     try:
         numbers = dict(StateRevision.objects.values_list("name", "number"))
     except DatabaseError as error:
         raise StoreError(f"the state revisions cannot be read: {reason_of(error)}") from error
     changed = frozenset(kind for kind, number in numbers.items() if _seen.get(kind, 0) != number)
-    # Seen before dropped: what is loaded from now on is at least as new as these numbers.
+    # Note the numbers before dropping: values loaded from now on are at least as new.
     _seen.update(numbers)
     for kind in changed:
         for snapshots in of_kind(kind):
@@ -406,12 +434,12 @@ def refresh_if_changed() -> frozenset[str]:
 
 
 def value_of(kind: Callable[..., V], row: Any, **given: Any) -> V:
-    """The value of this kind that a row is; `given` are the fields that are no column of it."""
+    """Return the value of class `kind` that a row holds. `given` are fields without a column."""
     told = {name: getattr(row, name) for name in _names(kind) if name not in given}
     return kind(**told, **given)
 
 
 @cache
 def _names(kind: Any) -> tuple[str, ...]:
-    """The fields that a value is made of; private ones only remember."""
+    """Return the fields of a value's constructor. Private fields hold caches."""
     return tuple(one.name for one in fields(kind) if one.init and not one.name.startswith("_"))

@@ -1,1 +1,1 @@
-"""Conversations: their records, their turns, and what is remembered from one to the next."""
+"""Conversations of NPCs: their records, turns and state."""

@@ -1,10 +1,10 @@
-"""Branches: a copy of a conversation as a turn left it, to go on in and to throw away.
+"""Branches: copies of a conversation at the end of a turn, in which a builder continues.
 
-A branch is a conversation of a mind of its own: its reference is the NPC's and the builder's
-(`12~7`), so its turns have numbers of their own and nothing that asks for what NPC 12 said, learnt
-or was told finds any of it. It begins with copies of the messages that the turn's prompt could
-show and what came of the turn, then a record that tells where they are from; what follows that one
-was said in the branch. Like every conversation it is committed, chained and replayed.
+A branch belongs to a separate mind: its reference joins those of the NPC and of the builder
+(`12~7`). So its turns have their own numbers, and no query for the words or memories of NPC 12
+finds it. It begins with copies of the messages that the turn's prompt could show, then the result
+of the turn. An opening record follows that says where the copies are from; later records were said
+in the branch. A branch is committed, chained and replayed like every conversation.
 """
 
 import json
@@ -46,13 +46,13 @@ from evennia_ai.store.history.windows import (
 
 _MARK: Final = "~"
 BRANCH: Final = "branch"
-"""In the meta of the record behind the copies: what it is of."""
-# What of a record's meta counts in its own conversation alone.
+"""The value of "of" in the meta of a branch's opening record, which follows the copies."""
+# Keys of a record's meta that refer to places in its own conversation.
 _OF_ITS_PLACE: Final = frozenset({"before", "compacted_from", "tail", CORRECTS})
 
 
 class BranchError(EvenniaAIError):
-    """No branch can be opened from a turn; the text says why."""
+    """No branch can be opened from a turn. The text says why."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -60,46 +60,46 @@ class Branch:
     """A branch of one builder."""
 
     conversation: ConversationRef
-    """Its own."""
+    """The conversation of the branch."""
     turn: int
-    """The number of the NPC's turn it goes on from: the last of the answer that was named."""
+    """The number of the NPC's turn after which the branch continues: the last turn of an answer."""
     begins: Record
-    """The record behind the copies."""
+    """The opening record, which follows the copies."""
     event: Record | None
-    """The record that the turn answered, None where it answered none or that is gone."""
+    """The record that the turn answered. None if there was none or it was erased."""
 
 
 def branch_ref(npc_ref: str, by_ref: str) -> str:
-    """The reference of the mind that a builder's branches of an NPC are of."""
+    """Return the reference of the mind that has a builder's branches of an NPC."""
     return f"{npc_ref}{_MARK}{by_ref}"
 
 
 def npc_of(ref: str) -> str:
-    """The reference of the NPC, of itself or of a branch of it."""
+    """Return the reference of the NPC, given the reference of the NPC or of a branch."""
     return ref.partition(_MARK)[0]
 
 
 def builder_of(ref: str) -> str:
-    """Return the reference of the builder whose branch this is, "" for the NPC itself."""
+    """Return the reference of a branch's builder; "" for the NPC itself."""
     return ref.partition(_MARK)[2]
 
 
 def branches_by(by_ref: str) -> tuple[str, ...]:
-    """The references of the NPCs of which a builder has a branch, in the order of opening."""
+    """Return the references of the NPCs of which a builder has branches, oldest branch first."""
     rows = _openings().filter(conversation__npc_ref__endswith=f"{_MARK}{by_ref}").order_by("pk")
     found = rows.values_list("conversation__npc_ref", flat=True)
     return tuple(dict.fromkeys(npc_of(ref) for ref in found))
 
 
 def newest_branch(npc_ref: str, by_ref: str) -> Branch | None:
-    """The branch that a builder opened last of an NPC, None where there is none any more."""
+    """Return the branch of an NPC that a builder opened last, or None."""
     rows = _openings().filter(conversation__npc_ref=branch_ref(npc_ref, by_ref))
     row = rows.select_related("conversation").order_by("-pk").first()
     return None if row is None else _branch(row)
 
 
 def branches_of(where: ConversationRef) -> tuple[ConversationRef, ...]:
-    """The conversations of branches that were opened from this one, also those that were erased."""
+    """Return the conversations of branches of this one, including erased branches."""
     rows = models.Conversation.objects.filter(
         npc_ref__startswith=f"{where.npc_ref}{_MARK}",
         kind=where.kind,
@@ -110,7 +110,7 @@ def branches_of(where: ConversationRef) -> tuple[ConversationRef, ...]:
 
 
 def _openings() -> Any:
-    """The records behind copies that were not erased."""
+    """Return the opening records of branches that were not erased."""
     kind, of = RecordKind.SNAPSHOT.value, f'"of":"{BRANCH}"'
     return models.Record.objects.filter(kind=kind, meta__contains=of)
 
@@ -127,31 +127,38 @@ def _branch(row: models.Record) -> Branch:
     )
 
 
-def said_in(branch: Branch) -> tuple[Record, ...]:
-    """All records of the branch that are no copies, oldest first."""
+def records_in_branch(branch: Branch) -> tuple[Record, ...]:
+    """Return the records that were said in the branch, oldest first."""
     rows = models.Record.objects.filter(conversation_id=branch.conversation.id)
     later = rows.filter(segment=branch.begins.segment, seq__gt=branch.begins.seq)
     return records_from(later.order_by("seq"))
 
 
-def copied(turn: StoredTurn) -> tuple[Record, ...]:
-    """The records that a branch from the turn would copy. BranchError: there can be none."""
-    history, first = _left_by(*_end(turn))
+def records_to_copy(turn: StoredTurn) -> tuple[Record, ...]:
+    """Return the records that a branch from this turn would copy.
+
+    Raises:
+        BranchError: there can be no branch.
+    """
+    history, first = _history_after(*_end_of_answer(turn))
     return tuple(_records(history, first))
 
 
-def opened(turn: StoredTurn, *, by_ref: str, by: Actor) -> Branch:
-    """Commit a branch from what the answer left that the turn was a part of.
+def open_branch(turn: StoredTurn, *, by_ref: str, by: Actor) -> Branch:
+    """Open a branch after the answer that the turn belongs to, and commit it.
 
-    One that the builder has already stays as it is, in the segment before. BranchError: there can
-    be no branch. HistoryConflictError: another process wrote to it.
+    An existing branch of the same builder stays readable in its earlier segment.
+
+    Raises:
+        BranchError: there can be no branch.
+        HistoryConflictError: another process wrote to it.
     """
-    last, end = _end(turn)
-    history, first = _left_by(last, end)
+    last, end = _end_of_answer(turn)
+    history, first = _history_after(last, end)
     shown = tuple(_records(history, first))
     lore = _lore_after(last, end)
     where = last.conversation
-    branch = conversations.conversation(
+    branch = conversations.get_or_open_conversation(
         branch_ref(where.npc_ref, by_ref),
         kind=where.kind,
         partner_ref=where.partner_ref,
@@ -170,15 +177,19 @@ def opened(turn: StoredTurn, *, by_ref: str, by: Actor) -> Branch:
     told = NewRecord(kind=RecordKind.SNAPSHOT, role="system", meta=meta)
     with one_change(f"opening a branch of NPC {where.npc_ref} from turn {last.number}", by=by):
         begin = replace(begin, totals=_totals(history, first))
-        *_, begins = conversations.written_all(branch, begin, [*_copies(shown), told])
+        *_, begins = conversations.write_records(branch, begin, [*_copies(shown), told])
         remember_lore(branch, lore, turn=0)
-        conversations.written_past(branch)
+        conversations.note_written(branch)
     event = next((record for record in shown if record.id == last.event_record), None)
     return Branch(conversation=branch, turn=last.number, begins=begins, event=event)
 
 
 def _last_round(turn: StoredTurn) -> StoredTurn:
-    """The last turn of the answer that this one was a part of, which has ended and has words."""
+    """Return the last turn of the answer that this turn belongs to.
+
+    Raises:
+        BranchError: it has not ended, or its words were erased.
+    """
     last = turn
     later = turns.turn_rows(turn.npc_ref).filter(
         conversation_id=turn.conversation.id, number__gt=turn.number
@@ -189,28 +200,26 @@ def _last_round(turn: StoredTurn) -> StoredTurn:
             break
         last = after
     if last.state == "open":
-        raise BranchError(
-            f"turn {last.number} is still under way; a branch goes on from one that has ended"
-        )
+        raise BranchError(f"turn {last.number} is still running; wait until it has ended")
     if last.manifest.erased:
-        raise BranchError(f"the words of turn {last.number} were erased; there is nothing to go on")
+        raise BranchError(f"the words of turn {last.number} were erased; take another turn")
     return last
 
 
 ASKED_NEXT: Final = (" is asked instead", " is asked again")
-"""With what the outcome of a failed round ends after which a model was asked once more."""
+"""Ends of the outcome of a failed round after which a model was asked once more."""
 
 
 def goes_on(turn: StoredTurn) -> bool:
-    """True if another round of the same answer followed: after tools, or asked otherwise."""
+    """True if another round of the same answer followed, after tools or after a retry."""
     return turn.outcome.startswith("used ") or turn.outcome.endswith(ASKED_NEXT)
 
 
-def _end(turn: StoredTurn) -> tuple[StoredTurn, models.Record]:
-    """The last turn of the answer that this one was a part of, and the record of its end.
+def _end_of_answer(turn: StoredTurn) -> tuple[StoredTurn, models.Record]:
+    """Return the last turn of an answer, and the record of that turn's end.
 
-    Each turn has written its end, in their order; the numbers in these are those of the game that
-    a transcript came from.
+    Every ended turn has an end record, in the order of the turns. The records are counted, because
+    the turn numbers in them are those of the game that a transcript came from.
     """
     last = _last_round(turn)
     where = last.conversation.id
@@ -223,8 +232,8 @@ def _end(turn: StoredTurn) -> tuple[StoredTurn, models.Record]:
     return last, end
 
 
-def _left_by(turn: StoredTurn, end: models.Record) -> tuple[History, int]:
-    """The history when the turn had ended, and the index of the first message its prompt had."""
+def _history_after(turn: StoredTurn, end: models.Record) -> tuple[History, int]:
+    """Return the history at the end of a turn, and the index of the first message in its prompt."""
     cut = turn.manifest.cut if turn.manifest.segment == end.segment else None
     history = history_upto(end, cut=cut)
     return history, min(max(history.earlier, cut or 0), history.stop)
@@ -238,7 +247,7 @@ def _records(history: History, first: int) -> Iterator[Record]:
 
 
 def _totals(history: History, first: int) -> MessageTotals:
-    """The totals of what stands before the copies."""
+    """Return the totals of the messages before the copies."""
     left = history.between(history.earlier, first)
     return MessageTotals(
         messages=first,
@@ -248,9 +257,9 @@ def _totals(history: History, first: int) -> MessageTotals:
 
 
 def _copies(records: Iterable[Record]) -> Iterator[NewRecord]:
-    """What is said in the records, at another place of another conversation.
+    """Yield the records as new ones for another conversation.
 
-    Calls of tools get other ids: those of a call tell its place.
+    Ids of tool calls name a place, so the copies get other ids.
     """
     ids: dict[str, str] = {}
     for record in records:
@@ -267,9 +276,10 @@ def _copies(records: Iterable[Record]) -> Iterator[NewRecord]:
 
 
 def _lore_after(turn: StoredTurn, end: models.Record) -> LoreState:
-    """What lore remembered when the turn had ended: what the next one there began with.
+    """Return the state of the lore at the end of a turn.
 
-    Where a builder took something back before that one, it is what the control has written down.
+    The next turn of the conversation began with it. If a builder took something back before that
+    turn, the control record has it.
     """
     where = end.conversation_id
     controls = models.Record.objects.filter(conversation_id=where, kind=RecordKind.CONTROL.value)

@@ -1,9 +1,9 @@
-"""Chats: a conversation of another program as one that an NPC had, and out again.
+"""Chats of another program, imported as conversations of an NPC and exported again.
 
-It is never mixed into what the NPC heard in the game. Of a player's character it is what the two
-said in private, where nothing else of that counts; of a name alone it is a conversation of its
-own, which nobody goes on with. In either case its first record tells where it is from, and it is
-chained and verified as all others are.
+An imported chat is never mixed with what the NPC heard in the game. A chat with a player's
+character becomes their private conversation, if nothing in that counts. A chat with a mere name
+becomes a conversation that nobody continues. In both cases the first record says where the chat is
+from, and the records are chained and verified as usual.
 """
 
 import json
@@ -34,13 +34,13 @@ _HASH_CHARACTERS: Final = 16
 
 
 def is_of_name_alone(conversation: ConversationRef) -> bool:
-    """True if it is a chat whose user is no character of the game."""
+    """True if the user of an imported chat is not a character of the game."""
     return conversation.partner_ref.startswith(_OF_NAME)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ImportedChat:
-    """A conversation that is from a chat, and where that was from."""
+    """A conversation that was imported from a chat, with its source."""
 
     conversation: ConversationRef
     file: str
@@ -49,7 +49,7 @@ class ImportedChat:
 
 
 def all_imported() -> Iterator[ImportedChat]:
-    """All chats that NPCs have, in the order in which they were taken in."""
+    """Yield all imported chats, in the order of their import."""
     for row in _sources().order_by("pk").iterator(chunk_size=_CHUNK):
         meta = json.loads(row.meta)
         yield ImportedChat(
@@ -61,9 +61,9 @@ def all_imported() -> Iterator[ImportedChat]:
 
 
 def imported_chat(npc_ref: str, chat: Chat) -> ConversationRef | None:
-    """The NPC's conversation that is from this very chat, in whichever file it was.
+    """Return the NPC's conversation with the same content as `chat`, whatever the file.
 
-    None where there is none, or it was erased since.
+    None if there is none or it was erased.
     """
     rows = _sources().filter(
         conversation__npc_ref=npc_ref, meta__contains=f'"{VALUES}":"{values_sha256(chat)}"'
@@ -73,28 +73,33 @@ def imported_chat(npc_ref: str, chat: Chat) -> ConversationRef | None:
 
 
 def import_chat(chat: Chat, source: ChatSource, *, npc_ref: str) -> ConversationRef:
-    """Take a chat over as a conversation of this NPC, all of it or nothing.
+    """Import a chat as a conversation of this NPC, completely or not at all.
 
-    StoreError: it is there already, or the NPC and the player have said something in private that
-    counts. HistoryConflictError: another process wrote there.
+    Raises:
+        StoreError: it was imported already, or the NPC and the player have a private conversation
+            that counts.
+        HistoryConflictError: another process wrote to the conversation.
     """
     if (known := imported_chat(npc_ref, chat)) is not None:
-        raise StoreError(f"{source.file} is {known} already; nothing was taken over")
+        raise StoreError(f"{source.file} was imported already, as {known}; nothing was imported")
     partner_ref = source.speaker_ref or f"{_OF_NAME}{source.sha256[:_HASH_CHARACTERS]}"
     _refuse_where_more_counts(npc_ref, partner_ref)
-    with one_change(f"taking over {source.file} for NPC {npc_ref}", by=source.by):
-        where = conversations.conversation(npc_ref, kind="private", partner_ref=partner_ref)
+    with one_change(f"importing {source.file} for NPC {npc_ref}", by=source.by):
+        where = conversations.get_or_open_conversation(
+            npc_ref, kind="private", partner_ref=partner_ref
+        )
         _write(where, chat_to_records(chat, source))
-        conversations.written_past(where)
+        conversations.note_written(where)
     return where
 
 
 def exported_chat(
     conversation: ConversationRef, *, npc_name: str, partner_name: str
 ) -> Iterator[bytes]:
-    """A conversation, from a chat or not, piece by piece as SillyTavern has chats.
+    """Yield a conversation in parts, in SillyTavern's format for chats.
 
-    `partner_name` is who the user is called in a conversation of the game.
+    Args:
+        partner_name: The user's name in a conversation of the game.
     """
     header, messages = records_to_chat(
         _records(conversation), npc_name=npc_name, partner_name=partner_name
@@ -103,7 +108,7 @@ def exported_chat(
 
 
 def _sources() -> Any:
-    """The records that tell where a chat is from."""
+    """Return the records that say where a chat is from."""
     rows = models.Record.objects.filter(
         kind=RecordKind.SNAPSHOT.value, meta__contains=f'"of":"{OF_CHAT}"'
     )
@@ -117,19 +122,19 @@ def _refuse_where_more_counts(npc_ref: str, partner_ref: str) -> None:
     row = rows.first()
     if row is not None and len(windows(row.pk).history):
         raise StoreError(
-            f"{ref_of(row)} has things that were said in the game, and a chat is never put among"
-            f" them; ai/reset of conversation {row.pk} first, or take the chat in without a"
-            " player; nothing was taken over"
+            f"{ref_of(row)} has messages of the game, and a chat is never mixed with them; first"
+            f" use ai/reset on conversation {row.pk}, or import the chat without a player;"
+            " nothing was imported"
         )
 
 
 def _write(where: ConversationRef, said: Iterable[NewRecord]) -> None:
-    """The records in a segment of their own, a part of them at a time."""
+    """Write the records to a new segment, in chunks."""
     end = windows(where.id).end
     end = end.next_segment() if end.seq else end
     left = iter(said)
     while some := list(islice(left, _CHUNK)):
-        end = _after(end, conversations.written_all(where, end, some))
+        end = _after(end, conversations.write_records(where, end, some))
 
 
 def _after(end: End, written: Iterable[Record]) -> End:

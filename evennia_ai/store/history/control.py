@@ -1,10 +1,10 @@
-"""Control: what builders may do to a conversation, each one a record that nothing is erased for.
+"""Controls: how builders reset, undo, retry and correct a conversation, without erasing records.
 
-A control begins a segment, as a summary does, and says in one record what counts from there on: a
-beginning anew keeps nothing, taking back keeps all but some exchanges, a correction keeps its own
-words in the place of others. Everything before stays readable, and every older turn is replayed
-from the records that it names. An exchange is what woke the NPC, what its tools were asked and
-gave, what it said, and what it perceived meanwhile that nobody was answered for.
+A control begins a new segment, as a summary does. Its one record says what counts from there on. A
+reset keeps nothing, an undo keeps all but some exchanges, and a correction replaces words. Earlier
+records stay readable, and older turns are replayed from the records that they name. An exchange
+consists of the event that started it, the tool calls and their results, the NPC's words, and what
+the NPC perceived meanwhile without an answer of its own.
 """
 
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
@@ -36,7 +36,11 @@ from evennia_ai.engine.history.records import (
 from evennia_ai.engine.lorebook.activation.timers import state_from
 from evennia_ai.engine.text.columns import clip_text
 from evennia_ai.store.core.snapshots import changing, one_change
-from evennia_ai.store.history.conversations import appended, opening_summary, segment_begun
+from evennia_ai.store.history.conversations import (
+    append_in_transaction,
+    begin_segment_with,
+    opening_summary,
+)
 from evennia_ai.store.history.record_rows import ConversationRef, records_from
 from evennia_ai.store.history.transcripts import WITHOUT_END
 from evennia_ai.store.history.turns import StoredTurn, ends_of_turns, turn_from
@@ -52,28 +56,28 @@ from evennia_ai.store.history.windows import (
 _ANSWERED_WITH: Final = frozenset({RecordKind.ASSISTANT, RecordKind.TOOL_CALL})
 _PERCEIVED: Final = frozenset({RecordKind.USER, RecordKind.EVENT, RecordKind.REMINDER})
 MOST_QUOTED: Final = 30
-"""Characters of words that are told to name them."""
+"""How many characters of an utterance a message quotes."""
 NO_TOOLS: Final[Mapping[str, SpeakingTool]] = {}
 _MOST_TURNS: Final = 400
-"""Of so many newest turns of a conversation at most the exchanges are looked for."""
+"""Exchanges are looked for in at most this number of newest turns."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Exchange:
-    """One exchange that counts, or what of it counts."""
+    """One exchange, or the part of it that still counts."""
 
     event: Record | None
-    """What woke the NPC, None where that counts no more or nothing did."""
+    """The event that started it. None if it no longer counts or there was none."""
     answer: tuple[Record, ...]
-    """What it said, what its tools were asked and what they gave, in order."""
+    """The NPC's words, its tool calls and their results, in order."""
     meanwhile: tuple[Record, ...]
-    """What it perceived before its answer was whole, and answered nobody for."""
+    """What the NPC perceived before its answer was complete, without an answer of its own."""
     turns: tuple[int, ...]
-    """The numbers of its turns, in order."""
+    """The numbers of the turns that made the answer, in order."""
 
     @property
     def records(self) -> tuple[Record, ...]:
-        """All of it."""
+        """The records of all parts."""
         first = (self.event,) if self.event is not None else ()
         return (*first, *self.meanwhile, *self.answer)
 
@@ -84,29 +88,32 @@ class Exchange:
         return tuple(dict.fromkeys(str(call["name"]) for call in called))
 
 
-def reset(conversation: ConversationRef, *, by: Actor) -> Record:
-    """Have the NPC begin anew in this conversation: nothing of it counts; the record that says so.
+def reset_conversation(conversation: ConversationRef, *, by: Actor) -> Record:
+    """Make everything in a conversation stop counting, and return the record of the reset.
 
-    What its lore remembers goes with it; memories, notes and all that is authored stay.
-    StoreError: it answers just now, or nothing counts anyway; nothing was changed.
+    The state of the lore is reset too. Memories, notes and authored things stay.
+
+    Raises:
+        StoreError: the NPC is answering, or nothing counts anyway. Nothing was changed.
     """
     if not len(windows(conversation.id).history):
-        raise StoreError("nothing said there counts any more; nothing was changed")
+        raise StoreError("nothing in this conversation counts any more; nothing was changed")
     _read_first(conversation)
     with changing(HISTORY, f"beginning {conversation} anew", by=by):
-        record = _controlled(conversation, "reset", by=by, tail=(), totals=MessageTotals())
+        record = _write_control(conversation, "reset", by=by, tail=(), totals=MessageTotals())
         reset_lore(conversation, by=by)
     return record
 
 
-def exchanges(
+def list_exchanges(
     conversation: ConversationRef, *, waiting: Collection[str] = ()
 ) -> Iterator[Exchange]:
-    """The exchanges of which something counts, the newest first.
+    """Yield the exchanges of which something counts, newest first.
 
-    `waiting` are ids of records that get an answer of their own later.
+    Args:
+        waiting: Ids of records that will get an answer of their own.
     """
-    shown, turns = _shown(conversation), _ended_turns(conversation)
+    shown, turns = _shown_records(conversation), _ended_turns(conversation)
     by_event: dict[str, list[_EndedTurn]] = {}
     for turn in turns:
         by_event.setdefault(turn.event or f"turn {turn.number}", []).append(turn)
@@ -116,15 +123,20 @@ def exchanges(
             yield made
 
 
-def undo(
+def undo_exchanges(
     conversation: ConversationRef, count: int, *, by: Actor, waiting: Collection[str] = ()
 ) -> tuple[Exchange, ...]:
-    """Have the newest exchanges count no more, at most `count`; those, the newest first.
+    """Make the newest exchanges stop counting, and return them, newest first.
 
-    What its lore remembers is what it did before them. StoreError: it answers just now, or there
-    is none; nothing was changed.
+    The lore gets the state that it had before them.
+
+    Args:
+        count: The most exchanges to undo.
+
+    Raises:
+        StoreError: the NPC is answering, or there is no exchange. Nothing was changed.
     """
-    taken = tuple(islice(exchanges(conversation, waiting=waiting), count))
+    taken = tuple(islice(list_exchanges(conversation, waiting=waiting), count))
     if not taken:
         raise StoreError("there is no exchange left that counts; nothing was changed")
     _withdraw(conversation, "undo", taken, [r for one in taken for r in one.records], by=by)
@@ -134,15 +146,18 @@ def undo(
 def take_back_answer(
     conversation: ConversationRef, exchange: Exchange, *, by: Actor, hint: str = ""
 ) -> Record:
-    """Have the answer of the newest exchange count no more, so that its event is answered again.
+    """Make the newest exchange's answer stop counting, so that its event is answered again.
 
-    `hint` is what is asked of the next answer; it is kept in the record. StoreError: it answers
-    just now; nothing was changed.
+    Args:
+        hint: A builder's wish for the next answer. The record keeps it.
+
+    Raises:
+        StoreError: the NPC is answering. Nothing was changed.
     """
     return _withdraw(conversation, "retry", [exchange], exchange.answer, by=by, hint=hint)
 
 
-def correct(
+def correct_utterance(
     conversation: ConversationRef,
     record: Record,
     text: str,
@@ -151,46 +166,57 @@ def correct(
     which: int | None = None,
     tools: Mapping[str, SpeakingTool] = NO_TOOLS,
 ) -> Record:
-    """Have `text` stand where the NPC said `record`, from now on; the record of the new words.
+    """Replace words of the NPC from now on, and return the record of the new words.
 
-    `which` counts its utterances from 1 where it has several; `tools` are those that speak, by
-    their names. Where it was corrected before, what stands there now gives way. StoreError: it is
-    not the NPC's, it does not count any more, or it answers just now; nothing was changed.
+    If the words were corrected before, this replaces the correction.
+
+    Args:
+        which: The number of the utterance, from 1, if the record has several.
+        tools: The tools that speak, by name.
+
+    Raises:
+        StoreError: the record has no words of the NPC, no longer counts, or the NPC is answering.
+            Nothing was changed.
     """
-    shown = _shown(conversation)
+    shown = _shown_records(conversation)
     now = next((one for one in shown if original_place(one) == original_place(record)), None)
     if now is None and record.kind in CORRECTIBLE:
         raise StoreError(_why_not_shown(record, shown))
     results = {str(one.meta["tool_call_id"]): one for one in shown if "tool_call_id" in one.meta}
     now = now or record
-    said = _meant(record, find_utterances(now, results, tools=tools), which)
+    said = _pick_utterance(record, find_utterances(now, results, tools=tools), which)
     instead = correct_records(now, results, said, text, tools=tools, by=by.name)
     totals = _read_first(conversation)
     with one_change(f"correcting a record of {conversation}", by=by):
-        new = appended(conversation, [one for _, one in instead])
+        new = append_in_transaction(conversation, [one for _, one in instead])
         now_there = {old.id: one for (old, _), one in zip(instead, new, strict=True)}
         tail = [now_there.get(one.id, one) for one in shown]
         withdrawn = [old for old, _ in instead]
-        _controlled(conversation, "correct", by=by, tail=tail, totals=totals, withdrawn=withdrawn)
+        _write_control(
+            conversation, "correct", by=by, tail=tail, totals=totals, withdrawn=withdrawn
+        )
     return new[0]
 
 
 def _why_not_shown(record: Record, shown: Sequence[Record]) -> str:
     summary = next((one for one in shown if one.kind is RecordKind.SUMMARY), None)
-    stands = f"summary #{summary.id} stands for it, which can be corrected" if summary else ""
-    stands = stands or "a new chat was begun since"
+    stands = f"it is part of summary #{summary.id}, which you can correct" if summary else ""
+    stands = stands or "the conversation was reset"
     return (
-        f"#{record.id} is not in what prompts show any more: it was taken back, or {stands};"
-        " nothing was changed"
+        f"prompts no longer show #{record.id}: it was taken back, or {stands}; nothing was changed"
     )
 
 
-def _meant(record: Record, said: Sequence[Utterance], which: int | None) -> Utterance:
-    """The utterance that is meant; StoreError where that is none or not clear."""
+def _pick_utterance(record: Record, said: Sequence[Utterance], which: int | None) -> Utterance:
+    """Return the utterance with this number.
+
+    Raises:
+        StoreError: there is none, or several without a number.
+    """
     if not said:
         raise StoreError(
-            f"#{record.id} holds no words that the NPC said itself; ai/undo takes a whole exchange"
-            " back; nothing was changed"
+            f"#{record.id} has no words of the NPC; ai/undo takes back a whole exchange;"
+            " nothing was changed"
         )
     if which is None and len(said) == 1:
         return said[0]
@@ -199,12 +225,14 @@ def _meant(record: Record, said: Sequence[Utterance], which: int | None) -> Utte
             f"#{record.id}.{number} ({clip_text(one.words, MOST_QUOTED)})"
             for number, one in enumerate(said, start=1)
         )
-        raise StoreError(f"#{record.id} holds words of the NPC as {each}; nothing was changed")
+        raise StoreError(
+            f"#{record.id} has several utterances; name one: {each}; nothing was changed"
+        )
     return said[which - 1]
 
 
 def controls_since(record: Record) -> tuple[Record, ...]:
-    """What builders did to the conversation of `record` after it, in order."""
+    """Return the controls of this record's conversation after it, in order."""
     rows = models.Record.objects.filter(
         conversation_id=record.conversation, kind=RecordKind.CONTROL.value, pk__gt=int(record.id)
     )
@@ -220,8 +248,8 @@ def _withdraw(
     by: Actor,
     hint: str = "",
 ) -> Record:
-    """Begin a segment without these records, with what the lore remembered before `taken`."""
-    shown = _shown(conversation)
+    """Begin a segment without these records, and give the lore its state before `taken`."""
+    shown = _shown_records(conversation)
     totals = _read_first(conversation)
     gone = {record.id for record in records}
     places = {record.place for record in shown if record.id in gone}
@@ -230,7 +258,7 @@ def _withdraw(
     tail = [record for record in shown if record.id not in gone]
     first = _first_turn(conversation, taken)
     with one_change(f"taking back in {conversation}", by=by):
-        record = _controlled(
+        record = _write_control(
             conversation,
             what,
             by=by,
@@ -246,15 +274,16 @@ def _withdraw(
 
 
 def _read_first(conversation: ConversationRef) -> MessageTotals:
-    """The totals of the window; what lore remembers is read, too.
+    """Return the totals of the window, and load the state of the lore.
 
-    Before the transaction: on SQLite one that reads first may not get to write.
+    Call it before the transaction: on SQLite a transaction that reads first may be refused the
+    write.
     """
     lore_states(conversation.id)
     return windows(conversation.id).end.totals
 
 
-def _controlled(
+def _write_control(
     conversation: ConversationRef,
     what: Control,
     *,
@@ -264,7 +293,11 @@ def _controlled(
     withdrawn: Sequence[Record] = (),
     hint: str = "",
 ) -> Record:
-    """The control, written in the current transaction unless a turn is under way."""
+    """Write a control in the current transaction.
+
+    Raises:
+        StoreError: a turn is running.
+    """
     first = control_record(
         what,
         by=by.name,
@@ -274,16 +307,18 @@ def _controlled(
         withdrawn=withdrawn,
         hint=hint,
     )
-    record = segment_begun(conversation, windows(conversation.id), first, tail=tail)
+    record = begin_segment_with(conversation, windows(conversation.id), first, tail=tail)
     if models.Turn.objects.filter(conversation_id=conversation.id, state="open").exists():
-        raise StoreError("the NPC answers there just now; nothing was changed, try again after it")
+        raise StoreError(
+            "the NPC is answering in this conversation; nothing was changed, try again later"
+        )
     return record
 
 
-def _shown(conversation: ConversationRef) -> list[Record]:
-    """The records that the newest segment shows, in the order of prompts.
+def _shown_records(conversation: ConversationRef) -> list[Record]:
+    """Return the records that the newest segment shows, in the order of prompts.
 
-    And the summary that it begins with, which the window may have left behind.
+    They include the summary with which the segment begins, even if the window no longer holds it.
     """
     window = windows(conversation.id)
     shown = [record for message in window.history if (record := record_of(message)) is not None]
@@ -300,7 +335,7 @@ def _exchange(
     *,
     waking: Collection[str],
 ) -> Exchange:
-    """What of these turns, which answered one event, is shown."""
+    """Return the exchange of these turns, which answered one event, as far as it is shown."""
     event = next((record for record in shown if record.id == event_id), None)
     woken = _place(event) if event is not None else (0, 0)
     answer = [
@@ -333,28 +368,29 @@ _Place = tuple[int, int]
 
 
 def _place(record: Record) -> _Place:
-    """Where it was said, in whatever words it is shown: segment and number."""
+    """Return segment and number of the original record, also for a correction."""
     segment, _, seq = original_place(record).partition(".")
     return int(segment), int(seq)
 
 
 class _EndedTurn(NamedTuple):
-    """A turn and the two ends it stands between: an NPC does one at a time."""
+    """A turn and the end records before and after it. An NPC has one turn at a time."""
 
     number: int
     event: str
-    """The id of the record it answered, "" for none."""
+    """The id of the record that it answered, or ""."""
     after: _Place
-    """Where the turn before it ended."""
+    """The place where the turn before ended."""
     upto: _Place
-    """Where it ended itself."""
+    """The place where this turn ended."""
 
 
 def _ended_turns(conversation: ConversationRef) -> list[_EndedTurn]:
-    """The newest turns that have ended, the newest first.
+    """Return the newest turns that have ended, newest first.
 
-    Each has written its end, in their order; the numbers in these are those of the game that a
-    transcript came from. One that the transcript caught before its reply has none.
+    Every ended turn has an end record, in the order of the turns. The records are counted, because
+    the turn numbers in them are those of the game that a transcript came from. A turn that was
+    exported before its reply has no end record.
     """
     rows = models.Turn.objects.filter(conversation_id=conversation.id).exclude(state="open")
     rows = rows.exclude(outcome=WITHOUT_END).order_by("-number")
@@ -369,7 +405,7 @@ def _ended_turns(conversation: ConversationRef) -> list[_EndedTurn]:
 
 
 def _first_turn(conversation: ConversationRef, taken: Iterable[Exchange]) -> StoredTurn | None:
-    """The oldest turn of these exchanges."""
+    """Return the oldest turn of these exchanges."""
     number = min((number for one in taken for number in one.turns), default=0)
     rows = models.Turn.objects.filter(conversation_id=conversation.id, number=number)
     row = rows.select_related("conversation").first()

@@ -1,9 +1,9 @@
-"""Conversations: which there are, how records are appended, and how a summary begins a segment.
+"""Conversations: finding them, appending records, and beginning a segment with a summary.
 
-What is appended is checked by the database, where a number is given out once. The summary that
-begins a segment, the messages that are kept beside it and all that they point at are one record, so
-the step to the new segment is one commit: before it the old segment is what a prompt shows, after
-it the new one. The old segment stays readable.
+The database gives each record number only once, so it detects concurrent appends. The summary at
+the start of a segment and the places of the messages that it keeps are one record. So the step to
+the new segment is one commit: before it prompts show the old segment, after it the new one. The old
+segment stays readable.
 """
 
 import json
@@ -32,7 +32,7 @@ from evennia_ai.store.history.record_rows import (
     End,
     NewRow,
     end_of,
-    insert,
+    insert_records,
     record_from,
     records_at,
     ref_of,
@@ -41,18 +41,18 @@ from evennia_ai.store.history.record_rows import (
 from evennia_ai.store.history.windows import (
     HISTORY,
     Window,
-    empty,
-    grown,
-    leave,
+    empty_window,
+    extended_window,
     lore_states,
+    release_window,
     windows,
 )
 
 OF_SOMEBODY: Final = (RecordKind.USER, RecordKind.EVENT)
-"""What somebody said or did, who is the `speaker` of its meta."""
+"""Kinds of records of words or acts of a person, who is the `speaker` in the meta."""
 
 
-def conversation(
+def get_or_open_conversation(
     npc_ref: str,
     *,
     kind: ConversationKind,
@@ -60,34 +60,36 @@ def conversation(
     place_ref: str = "",
     like: ConversationRef | None = None,
 ) -> ConversationRef:
-    """The NPC's conversation in a room, or in private with one partner; opened when it is new.
+    """Return the NPC's conversation in a room or with one partner. Opens it if there is none.
 
-    One that is opened `like` another is as old as that one, and its first speaker's client too.
+    Args:
+        like: A conversation whose age and origin a new one gets.
     """
     room = kind == "room"
     if bool(partner_ref) == room or bool(place_ref) != room:
         raise StoreError(
-            f"a {kind} conversation is told by {'place_ref' if room else 'partner_ref'} alone"
+            f"a {kind} conversation needs {'place_ref' if room else 'partner_ref'} and no other"
+            " reference"
         )
     key = (npc_ref, kind, partner_ref, place_ref)
-    return _conversations(key) or _opened(key, like)
+    return _conversations(key) or _open(key, like)
 
 
-def kept(
+def conversation_in_memory(
     npc_ref: str, *, kind: ConversationKind, partner_ref: str = "", place_ref: str = ""
 ) -> ConversationRef | None:
-    """The conversation, where this process remembers it."""
-    return _conversations.kept((npc_ref, kind, partner_ref, place_ref))
+    """Return a conversation if it is in memory, without a query."""
+    return _conversations.get_committed((npc_ref, kind, partner_ref, place_ref))
 
 
 def conversations_of(npc_ref: str) -> tuple[ConversationRef, ...]:
-    """All conversations of an NPC, in the order in which they were opened."""
+    """Return all conversations of an NPC, in the order in which they were opened."""
     rows = models.Conversation.objects.filter(npc_ref=npc_ref).order_by("pk")
     return tuple(ref_of(row) for row in rows)
 
 
 def newest_rooms(npc_ref: str, *, most: int) -> tuple[ConversationRef, ...]:
-    """The NPC's conversations in rooms that something was recorded in last, the newest first."""
+    """Return the NPC's room conversations by their newest records, newest first."""
     with connection.cursor() as cursor:
         cursor.execute(_NEWEST_ROOMS, [npc_ref, most])
         rows = cursor.fetchall()
@@ -95,7 +97,7 @@ def newest_rooms(npc_ref: str, *, most: int) -> tuple[ConversationRef, ...]:
 
 
 _REF: Final = tuple(field.name for field in fields(ConversationRef))
-# Of every NPC before its first turn: Django's own query would ask for the newest record twice.
+# Raw SQL, because Django's query would look for the newest record of each conversation twice.
 _NEWEST_ROOMS: Final = f"""SELECT {", ".join(_REF)} FROM (
         SELECT {", ".join(_REF)}, (
             SELECT record.id FROM {models.Record._meta.db_table} AS record
@@ -110,9 +112,9 @@ _NEWEST_ROOMS: Final = f"""SELECT {", ".join(_REF)} FROM (
 
 
 def speakers(npc_ref: str, *, most_records: int) -> tuple[str, ...]:
-    """Who spoke or did something in the NPC's newest records, of all its conversations.
+    """Return the people who spoke or acted in the NPC's newest records, newest first, each once.
 
-    The newest first, each once. Records whose words were erased tell nothing any more.
+    All conversations count. Erased records name nobody.
     """
     rows = models.Record.objects.filter(conversation__npc_ref=npc_ref).order_by("-pk")
     metas = rows.filter(kind__in=OF_SOMEBODY).values_list("meta", flat=True)[:most_records]
@@ -120,8 +122,12 @@ def speakers(npc_ref: str, *, most_records: int) -> tuple[str, ...]:
     return tuple(dict.fromkeys(ref for ref in found if isinstance(ref, str) and ref))
 
 
-def numbered(number: int) -> ConversationRef:
-    """The conversation of this number. StoreError: there is none."""
+def conversation_by_number(number: int) -> ConversationRef:
+    """Return the conversation with this number.
+
+    Raises:
+        StoreError: there is none.
+    """
     row = models.Conversation.objects.filter(pk=number).first()
     if row is None:
         raise StoreError(f"there is no conversation {number}")
@@ -134,112 +140,125 @@ def is_conversation(number: int) -> bool:
 
 
 def npc_refs() -> tuple[str, ...]:
-    """The references of all NPCs that ever had a conversation."""
+    """Return the references of all NPCs that ever had a conversation."""
     rows = models.Conversation.objects.order_by("npc_ref").values_list("npc_ref", flat=True)
     return tuple(rows.distinct())
 
 
-def append(conversation: ConversationRef, new: Sequence[NewRecord]) -> tuple[Record, ...]:
-    """Commit `new` after the newest record, all or none; the records.
+def append_records(conversation: ConversationRef, new: Sequence[NewRecord]) -> tuple[Record, ...]:
+    """Commit new records after the newest one, all or none, and return them.
 
-    HistoryConflictError: another writer was first. StoreError: the database refused.
+    Raises:
+        HistoryConflictError: another writer was first.
+        StoreError: the database refused.
     """
     if not new:
         return ()
-    # Read before the transaction: on SQLite one that reads first may not get to write.
+    # Read before the transaction: on SQLite a read inside it first may make the write fail.
     windows(conversation.id)
     with one_transaction(f"appending to {conversation}"):
-        return appended(conversation, new)
+        return append_in_transaction(conversation, new)
 
 
-def appended(conversation: ConversationRef, new: Sequence[NewRecord]) -> tuple[Record, ...]:
-    """The same in the current transaction, which is to be given up where this fails."""
+def append_in_transaction(
+    conversation: ConversationRef, new: Sequence[NewRecord]
+) -> tuple[Record, ...]:
+    """Append records in the current transaction (see `append_records`).
+
+    If it fails, roll back.
+    """
     if not new:
         return ()
     window = windows(conversation.id)
     rows = rows_after(window.end, conversation.id, new)
-    records = _inserted([conversation], rows)
-    windows.wrote(conversation.id, grown(window, records, end=end_of(rows[-1])))
+    records = _insert_records([conversation], rows)
+    windows.note_value(conversation.id, extended_window(window, records, end=end_of(rows[-1])))
     return records
 
 
 def append_each(
     new: Sequence[tuple[ConversationRef, NewRecord]],
 ) -> list[tuple[History, Record]]:
-    """Commit one record to each of these conversations, all or none, in one statement.
+    """Commit one record to each of several conversations in one statement, all or none.
 
-    For each its history before, and the record. The conversations are different ones whose
-    history was read before. HistoryConflictError: another writer was first in one of them.
+    Each conversation occurs once, and its window is in memory.
+
+    Returns:
+        For each conversation, its history before, and the record.
+
+    Raises:
+        HistoryConflictError: another writer was first in one of them.
     """
     known = [(where, windows(where.id), one) for where, one in new]
     with one_transaction(f"appending to {len(new)} conversations"):
         rows = [
             row for where, window, one in known for row in rows_after(window.end, where.id, [one])
         ]
-        records = _inserted([where for where, _ in new], rows)
+        records = _insert_records([where for where, _ in new], rows)
         for (where, window, _), row, record in zip(known, rows, records, strict=True):
-            windows.wrote(where.id, grown(window, [record], end=end_of(row)))
+            windows.note_value(where.id, extended_window(window, [record], end=end_of(row)))
     return [(window.history, record) for (_, window, _), record in zip(known, records, strict=True)]
 
 
-def counts(record: Record) -> bool:
-    """True if a record that was heard still counts: no builder has taken it back since."""
+def is_counted(record: Record) -> bool:
+    """True if a record still counts: no builder has taken it back."""
     window = windows(record.conversation)
     is_older = record.segment < window.controlled_from
     return not is_older or any(message.record == record.id for message in window.history)
 
 
-def written(conversation: ConversationRef, end: End, new: NewRecord) -> tuple[Record, End]:
-    """The record of `new` after `end`, written in the current transaction, past the window.
+def write_record(conversation: ConversationRef, end: End, new: NewRecord) -> tuple[Record, End]:
+    """Write a record after `end` in the current transaction, without updating the window.
 
-    And the end of the conversation after it.
+    Returns:
+        The record, and the new end of the conversation.
     """
-    (record,) = written_all(conversation, end, [new])
+    (record,) = write_records(conversation, end, [new])
     return record, replace(
         end, seq=record.seq, sha256=record.sha256, totals=end.totals.after(record)
     )
 
 
-def written_all(
+def write_records(
     conversation: ConversationRef, end: End, new: Sequence[NewRecord]
 ) -> tuple[Record, ...]:
-    """The records of `new` after `end`, written as `written` does."""
-    return _inserted([conversation], rows_after(end, conversation.id, new))
+    """Write records after `end`, as `write_record` does."""
+    return _insert_records([conversation], rows_after(end, conversation.id, new))
 
 
-def _inserted(where: Sequence[ConversationRef], rows: Sequence[NewRow]) -> tuple[Record, ...]:
-    """The records of the rows, written to these conversations."""
+def _insert_records(where: Sequence[ConversationRef], rows: Sequence[NewRow]) -> tuple[Record, ...]:
+    """Insert the rows, which belong to these conversations, and return their records."""
     try:
-        return insert(rows)
+        return insert_records(rows)
     except IntegrityError as error:
         for conversation in where:
             windows.drop(conversation.id)
-        told = str(where[0]) if len(where) == 1 else f"{len(where)} conversations"
-        raise HistoryConflictError(told) from error
+        called = str(where[0]) if len(where) == 1 else f"{len(where)} conversations"
+        raise HistoryConflictError(called) from error
 
 
-def origin(conversation: ConversationRef) -> str:
-    """The client of the first who spoke to the NPC there, as it is known by now."""
+def origin_of(conversation: ConversationRef) -> str:
+    """Return the client of the first person who spoke in a conversation, as far as known."""
     known = _conversations(_key(conversation))
     return known.origin if known is not None else ""
 
 
-def spoken_from(conversation: ConversationRef, client: str) -> None:
-    """The current transaction writes what was spoken first from this client; it stays.
+def set_origin(conversation: ConversationRef, client: str) -> None:
+    """Set a conversation's origin in the current transaction if it has none.
 
-    Another process may have been first meanwhile: then its client stays.
+    If another process set it meanwhile, that origin stays.
     """
     rows = models.Conversation.objects.filter(pk=conversation.id, origin="")
     if rows.update(origin=client):
-        _conversations.wrote(_key(conversation), replace(conversation, origin=client))
+        _conversations.note_value(_key(conversation), replace(conversation, origin=client))
     else:
-        _conversations.written(_key(conversation))
+        _conversations.note_change(_key(conversation))
 
 
-def written_past(conversation: ConversationRef) -> None:
-    """The current transaction writes rows of the conversation past this room."""
-    _conversations.written(_key(conversation))
-    windows.written(conversation.id)
+def note_written(conversation: ConversationRef) -> None:
+    """Note that the current transaction wrote rows of a conversation in another way."""
+    _conversations.note_change(_key(conversation))
+    windows.note_change(conversation.id)
 
 
 _Key = tuple[str, ConversationKind, str, str]
@@ -248,20 +267,20 @@ _insert: Final = Insert(models.Conversation, (*_COLUMNS, "origin", "opened_at"))
 _key: Final[Callable[[ConversationRef], _Key]] = attrgetter(*_COLUMNS)
 
 
-def _opened(key: _Key, like: ConversationRef | None) -> ConversationRef:
+def _open(key: _Key, like: ConversationRef | None) -> ConversationRef:
     opened_at, origin = (like.opened_at, like.origin) if like else (time.time(), "")
     with one_transaction(f"opening a conversation of NPC {key[0]}"):
         number = _insert.if_new([*key, origin, opened_at])
-        if number is None:  # another process opened it since we looked
+        if number is None:  # another process opened it meanwhile
             _conversations.drop(key)
             opened = _load_conversation(key)
             assert opened is not None
             return opened
         named = _named(key)
         made = ConversationRef(id=number, **named, origin=origin, opened_at=opened_at)
-        _conversations.wrote(key, made)
-        windows.wrote(number, empty())
-        lore_states.wrote(number, NO_STATE)
+        _conversations.note_value(key, made)
+        windows.note_value(number, empty_window())
+        lore_states.note_value(number, NO_STATE)
     return made
 
 
@@ -283,12 +302,18 @@ _CHUNK = 1000
 def begin_segment(
     conversation: ConversationRef, summary: NewRecord, *, summarised: History, first_kept: int
 ) -> Record:
-    """Commit `summary` as the start of a new segment; its record.
+    """Commit a summary as the start of a new segment, and return its record.
 
-    It stands for the messages of the history `summarised` up to the absolute index `first_kept`;
-    what follows that one, also what was said since, is kept. HistoryConflictError: another segment
-    was begun since, or another process wrote. StoreError: there is nothing to summarise, or a
-    tool's result would lose its call. In all of these cases nothing was written.
+    The messages from `first_kept` on are kept, including those that came meanwhile. In case of an
+    error nothing was written.
+
+    Args:
+        summarised: The history that was summarised.
+        first_kept: The absolute index of the first message that the summary does not replace.
+
+    Raises:
+        HistoryConflictError: another segment began meanwhile, or another process wrote.
+        StoreError: there is nothing to summarise, or a tool's result would lose its call.
     """
     window = windows(conversation.id)
     now = window.history
@@ -306,18 +331,23 @@ def begin_segment(
         "tail": [record.place for record in tail],
     }
     with one_transaction(f"beginning a segment of {conversation}"):
-        return segment_begun(conversation, window, replace(summary, meta=meta), tail=tail)
+        return begin_segment_with(conversation, window, replace(summary, meta=meta), tail=tail)
 
 
-def segment_begun(
+def begin_segment_with(
     conversation: ConversationRef, window: Window, first: NewRecord, *, tail: Sequence[Record]
 ) -> Record:
-    """The first record of a new segment, in the current transaction; it keeps `tail`.
+    """Begin a segment in the current transaction and return its first record.
 
-    What the old one held beside that is let go with the commit. `window` is the newest one.
-    HistoryConflictError: another process wrote to it.
+    It keeps `tail`. The commit releases the other messages of the old window.
+
+    Args:
+        window: The newest window.
+
+    Raises:
+        HistoryConflictError: another process wrote to the conversation.
     """
-    record, end = written(conversation, window.end.next_segment(), first)
+    record, end = write_record(conversation, window.end.next_segment(), first)
     history = project_newest(
         [record],
         totals=end.totals,
@@ -335,17 +365,17 @@ def segment_begun(
             begun_from=end.segment if is_anew else window.begun_from,
             first_reply=None if is_anew else window.first_reply,
         )
-    windows.wrote(conversation.id, began)
-    # Not before: what is let go is kept no more, and the new window goes on from the old one.
-    transaction.on_commit(partial(leave, window, kept={kept.id for kept in tail}))
-    refuse_what_came_between(conversation, window.end)
+    windows.note_value(conversation.id, began)
+    # Only after the commit: the new window is made from messages of the old one.
+    transaction.on_commit(partial(release_window, window, kept={kept.id for kept in tail}))
+    refuse_other_writers(conversation, window.end)
     return record
 
 
 def opening_summary(conversation_id: int, segment: int) -> Record | None:
-    """The summary that a segment begins with; None where it begins with none.
+    """Return the summary with which a segment begins, or None.
 
-    A segment that a control began begins with the first record that the control kept.
+    A segment that a control began starts with the first record that the control kept.
     """
     rows = models.Record.objects.filter(conversation_id=conversation_id, segment=segment)
     row = rows.order_by("seq").first() if segment > 1 else None
@@ -358,16 +388,19 @@ def opening_summary(conversation_id: int, segment: int) -> Record | None:
 
 
 def records_in(conversation: ConversationRef, segment: int) -> Iterator[Record]:
-    """The records of one segment, oldest first, read as they are asked for."""
+    """Yield the records of one segment, oldest first."""
     rows = models.Record.objects.filter(conversation_id=conversation.id, segment=segment)
     for row in rows.order_by("seq").iterator(chunk_size=_CHUNK):
         yield record_from(row)
 
 
-def refuse_what_came_between(conversation: ConversationRef, end: End) -> None:
-    """HistoryConflictError where another process wrote to the segment that is over now.
+def refuse_other_writers(conversation: ConversationRef, end: End) -> None:
+    """Check that no other process wrote to the segment that has just ended.
 
-    Looked for after our own write, when nobody else can write any more.
+    Call it after our own write, when no other process can write.
+
+    Raises:
+        HistoryConflictError: another process wrote.
     """
     rows = models.Record.objects.filter(conversation_id=conversation.id, segment=end.segment)
     if rows.filter(seq__gt=end.seq).exists():
@@ -389,12 +422,12 @@ def _check_cut(conversation: ConversationRef, now: History, first_kept: int) -> 
 
 
 def _first_place(conversation: ConversationRef, now: History) -> str:
-    """Where the first message of the segment stands, also when the window begins behind it."""
+    """Return the place of the first record of the segment, even if the window starts later."""
     rows = models.Record.objects.filter(conversation_id=conversation.id, segment=now.segment)
     return record_from(rows.order_by("seq")[0]).place
 
 
 def _record(message: Message) -> Record:
     record = record_of(message)
-    assert record is not None  # the history of a window is made from records
+    assert record is not None  # every message of a window has a record
     return record

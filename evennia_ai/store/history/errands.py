@@ -1,6 +1,6 @@
-"""Errands: what NPCs began and have to be told of when it is done, kept over a stop of the server.
+"""Errands: long tool calls and their results, which survive a stop of the server.
 
-The result of one stands here and in no event: an NPC that is told of the end asks for it.
+The result is stored here and not in the event that reports the end: the NPC asks for it.
 """
 
 import json
@@ -18,27 +18,31 @@ from evennia_ai.store.core.snapshots import one_transaction, value_of
 from evennia_ai.store.history.record_rows import ConversationRef, ref_of
 
 ErrandState = Literal["open", "done", "failed", "lost"]
-LOST: Final = "It was given up when the server stopped; what of it was done is not known."
+LOST: Final = "The server stopped before it ended; nobody knows how much of it was done."
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Errand:
-    """One errand."""
+    """A tool call that takes long."""
 
     id: int
     npc_ref: str
     number: int
     conversation: ConversationRef
     turn: int
-    """The number of the turn it began in."""
+    """The number of the turn in which it began."""
     call: ToolCall
     state: ErrandState
     result: str
-    """What came of it, "" while it is open."""
+    """The result; "" while the errand is open."""
 
 
-def begin(conversation: ConversationRef, call: ToolCall, *, turn: int) -> Errand:
-    """Write down that an errand began. StoreError: it is not written down."""
+def begin_errand(conversation: ConversationRef, call: ToolCall, *, turn: int) -> Errand:
+    """Store a new errand.
+
+    Raises:
+        StoreError: it could not be stored.
+    """
     npc_ref = conversation.npc_ref
     with one_transaction(f"beginning an errand of NPC {npc_ref}"):
         newest = models.Errand.objects.filter(npc_ref=npc_ref).aggregate(newest=Max("number"))
@@ -54,8 +58,12 @@ def begin(conversation: ConversationRef, call: ToolCall, *, turn: int) -> Errand
     return _errand_from(row)
 
 
-def end(errand: Errand, result: str, *, state: ErrandState) -> bool:
-    """Write down what came of an errand; false where it had ended already and stays as it is."""
+def end_errand(errand: Errand, result: str, *, state: ErrandState) -> bool:
+    """Store the result of an errand.
+
+    Returns:
+        False if the errand had ended already; then it stays as it is.
+    """
     with one_transaction(f"ending errand {errand.number} of NPC {errand.npc_ref}"):
         return bool(
             models.Errand.objects.filter(pk=errand.id, state="open").update(
@@ -64,23 +72,30 @@ def end(errand: Errand, result: str, *, state: ErrandState) -> bool:
         )
 
 
-def errand(npc_ref: str, number: int) -> Errand:
-    """One errand of an NPC; NotStoredError: it had none of this number."""
+def get_errand(npc_ref: str, number: int) -> Errand:
+    """Return one errand of an NPC.
+
+    Raises:
+        NotStoredError: it has none with this number.
+    """
     row = _rows().filter(npc_ref=npc_ref, number=number).first()
     if row is None:
         raise NotStoredError(f"errand of NPC {npc_ref}", number)
     return _errand_from(row)
 
 
-def left_open(*, begun_before: float) -> tuple[Errand, ...]:
-    """The errands that an earlier process left open."""
+def open_errands(*, begun_before: float) -> tuple[Errand, ...]:
+    """Return the errands that an earlier process left open."""
     with one_transaction("looking for lost errands"):
         rows = _rows().filter(state="open", begun_at__lt=begun_before).order_by("pk")
         return tuple(map(_errand_from, rows))
 
 
-def erase(conversation_id: int) -> int:
-    """The current transaction erases what the errands of a conversation say; how many there are."""
+def erase_errands(conversation_id: int) -> int:
+    """Erase the calls and results of a conversation's errands, and return how many there are.
+
+    Call it inside a transaction.
+    """
     rows = models.Errand.objects.filter(conversation_id=conversation_id)
     rows.filter(state="open").update(state="lost", ended_at=time.time())
     erased: int = rows.update(call="", result="")
@@ -92,5 +107,5 @@ def _rows() -> Any:
 
 
 def _errand_from(row: models.Errand) -> Errand:
-    told = json.loads(row.call) if row.call else {"id": "", "name": "erased", "arguments": "{}"}
-    return value_of(Errand, row, conversation=ref_of(row.conversation), call=ToolCall(**told))
+    call = json.loads(row.call) if row.call else {"id": "", "name": "erased", "arguments": "{}"}
+    return value_of(Errand, row, conversation=ref_of(row.conversation), call=ToolCall(**call))

@@ -1,9 +1,8 @@
-"""What models other than the NPC's own are asked, committed before they are asked.
+"""Requests to summarisers, observers and deciders, committed before a model is asked.
 
-A summary of a conversation, what there is to remember of it, whether an NPC wants to answer: the
-messages of each request are records, as those of a turn are, and so is what came of it. The newest
-of these tell how the tries before went and where the next one begins, so a reload forgets neither
-and needs no table of its own.
+The messages of each request are records, like those of a turn, and so is the answer. The newest of
+these records also hold the state: how earlier tries went and where the next one begins. So a reload
+loses nothing, and no further table is needed.
 """
 
 import json
@@ -39,28 +38,28 @@ Place = tuple[int, int]
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ModelRequest:
-    """A request that is committed."""
+    """A committed request."""
 
     record: Record
-    """The record that something was asked."""
+    """The record of the request."""
     messages: tuple[Message, ...]
-    """What to send, made from the records."""
+    """The messages to send, made from records."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Compacted:
-    """What compaction did to one conversation."""
+    """The state of compaction in one conversation."""
 
     conversation: ConversationRef
     summary: Record | None
-    """Its newest summary."""
+    """The newest summary."""
     attempt: SummaryAttempt
-    """Its newest try."""
+    """The newest try to compact."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Consolidated:
-    """Up to which record a conversation was observed, and the breaker after the newest try."""
+    """The record up to which memories were made, and the breaker after the newest try."""
 
     upto: Place = (0, 0)
     breaker: Breaker = field(default_factory=Breaker)
@@ -68,13 +67,13 @@ class Consolidated:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Observed:
-    """What came of asking what there is to remember."""
+    """The result of asking a model what an NPC should remember."""
 
     outcome: str
     reply: str = ""
     model: str = ""
     memories: tuple[str, ...] = ()
-    """The origins of those that were made or merged."""
+    """The origins of the memories that were made or merged."""
     refused: int = 0
     state: Consolidated
 
@@ -91,10 +90,16 @@ def ask_for_summary(
     messages: int,
     segment: int,
 ) -> ModelRequest:
-    """Commit a request for a summary of so many messages of `segment`.
+    """Commit a request for a summary.
 
-    HistoryConflictError: the conversation has left the segment since, and may have been erased.
-    StoreError: another reason. Nothing was committed, so ask no model.
+    In case of an error nothing was committed, so call no model.
+
+    Args:
+        messages: How many messages of `segment` are summarised.
+
+    Raises:
+        HistoryConflictError: the conversation has another segment by now, and may have been erased.
+        StoreError: any other reason.
     """
     refuse_another_segment(conversation, segment)
 
@@ -103,22 +108,22 @@ def ask_for_summary(
         return request_record(prompt, asked_by=asked_by, model=model, messages=messages)
 
     doing = f"asking for a summary of {conversation}"
-    return _committed(conversation, request, asking=asking, doing=doing)
+    return _commit_request(conversation, request, asking=asking, doing=doing)
 
 
-def tell_attempt(conversation: ConversationRef, attempt: NewRecord) -> None:
-    """Commit what came of a try to compact."""
-    conversations.append(conversation, [attempt])
+def commit_attempt(conversation: ConversationRef, attempt: NewRecord) -> None:
+    """Commit the result of a try to compact."""
+    conversations.append_records(conversation, [attempt])
 
 
 def newest_attempt(conversation: ConversationRef) -> SummaryAttempt:
-    """The newest try to compact the conversation; one that went well where there was none."""
+    """Return the newest try to compact a conversation; a successful one if there was none."""
     record = _newest(conversation, RecordKind.USAGE)
     return (parse_attempt(record) if record is not None else None) or NO_ATTEMPT
 
 
 def compacted_of(npc_ref: str) -> tuple[Compacted, ...]:
-    """The conversations of an NPC that somebody tried to compact, as they were opened."""
+    """Return the conversations of an NPC that were compacted or tried, in order of opening."""
     found = []
     for known in conversations_of(npc_ref):
         summary, attempt = _newest(known, RecordKind.SUMMARY), newest_attempt(known)
@@ -144,22 +149,31 @@ def ask_to_observe(
     segment: int,
     schema: Mapping[str, Any] | None,
 ) -> ModelRequest:
-    """Commit the question what there is to remember of messages of `segment`.
+    """Commit a request for what to remember of messages of `segment`.
 
-    HistoryConflictError: the conversation has left the segment since, and may have been erased.
-    StoreError: another reason. Nothing was committed, so ask no model.
+    In case of an error nothing was committed, so call no model.
+
+    Raises:
+        HistoryConflictError: the conversation has another segment by now, and may have been erased.
+        StoreError: any other reason.
     """
     refuse_another_segment(conversation, segment)
 
     def asking(sent: Sequence[Handle]) -> NewRecord:
-        return _invoke(sent, schema, of=_CONSOLIDATION, model=model)
+        return _request_record(sent, schema, of=_CONSOLIDATION, model=model)
 
     doing = f"asking what to remember of {conversation}"
-    return _committed(conversation, request, asking=asking, doing=doing)
+    return _commit_request(conversation, request, asking=asking, doing=doing)
 
 
-def tell_observed(conversation: ConversationRef, observed: Observed, *, asked: str | None) -> None:
-    """Commit what came of it; `asked` is the place of the record of the request."""
+def commit_observation(
+    conversation: ConversationRef, observed: Observed, *, asked: str | None
+) -> None:
+    """Commit the result of an observation.
+
+    Args:
+        asked: The place of the request's record.
+    """
     state = observed.state
     meta = {
         "of": _CONSOLIDATION,
@@ -174,12 +188,12 @@ def tell_observed(conversation: ConversationRef, observed: Observed, *, asked: s
     }
     told = NewRecord(kind=RecordKind.RUN_END, role="assistant", body=observed.reply, meta=meta)
     with one_transaction(f"telling what was remembered of {conversation}"):
-        conversations.append(conversation, [told])
-        consolidated.wrote(conversation.id, state)
+        conversations.append_records(conversation, [told])
+        consolidated.note_value(conversation.id, state)
 
 
-def unobserved(person_ref: str, *, npc_ref: str | None = None) -> tuple[ConversationRef, ...]:
-    """The rooms' conversations where a person spoke since they were observed the last time."""
+def unobserved_rooms(person_ref: str, *, npc_ref: str | None = None) -> tuple[ConversationRef, ...]:
+    """Return the room conversations in which a person spoke after the last observation."""
     lines = models.Record.objects.filter(
         conversation__kind="room",
         kind__in=[kind.value for kind in conversations.OF_SOMEBODY],
@@ -188,29 +202,35 @@ def unobserved(person_ref: str, *, npc_ref: str | None = None) -> tuple[Conversa
     lines = lines if npc_ref is None else lines.filter(conversation__npc_ref=npc_ref)
     newest = lines.values("conversation").annotate(newest=Max("pk")).order_by("conversation")
     return tuple(
-        conversations.numbered(row.conversation_id)
+        conversations.conversation_by_number(row.conversation_id)
         for row in models.Record.objects.filter(pk__in=[one["newest"] for one in newest])
         if (row.segment, row.seq) > consolidated(row.conversation_id).upto
     )
 
 
-def observe_no_more(person_ref: str, *, npc_ref: str | None = None) -> tuple[int, ...]:
-    """Count what a person said aloud as observed where it was not, so nothing is learnt from it.
+def mark_observed(person_ref: str, *, npc_ref: str | None = None) -> tuple[int, ...]:
+    """Mark a person's words in rooms as observed, so that NPCs learn nothing from them.
 
-    The conversations where that was so. What a model is asked about them just now comes too late,
-    in the game and in workers.
+    Observations that are running in the game or in workers are refused when they end.
+
+    Returns:
+        The numbers of the conversations that were marked.
     """
-    found = unobserved(person_ref, npc_ref=npc_ref)
+    found = unobserved_rooms(person_ref, npc_ref=npc_ref)
     for where in found:
         end = windows(where.id).end
         state = replace(consolidated(where.id), upto=(end.segment, end.seq))
         observed = Observed(outcome="a person who spoke was forgotten", state=state)
-        tell_observed(where, observed, asked=None)
+        commit_observation(where, observed, asked=None)
     return tuple(where.id for where in found)
 
 
 def refuse_observed(conversation_id: int, *, since: tuple[int, int]) -> None:
-    """StaleError where the conversation was observed beyond this place, by the tables alone."""
+    """Check in the tables that a conversation was not observed after this place.
+
+    Raises:
+        StaleError: it was.
+    """
     upto = _load_consolidated(conversation_id).upto
     if upto != since:
         raise StaleError(f"conversation {conversation_id} was observed since")
@@ -232,7 +252,7 @@ def _load_consolidated(conversation_id: int) -> Consolidated:
 
 
 consolidated: Final = Snapshots(HISTORY, _load_consolidated)
-"""How far a conversation was observed, by its number; warm, this makes no query."""
+"""How far a conversation was observed, by its number. A read from memory makes no query."""
 
 
 # Decisions
@@ -248,9 +268,10 @@ def ask_to_decide(
     model: str,
     schema: Mapping[str, Any] | None,
 ) -> ModelRequest:
-    """Commit a question about `event`: texts, records of the history by their ids, texts.
+    """Commit a question about `event`: some texts, records of the history by their ids, more texts.
 
-    StoreError: nothing was committed, or a record was erased; so ask no model.
+    Raises:
+        StoreError: nothing was committed, or a record was erased. Call no model.
     """
     if event.segment < windows(conversation.id).remembered_from:
         raise StoreError(f"record {event.id} was erased on request; nothing of it is sent")
@@ -258,9 +279,9 @@ def ask_to_decide(
     history = [Handle(record=records[wanted], block="history") for wanted in shown]
 
     def asking(sent: Sequence[Handle]) -> NewRecord:
-        return _invoke(sent, schema, of=_DECISION, event=event.place, model=model)
+        return _request_record(sent, schema, of=_DECISION, event=event.place, model=model)
 
-    return _committed(
+    return _commit_request(
         conversation,
         (*before, *after),
         asking=asking,
@@ -270,19 +291,19 @@ def ask_to_decide(
     )
 
 
-def tell_decided(
+def commit_decision(
     conversation: ConversationRef, asked: ModelRequest, *, outcome: str, reply: str
 ) -> None:
-    """Commit what came of a question, with the model's words where it said some."""
+    """Commit the result of a question, with the model's reply if there was one."""
     meta = {"of": _DECISION, "asked": asked.record.place, "outcome": outcome}
     told = NewRecord(kind=RecordKind.RUN_END, role="assistant", body=reply, meta=meta)
-    conversations.append(conversation, [told])
+    conversations.append_records(conversation, [told])
 
 
-# What all of them do
+# Shared by all requests
 
 
-def _committed(
+def _commit_request(
     conversation: ConversationRef,
     request: Sequence[Message],
     *,
@@ -291,20 +312,26 @@ def _committed(
     history: Sequence[Handle] = (),
     at: int = 0,
 ) -> ModelRequest:
-    """Commit the texts of a request, and that it is sent; `history` goes before the text `at`."""
+    """Commit the texts of a request and the record that they are sent.
+
+    Args:
+        history: Records that go into the request before the text with index `at`.
+    """
     made = [make_text(message) for message in request]
     stored = dict(stored_texts(conversation, made))
     with one_transaction(doing):
-        new = conversations.append(conversation, missing_texts(made, stored))
+        new = conversations.append_records(conversation, missing_texts(made, stored))
         stored |= {text_key(record): record for record in new}
         sent = [Handle(record=stored[text.key], block="ordered") for text in made]
         sent[at:at] = history
-        (record,) = conversations.append(conversation, [asking(sent)])
+        (record,) = conversations.append_records(conversation, [asking(sent)])
     return ModelRequest(record=record, messages=sent_messages(sent))
 
 
-def _invoke(sent: Sequence[Handle], schema: Mapping[str, Any] | None, **meta: Any) -> NewRecord:
-    """The record that a model was asked, with the places of what it was sent."""
+def _request_record(
+    sent: Sequence[Handle], schema: Mapping[str, Any] | None, **meta: Any
+) -> NewRecord:
+    """Return the record of a request, with the places of the records that were sent."""
     meta["prompt"] = [handle.record.place for handle in sent]
     if schema is not None:
         meta["schema"] = dict(schema)
@@ -312,9 +339,12 @@ def _invoke(sent: Sequence[Handle], schema: Mapping[str, Any] | None, **meta: An
 
 
 def refuse_another_segment(conversation: ConversationRef, segment: int) -> None:
-    """HistoryConflictError where the conversation went on in another segment meanwhile.
+    """Check that a conversation is still in this segment.
 
-    It may have been erased, and then no word of a model's may be kept either.
+    After an erasure it is not, and then a model's words about it must not be kept.
+
+    Raises:
+        HistoryConflictError: it has another segment.
     """
     if windows(conversation.id).end.segment != segment:
         raise HistoryConflictError(str(conversation))

@@ -1,9 +1,8 @@
-"""Past turns: read back with the histories they were composed from, and listed page by page.
+"""Past turns: read back with the histories that they were composed from, and listed by page.
 
-Turns are read as they are asked for, so what goes through a hundred thousand of them holds one.
-They are mostly gone through forwards: the records of a segment are read once, and those that no
-later turn shows are left behind, however long a conversation is. What was said lately and has no
-turn is found here too: a process that stops leaves such records.
+Turns are read one by one, so a walk through a hundred thousand turns holds one in memory. Most
+walks go forward: the records of a segment are read once, and dropped when no later turn shows them.
+This module also finds recent events without a turn, which a process leaves when it stops.
 """
 
 import json
@@ -48,11 +47,11 @@ _ACTS: Final = tuple(
     )
 )
 MOST_LOOKED_AT: Final = 2000
-"""Of so many newest records at most the words of people are looked for."""
+"""Recent words and arrivals are looked for in at most this number of newest records."""
 
 
-def replayed(turn: StoredTurn) -> Replay:
-    """Rebuild what was sent in a past turn, and check the turn against its seal."""
+def replay_stored_turn(turn: StoredTurn) -> Replay:
+    """Rebuild the messages that a past turn sent, and check the turn against its seal."""
     rebuilt = replay_turn(turn.manifest, records(turn.manifest.sent_ids))
     if rebuilt.problem:
         return rebuilt
@@ -61,13 +60,13 @@ def replayed(turn: StoredTurn) -> Replay:
 
 
 def newest_turns(npc_ref: str, count: int) -> tuple[StoredTurn, ...]:
-    """The newest turns of an NPC, at most `count`, oldest first."""
+    """Return at most `count` newest turns of an NPC, oldest first."""
     rows = list(turn_rows(npc_ref).order_by("-number")[:count])
     return tuple(turn_from(row) for row in reversed(rows))
 
 
 def turn_before(turn: StoredTurn) -> StoredTurn | None:
-    """The turn before this one in its conversation."""
+    """Return the turn before this one in the same conversation, or None."""
     rows = turn_rows(turn.npc_ref).filter(
         conversation_id=turn.conversation.id, number__lt=turn.number
     )
@@ -76,7 +75,10 @@ def turn_before(turn: StoredTurn) -> StoredTurn | None:
 
 
 def acts_of(turn: StoredTurn) -> tuple[Record, ...]:
-    """What the NPC said and did in a turn, in order; nothing yet while it is asked."""
+    """Return the NPC's words, tool calls and results in a turn, in order.
+
+    Empty while the model works.
+    """
     rows = models.Record.objects.filter(
         conversation_id=turn.conversation.id,
         created_at__gte=turn.created_at,
@@ -92,12 +94,12 @@ def acts_of(turn: StoredTurn) -> tuple[Record, ...]:
 
 
 def count_of_turns(npc_ref: str) -> int:
-    """How many turns an NPC had."""
+    """Return how many turns an NPC had."""
     return turn_rows(npc_ref).count()
 
 
 def turns_in_order(npc_ref: str, *, newest: int | None = None) -> Iterator[StoredTurn]:
-    """The turns of an NPC, oldest first, only the `newest` of them where that is given."""
+    """Yield the turns of an NPC, oldest first. With `newest`, only that many of the newest."""
     rows = turn_rows(npc_ref)
     if newest is not None:
         numbers = rows.order_by("-number").values_list("number", flat=True)
@@ -114,13 +116,13 @@ def turns_in_order(npc_ref: str, *, newest: int | None = None) -> Iterator[Store
 
 
 def npc_refs() -> tuple[str, ...]:
-    """The references of all NPCs that ever had a turn."""
+    """Return the references of all NPCs that ever had a turn."""
     found = models.Turn.objects.order_by("npc_ref").values_list("npc_ref", flat=True)
     return tuple(found.distinct())
 
 
 class PastHistories:
-    """Reads the histories of past turns; best asked in the order of the turns."""
+    """A reader of the histories of past turns. Fast if used in the order of the turns."""
 
     def __init__(self) -> None:
         self._open: OrderedDict[tuple[int, int], _Segment] = OrderedDict()
@@ -128,10 +130,14 @@ class PastHistories:
     def history(
         self, conversation_id: int, told: Mapping[str, Any], *, event: str, newest_record: int
     ) -> History:
-        """The history that `told` describes, as a manifest's inputs have it.
+        """Return the history that `told` describes, in the form of a manifest's inputs.
 
-        `event` is the id of the record that was answered, `newest_record` the number of the newest
-        one there was. ReplayError: a record of it is gone or erased.
+        Args:
+            event: The id of the record that the turn answered.
+            newest_record: The number of the newest record at that time.
+
+        Raises:
+            ReplayError: a record of it is missing or erased.
         """
         segment = self._segment(conversation_id, told["segment"])
         messages = segment.messages(told, event=event, newest_record=newest_record)
@@ -145,11 +151,11 @@ class PastHistories:
         )
 
     def event(self, conversation_id: int, segment: int, record_id: str) -> Message:
-        """The record that a turn answered, as a message."""
+        """Return the record that a turn answered, as a message."""
         record = self._segment(conversation_id, segment).record(record_id)
         message = message_of(record)
         if message is None:
-            raise ReplayError(f"record {record_id}, which the turn answered, says nothing any more")
+            raise ReplayError(f"record {record_id}, which the turn answered, was erased")
         return message
 
     def _segment(self, conversation_id: int, number: int) -> "_Segment":
@@ -173,7 +179,7 @@ class _Segment:
         self._tail: Mapping[str, Record] = {}
 
     def __del__(self) -> None:
-        """Let go what was read: a record and its message refer to each other."""
+        """Release the records: a record and its message refer to each other."""
         release_records(self._records)
         release_records(self._tail.values())
 
@@ -198,14 +204,14 @@ class _Segment:
         return [message for message in history if message.record not in left_out]
 
     def _start(self, first: str) -> int:
-        """The number from which on records are needed; the segment's first for what it kept."""
+        """Return the number of the first record needed; 1 if the segment keeps older records."""
         record = self.record(first)
         place = record.meta.get("before") if is_staying(record) else None
         segment, _, seq = (place or record.place).partition(".")
         return int(seq) if int(segment) == self._number else 1
 
     def _read(self, first: int, last: int) -> None:
-        """Have the records from `first` to `last`, and forget those before `first`."""
+        """Load the records from `first` to `last`, and drop those before `first`."""
         if not self._from or first < self._from:
             release_records(self._records)
             self._records, self._from, self._upto = [], first, first - 1
@@ -233,14 +239,15 @@ class _Segment:
 def _one(record_id: str) -> Record:
     row = models.Record.objects.filter(pk=int(record_id)).first()
     if row is None:
-        raise ReplayError(f"record {record_id} is not there")
+        raise ReplayError(f"record {record_id} is missing")
     return record_from(row)
 
 
-def unanswered(*, since: float, before: float) -> list[tuple[ConversationRef, Record]]:
-    """What people said between two times and nothing was said or done about, in order.
+def unanswered_words(*, since: float, before: float) -> list[tuple[ConversationRef, Record]]:
+    """Return what people said between two times and no NPC answered, in order.
 
-    StoreError: it cannot be read.
+    Raises:
+        StoreError: it cannot be read.
     """
     with one_transaction("looking for what nobody answered"):
         newest = models.Record.objects.order_by("-pk").values_list("pk", "kind", "created_at")
@@ -257,8 +264,12 @@ def unanswered(*, since: float, before: float) -> list[tuple[ConversationRef, Re
     return [(where, record) for where, record in found if not record.is_erased]
 
 
-def arrived(*, since: float) -> list[tuple[ConversationRef, Record]]:
-    """Who came where NPCs perceived it since then, in order. StoreError: it cannot be read."""
+def arrivals_since(*, since: float) -> list[tuple[ConversationRef, Record]]:
+    """Return the arrivals that NPCs perceived since a time, in order.
+
+    Raises:
+        StoreError: they cannot be read.
+    """
     with one_transaction("looking for who came"):
         newest = models.Record.objects.order_by("-pk").values_list("pk", "kind", "created_at")
         seen = [
@@ -272,7 +283,10 @@ def arrived(*, since: float) -> list[tuple[ConversationRef, Record]]:
 
 
 def _came_to_nothing(turn: models.Turn) -> bool:
-    """True if a stop cut the turn short before its NPC did anything; it does one turn at a time."""
+    """True if a stop of the server ended the turn before its NPC did anything.
+
+    An NPC has one turn at a time, so records between begin and end belong to this turn.
+    """
     if turn.state != "interrupted":
         return False
     meanwhile = models.Record.objects.filter(
@@ -285,7 +299,7 @@ def _came_to_nothing(turn: models.Turn) -> bool:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class TurnLine:
-    """A turn in short."""
+    """A turn in one line of a list."""
 
     npc_ref: str
     number: int
@@ -293,30 +307,30 @@ class TurnLine:
     outcome: str
     model: str
     tokens: int
-    """Those of its prompt by our own count."""
+    """The tokens of its prompt by our own count."""
     created_at: float
     ended_at: float | None
-    """None while it is under way."""
+    """None while it is running."""
     event: str = ""
-    """What it answers, "" where nobody knows any more."""
+    """The name of the event that it answers; "" if it is not known."""
     speaker: str = ""
-    """Whose that was, "" where nobody knows any more."""
+    """The name of the person behind the event; "" if it is not known."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class TurnPage:
-    """One page of an NPC's turns, the newest first."""
+    """One page of an NPC's turns, newest first."""
 
     turns: tuple[TurnLine, ...]
     since: float
-    """The moment from which on all else belongs on this page; the oldest page has 0."""
+    """Things after this time belong on this page; 0 on the oldest page."""
     until: float
-    """The moment before which all else belongs on it; page 1 goes on until for ever."""
+    """Things before this time belong on this page; infinite on page 1."""
     has_older: bool
 
 
 def newest_of_each(npc_refs: Iterable[str]) -> Mapping[str, TurnLine]:
-    """The newest turn of each of these NPCs that had one; two queries, however many they are."""
+    """Return the newest turn of each of these NPCs that had one, with two queries."""
     mine = models.Turn.objects.filter(npc_ref=OuterRef("npc_ref")).order_by("-number")
     spoke = models.Conversation.objects.filter(npc_ref__in=list(npc_refs)).order_by()
     newest = spoke.annotate(newest=Subquery(mine.values("pk")[:1])).values_list("newest", flat=True)
@@ -326,31 +340,31 @@ def newest_of_each(npc_refs: Iterable[str]) -> Mapping[str, TurnLine]:
 
 
 def had_turn(npc_ref: Any) -> Exists:
-    """True if the NPC of a row of another table had one; `npc_ref` is its column's expression."""
+    """Return a query condition: the NPC had a turn. `npc_ref` is an expression for a column."""
     return Exists(models.Turn.objects.filter(npc_ref=npc_ref))
 
 
 def refs_since(since: float, *, most: int) -> frozenset[str]:
-    """The NPCs that had a turn since then, of the newest so many turns of the game."""
+    """Return the NPCs that had a turn since a time. Only the newest `most` turns are examined."""
     rows = models.Turn.objects.order_by("-pk").values_list("npc_ref", "created_at")[:most]
     return frozenset(ref for ref, created_at in rows if created_at >= since)
 
 
 def refs_failed(*, most: int) -> frozenset[str]:
-    """The NPCs whose last turn failed or was interrupted; of so many that did, the newest ones."""
+    """Return the NPCs whose last turn failed or was interrupted, at most `most`, by newest turn."""
     later = models.Turn.objects.filter(npc_ref=OuterRef("npc_ref"), number__gt=OuterRef("number"))
     failed = models.Turn.objects.filter(~Exists(later), state__in=("failed", "interrupted"))
     return frozenset(failed.order_by("-pk").values_list("npc_ref", flat=True)[:most])
 
 
 def newest_of_all(count: int) -> tuple[TurnLine, ...]:
-    """The newest turns of all NPCs, the newest first."""
+    """Return the newest turns of all NPCs, newest first."""
     rows = models.Turn.objects.defer("manifest").order_by("-pk")[:count]
     return tuple(map(_line, rows))
 
 
 def turn_page(npc_ref: str, number: int, *, size: int) -> TurnPage:
-    """The page of this number, from 1 on, with the events that the turns answer."""
+    """Return the page with this number, from 1 on, with the events that the turns answer."""
     rows = models.Turn.objects.filter(npc_ref=npc_ref).defer("manifest")
     first = (number - 1) * size
     found = list(
@@ -382,20 +396,20 @@ def _event(record: models.Record | None) -> dict[str, Any]:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class RecordPage:
-    """One page of an NPC's records, oldest first; page 1 has the newest."""
+    """One page of an NPC's records, oldest first. Page 1 has the newest records."""
 
     number: int
     records: tuple[Record, ...]
     conversations: Mapping[int, ConversationRef]
-    """Those of the NPC by their id."""
+    """The conversations of the NPC, by id."""
     has_older: bool
     """True if there is a next page."""
 
 
 def record_page(npc_ref: str, number: int, *, size: int) -> RecordPage:
-    """The page of this number, from 1 on; empty where there are not so many records.
+    """Return the page with this number, from 1 on; empty if there are fewer records.
 
-    Texts of prompts are left out: they are shown with the turns that used them.
+    Texts of prompts are left out, because the turns that used them show them.
     """
     known = {one.id: one for one in conversations_of(npc_ref)}
     first = (number - 1) * size

@@ -1,6 +1,6 @@
-"""Texts of prompts that showed something which is to be forgotten: found by origin, and erased.
+"""Find and erase stored texts of prompts that show something to be erased.
 
-The rest of the conversation stays as it is; a record tells of the erasure and of what it was.
+The rest of the conversation stays. A record of the erasure says what was erased.
 """
 
 from collections.abc import Iterable, Mapping, Sequence
@@ -18,15 +18,15 @@ from evennia_ai.store.history.record_rows import ConversationRef, ref_of
 from evennia_ai.store.history.windows import windows
 
 OF_MEMORIES: Final = "memories"
-"""In the meta of a record of an erasure: what it is of, where not of all that stood before."""
+"""The value of "of" in the meta of an erasure's record, if it erased only texts of memories."""
 OF_ROOMS: Final = "rooms"
 OF_PERSONA: Final = "persona"
-# What may hold such a text: prompts, and what models made memories of.
+# Kinds of records that may hold such a text: texts of prompts, and results of observations.
 _KINDS: Final = (RecordKind.CONTEXT_BLOCK, RecordKind.COMPONENT_REV, RecordKind.RUN_END)
 
 
-def holding(origins: Iterable[str]) -> Q:
-    """What finds the records in whose meta one of these origins stands."""
+def with_origins(origins: Iterable[str]) -> Q:
+    """Return a condition for records whose meta has one of these origins."""
     shown = Q()
     for origin in origins:
         shown |= Q(meta__contains=f'"{origin}"')
@@ -34,7 +34,7 @@ def holding(origins: Iterable[str]) -> Q:
 
 
 def conversations_showing(shown: Q) -> list[ConversationRef]:
-    """The conversations with texts of prompts that this finds."""
+    """Return the conversations with texts of prompts that meet a condition."""
     rows = models.Record.objects.filter(kind__in=[kind.value for kind in _KINDS])
     found = rows.filter(shown).values("conversation_id")
     return [ref_of(row) for row in models.Conversation.objects.filter(pk__in=found)]
@@ -48,10 +48,11 @@ def erase_texts(
     by: Actor,
     seals: Mapping[str, str] | None = None,
 ) -> None:
-    """Erase the texts of prompts that one of `shown` finds, and append a record of it.
+    """Erase the texts of prompts that meet one of the conditions, and append a record of it.
 
     Args:
-        seals: New seals of the turns that lost words in the same erasure, by their numbers.
+        shown: The conditions.
+        seals: New seals of turns that lost words in the same erasure, by number.
     """
     rows = models.Record.objects.filter(
         conversation_id=conversation.id, kind__in=[kind.value for kind in _KINDS]
@@ -61,5 +62,5 @@ def erase_texts(
         sealed = {SEALS: dict(seals)} if seals else {}
         meta = {"by": by.name, "of": of, "records": count, **sealed}
         told = NewRecord(kind=RecordKind.ERASURE, role="system", meta=meta)
-        conversations.append(conversation, [told])
-        windows.written(conversation.id)
+        conversations.append_records(conversation, [told])
+        windows.note_change(conversation.id)

@@ -1,7 +1,7 @@
-"""Rows of conversations and records: plain values to rows, and back.
+"""Rows of conversations and records: from values to rows and back.
 
-Where a conversation ends is a value of its own, so that what is appended is numbered and chained
-without reading anything. `verifying` checks whether rows still are what was written.
+The end of a conversation is a separate value, so new records are numbered and chained without a
+query. `verifying` checks whether rows are unchanged.
 """
 
 import json
@@ -43,7 +43,7 @@ class ConversationRef:
     partner_ref: str
     place_ref: str
     origin: str
-    """The client of the first who spoke to the NPC there, "" until somebody at one did."""
+    """The client of the first person who spoke in it; "" while unknown."""
     opened_at: float
 
     def __str__(self) -> str:
@@ -52,29 +52,29 @@ class ConversationRef:
 
 
 def ref_of(row: models.Conversation) -> ConversationRef:
-    """The value of a row that is already read."""
+    """Return the value of a row."""
     return value_of(ConversationRef, row)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class End:
-    """The end of a conversation."""
+    """The end of a conversation: where the next record goes."""
 
     segment: int = 1
     seq: int = 0
-    """The number of its newest record in the segment."""
+    """The number of the newest record in the segment."""
     sha256: str = ""
-    """The hash of that record."""
+    """The hash of the newest record."""
     totals: MessageTotals = field(default_factory=MessageTotals)
-    """Those of its history up to there."""
+    """The totals of the history up to there."""
 
     def next_segment(self) -> "End":
-        """The same end, after which another segment begins; the chain goes on."""
+        """Return the end to which the next segment is appended. The chain of hashes continues."""
         return End(segment=self.segment + 1, sha256=self.sha256, totals=self.totals)
 
 
 class NewRow(NamedTuple):
-    """A row of a record that is not written yet; the fields are the columns of the table."""
+    """A record's row before it is written. The fields are the columns of the table."""
 
     conversation_id: int
     segment: int
@@ -94,7 +94,7 @@ class NewRow(NamedTuple):
 
 
 def rows_after(end: End, conversation_id: int, new: Sequence[NewRecord]) -> list[NewRow]:
-    """`new` as rows that follow `end`."""
+    """Return new records as rows that follow `end`."""
     rows = []
     now = time.time()
     digest, totals = end.sha256, end.totals
@@ -123,7 +123,7 @@ def rows_after(end: End, conversation_id: int, new: Sequence[NewRecord]) -> list
 
 
 def row_of(record: Record, totals: MessageTotals) -> NewRow:
-    """A record that has no id yet as a row; `totals` are those of the history up to it."""
+    """Return a record without an id as a row. `totals` are those of the history up to it."""
     return NewRow(
         conversation_id=record.conversation,
         segment=record.segment,
@@ -145,16 +145,17 @@ def row_of(record: Record, totals: MessageTotals) -> NewRow:
 _insert: Final = Insert(models.Record, NewRow._fields)
 
 
-def insert(rows: Sequence[NewRow]) -> tuple[Record, ...]:
-    """The records of the rows, written in the current transaction, past the windows.
+def insert_records(rows: Sequence[NewRow]) -> tuple[Record, ...]:
+    """Insert rows in the current transaction, without updating windows, and return their records.
 
-    IntegrityError: another writer took one of their numbers, or began another segment.
+    Raises:
+        IntegrityError: another writer took one of their numbers, or began another segment.
     """
-    return tuple(map(_written, _insert(rows), rows))
+    return tuple(map(_record_of, _insert(rows), rows))
 
 
-def _written(pk: int, row: models.Record | NewRow) -> Record:
-    """The record as whoever reads its row will have it."""
+def _record_of(pk: int, row: models.Record | NewRow) -> Record:
+    """Return the record that a reader of this row gets."""
     return Record(
         id=str(pk),
         conversation=row.conversation_id,
@@ -172,28 +173,28 @@ def _written(pk: int, row: models.Record | NewRow) -> Record:
 
 
 def end_of(row: models.Record | NewRow) -> End:
-    """The end of a conversation whose newest record is this row."""
+    """Return the end of a conversation whose newest record has this row."""
     return End(segment=row.segment, seq=row.seq, sha256=row.sha256, totals=totals_of(row))
 
 
 def totals_of(row: models.Record | NewRow) -> MessageTotals:
-    """The totals of the history up to this row."""
+    """Return the totals of the history up to this row."""
     return MessageTotals(messages=row.messages, users=row.users, replies=row.replies)
 
 
 def records_from(rows: Iterable[Any]) -> tuple[Record, ...]:
-    """The values of rows."""
+    """Return the records of rows."""
     return tuple(map(record_from, rows))
 
 
 SHARED_METAS: Final = 4_096
-"""Metas of which one object is known, those that were asked for last."""
+"""How many metas are cached, so that equal rows share one object."""
 
 _NO_META: Final[Mapping[str, Any]] = MappingProxyType({})
 
 
 def _meta_in(text: str) -> Mapping[str, Any]:
-    """The meta in a row, which all share that have the same: fifty may have heard one line."""
+    """Return the meta in a row. Equal metas share one object, because many NPCs hear one line."""
     if text == "{}":
         return _NO_META
     return _known_meta(text) if len(text) <= SHARED_CHARACTERS else _meta(text)
@@ -207,12 +208,12 @@ _known_meta: Final = lru_cache(maxsize=SHARED_METAS)(_meta)
 
 
 def record_from(row: models.Record) -> Record:
-    """The value of a row."""
-    return _written(row.pk, row)
+    """Return the record of a row."""
+    return _record_of(row.pk, row)
 
 
 def records(ids: Iterable[str]) -> tuple[Record, ...]:
-    """The records with these ids, in the order in which they were written."""
+    """Return the records with these ids, in the order in which they were written."""
     rows = models.Record.objects.filter(pk__in=[int(wanted) for wanted in set(ids)])
     return records_from(rows.order_by("pk"))
 
@@ -220,14 +221,14 @@ def records(ids: Iterable[str]) -> tuple[Record, ...]:
 def records_of(
     conversation: ConversationRef, *, limit_records: int | None = None
 ) -> tuple[Record, ...]:
-    """The newest records of a conversation, all without a limit, oldest first."""
+    """Return the newest records of a conversation, oldest first. Without a limit, all."""
     rows = models.Record.objects.filter(conversation_id=conversation.id)
     newest = list(rows.order_by("-segment", "-seq")[:limit_records])
     return records_from(reversed(newest))
 
 
 def tool_called(conversation_id: int, call_id: str) -> str:
-    """The name of the tool of a call in a conversation, "" where there is no such call."""
+    """Return the name of the tool of a call; "" if the conversation has no such call."""
     rows = models.Record.objects.filter(
         conversation_id=conversation_id, kind=RecordKind.TOOL_CALL, meta__contains=call_id
     )
@@ -239,7 +240,7 @@ def tool_called(conversation_id: int, call_id: str) -> str:
 
 
 def records_at(conversation_id: int, places: Iterable[str]) -> Mapping[str, Record]:
-    """The records of a conversation at these places, by place."""
+    """Return the records of a conversation at these places, by place."""
     wanted = Q()
     by_segment: dict[int, list[int]] = {}
     for place in places:
@@ -251,6 +252,6 @@ def records_at(conversation_id: int, places: Iterable[str]) -> Mapping[str, Reco
     return {record.place: record for record in records_from(rows)} if by_segment else {}
 
 
-def length(conversation: ConversationRef) -> int:
-    """How many records the conversation has."""
+def count_records(conversation: ConversationRef) -> int:
+    """Return how many records a conversation has."""
     return models.Record.objects.filter(conversation_id=conversation.id).count()

@@ -1,4 +1,4 @@
-"""Sealing: rows of turns as portable turns, and whether a row still says what its seal covers."""
+"""Seals of stored turns: make portable turns from rows, and check rows against their seals."""
 
 from collections.abc import Callable, Iterable, Mapping
 
@@ -68,7 +68,7 @@ def _manifest_in(row: models.Turn) -> TurnManifest:
     try:
         return TurnManifest.from_json(row.manifest)
     except (AttributeError, KeyError, TypeError, ValueError) as error:
-        raise ReplayError("its manifest is none that a turn ever wrote") from error
+        raise ReplayError("its manifest cannot be read") from error
 
 
 def _portable(
@@ -87,7 +87,7 @@ def _portable(
             manifest=with_record_names(manifest, place),
         )
     except (AttributeError, KeyError, TypeError, ValueError) as error:
-        raise ReplayError("its manifest names records as no turn ever did") from error
+        raise ReplayError("its manifest names records in a wrong way") from error
 
 
 def places_of(ids: Iterable[str]) -> Mapping[str, str]:

@@ -1,7 +1,7 @@
-"""Segments as they were: what is read by who works on a conversation beside its game.
+"""Segments as they were at a certain record, for jobs that work next to the running game.
 
-Another process writes meanwhile, so nothing here is kept from call to call, and all of it is told
-by a place in the records and the hash of what stands there: the same place gives the same history.
+The game writes meanwhile, so nothing is cached here. A record's place and hash identify a state:
+the same place and hash give the same history.
 """
 
 from dataclasses import dataclass
@@ -18,59 +18,66 @@ from evennia_ai.store.history.windows import history_upto, windows
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Head:
-    """The newest record of a conversation when something was asked for."""
+    """The newest record of a conversation at the time of a request."""
 
     conversation: int
     segment: int
     seq: int
     sha256: str
-    """Its hash in the chain, so that of all before it as well."""
+    """The record's hash in the chain, which covers all records before it."""
 
     @property
     def place(self) -> str:
-        """Where it stands in its conversation."""
+        """Segment and number of the record, such as "2.14"."""
         return f"{self.segment}.{self.seq}"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class PastSegment:
-    """A segment as a record had left it."""
+    """A segment at the time of a certain record."""
 
     history: History
     opening: Record | None
-    """The summary that the segment begins with."""
+    """The summary with which the segment begins, or None."""
 
 
 def head_of(conversation: ConversationRef) -> Head:
-    """The newest record of the conversation, as this process knows it."""
+    """Return the newest record of a conversation, as this process knows it."""
     end = windows(conversation.id).end
     return Head(conversation=conversation.id, segment=end.segment, seq=end.seq, sha256=end.sha256)
 
 
 def segment_at(head: Head, *, cut: int) -> PastSegment:
-    """The newest messages of the segment up to `head`, and all since the index `cut`.
+    """Return the newest messages of the segment up to `head`, and all from the index `cut` on.
 
-    StaleError: the conversation has left the segment, or this record is not there.
+    Raises:
+        StaleError: the conversation has another segment by now, or the record is missing.
     """
     row = _row(head)
     opening = opening_summary(head.conversation, head.segment)
     if opening is not None:
-        release_records([opening])  # as `history_upto` does, and for the same reason
+        release_records([opening])  # breaks a reference cycle, see `history_upto`
     return PastSegment(history=history_upto(row, cut=cut), opening=opening)
 
 
 def refuse_gone(head: Head) -> None:
-    """StaleError where the conversation has left the segment, or this record is not there.
+    """Check that a conversation is still in the segment of `head` and has that record.
 
-    For who made something of it beside its game: it may have been erased meanwhile.
+    Call it before storing the result of a job: the conversation may have been erased meanwhile.
+
+    Raises:
+        StaleError: it has another segment by now, or the record is missing.
     """
     _row(head)
 
 
 def refuse_moved(conversation: ConversationRef, head: Head) -> None:
-    """StaleError where the conversation has left the segment, or its records are others.
+    """Check that neither the tables nor this process have left the segment of `head`.
 
-    It may have been erased, and then no word of a model's may be kept either.
+    After an erasure they have, and then a model's words about it must not be kept.
+
+    Raises:
+        StaleError: one of them has another segment, or the record is missing.
     """
     refuse_gone(head)
     if windows(conversation.id).end.segment != head.segment:

@@ -1,7 +1,7 @@
-"""Transcripts: a whole conversation out of one database and into another.
+"""Transcripts: export a whole conversation from a database, and import it into another.
 
-Both ways go line by line, so a long conversation costs no more memory than the names of its
-records. What the lines are is `evennia_ai.engine.history.transcripts`.
+Both work line by line, so memory use grows only with the ids of the records.
+`evennia_ai.engine.history.transcripts` defines the lines.
 """
 
 import time
@@ -33,7 +33,7 @@ from evennia_ai.store.history.record_rows import (
     ConversationRef,
     End,
     NewRow,
-    insert,
+    insert_records,
     record_from,
     ref_of,
     row_of,
@@ -44,17 +44,17 @@ from evennia_ai.store.history.windows import lore_states, remember_lore
 
 _CHUNK: Final = 500
 WITHOUT_END: Final = "the transcript was made before the reply"
-"""The outcome of a turn that was under way in the transcript, of whose end no record tells."""
+"""The outcome of a turn that was running when the transcript was made. It has no end record."""
 
 
 def export_lines(conversation: ConversationRef) -> Iterator[str]:
-    """Yield the conversation as lines without line ends; rows are read as the lines are asked for.
+    """Yield the conversation as lines without line ends, reading rows as needed.
 
-    The game may go on meanwhile: a turn that begins after the first line is left out, and one that
-    ends after its records were read is written as one that is under way.
+    The game may continue meanwhile. A turn that begins after the first line is left out. A turn
+    that ends after its records were read is written as a running one.
 
     Raises:
-        ReplayError: A turn is not what was written; `verify` tells more.
+        ReplayError: a turn is not what was written; `verify` says more.
     """
     turns_of = models.Turn.objects.filter(conversation_id=conversation.id)
     newest_turn = turns_of.aggregate(newest=Max("pk"))["newest"] or 0
@@ -80,12 +80,16 @@ def export_lines(conversation: ConversationRef) -> Iterator[str]:
 
 
 def import_lines(lines: Iterable[str | bytes], *, npc_ref: str, by: Actor) -> ConversationRef:
-    """A new conversation of this NPC with what the lines tell; the same history, byte for byte.
+    """Import a conversation for an NPC. Its history is the same, byte for byte.
 
-    Bytes are those of UTF-8.
-    Its turns are numbered after those the NPC has. FormatError: a line is wrong or the chain of
-    the records is broken. StoreError: the NPC has such a conversation already. In each case
-    nothing was written.
+    Its turns get numbers after those that the NPC has. In case of an error nothing was written.
+
+    Args:
+        lines: Text, or bytes in UTF-8.
+
+    Raises:
+        FormatError: a line is wrong or the chain of the records is broken.
+        StoreError: the NPC has such a conversation already.
     """
     reader, source = TranscriptReader(), iter(lines)
     header = reader.header(next(source, ""))
@@ -100,12 +104,12 @@ def import_lines(lines: Iterable[str | bytes], *, npc_ref: str, by: Actor) -> Co
         if not taken.is_ended:
             reader.cut_short()
         taken.write_turns(first_number)
-        conversations.written_past(conversation)
+        conversations.note_written(conversation)
     return conversation
 
 
 class _Taken:
-    """What was taken over so far."""
+    """The state of a running import."""
 
     def __init__(self, conversation: ConversationRef, reader: TranscriptReader) -> None:
         self.is_ended = False
@@ -117,7 +121,7 @@ class _Taken:
         self._lore = LoreState()
 
     def take(self, told: Any) -> None:
-        """One more line."""
+        """Import one line."""
         if "place" in told and not self._turns:
             self._take_record(told)
         elif "turn" in told:
@@ -131,7 +135,7 @@ class _Taken:
             self.is_ended = True
 
     def write_turns(self, first_number: int) -> None:
-        """Write the turns from this number on, a record of it, and what the lore remembers."""
+        """Write the turns, a record of the import, and the state of the lore."""
         now, written, sealed_now = time.time(), [], {}
         for number, turn in enumerate(self._turns, start=first_number):
             ended = turn
@@ -140,11 +144,11 @@ class _Taken:
                 sealed_now[number] = ended.seal
             written.append(self._turn_row(ended, number=number))
         models.Turn.objects.bulk_create(written, batch_size=_CHUNK)
-        turns.written_past(self._conversation.npc_ref)
+        turns.note_turns_written(self._conversation.npc_ref)
         if self._turns:
             numbers = self._reader.numbers
             record = import_record(numbers, first_number=first_number, seals=sealed_now)
-            insert(rows_after(self._end_of_records, self._conversation.id, [record]))
+            insert_records(rows_after(self._end_of_records, self._conversation.id, [record]))
         if self._lore != LoreState():
             last_number = first_number + len(written) - 1
             remember_lore(self._conversation, self._lore, turn=last_number)
@@ -161,7 +165,7 @@ class _Taken:
             self._flush()
 
     def _flush(self) -> None:
-        for record in insert(self._rows):
+        for record in insert_records(self._rows):
             self._ids[record.place] = record.id
         self._rows = []
 
@@ -169,7 +173,7 @@ class _Taken:
         try:
             return state_from(told)
         except (AttributeError, TypeError, ValueError):
-            self._reader.refuse("lore_state is none of a conversation")
+            self._reader.refuse("lore_state is not a valid lore state")
 
     def _turn_row(self, turn: PortableTurn, *, number: int) -> models.Turn:
         manifest = with_record_names(turn.manifest, self._ids.__getitem__)
@@ -204,8 +208,8 @@ def _opened(header: Header, npc_ref: str) -> ConversationRef:
             row.save()
     except IntegrityError as error:
         raise StoreError(
-            f"NPC {npc_ref} has a {header.kind} conversation with"
-            f" {header.partner_ref or header.place_ref} already; a transcript makes a new one:"
-            " import it for another NPC; nothing was taken over"
+            f"NPC {npc_ref} already has a {header.kind} conversation with"
+            f" {header.partner_ref or header.place_ref}, and a transcript makes a new one;"
+            " import it for another NPC; nothing was imported"
         ) from error
     return ref_of(row)

@@ -1,9 +1,9 @@
-"""Turns: what is sent is committed before the model is asked, the reply with the turn's end.
+"""Turns: a prompt is committed before the model is called, a reply with the end of its turn.
 
-One transaction before the call commits the texts of the prompt that are not records yet and the
-manifest, which names every message by its record; what is sent is made from these records alone.
-A turn that the server did not live to end stays open in the table and is marked interrupted at
-the next start; it is never run again, and calls of tools that it left open are closed with it.
+One transaction before the call commits the texts of the prompt that are not records yet, and the
+manifest, which names every message by its record. The messages to send are made from these records
+only. A turn that was open when the server stopped is marked interrupted at the next start. It is
+never run again, and its open tool calls are closed.
 """
 
 import time
@@ -56,7 +56,7 @@ from evennia_ai.store.model_calls import NewCall
 
 TurnState = Literal["open", "done", "failed", "interrupted"]
 
-# Of these a turn that is cut short may leave something open.
+# Kinds of records that may be incomplete when a turn is interrupted.
 _LEFT_OPEN: Final = (
     RecordKind.ASSISTANT,
     RecordKind.TOOL_CALL,
@@ -67,7 +67,7 @@ _LEFT_OPEN: Final = (
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class StoredTurn:
-    """One turn of an NPC: the prompt it was given, and how it ended."""
+    """One turn of an NPC: its prompt and its end."""
 
     id: int
     npc_ref: str
@@ -75,7 +75,7 @@ class StoredTurn:
     """Counts the NPC's own turns from 1, over all its conversations."""
     conversation: ConversationRef
     event_record: str | None
-    """The id of the record it answers, None for a turn without an event."""
+    """The id of the record that it answers; None for a turn without an event."""
     state: TurnState
     manifest: TurnManifest
     created_at: float
@@ -85,7 +85,7 @@ class StoredTurn:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class BegunTurn:
-    """A turn that was just committed, and the messages to send, made from its records."""
+    """A turn that was just committed, with the messages to send, made from its records."""
 
     turn: StoredTurn
     messages: tuple[Message, ...]
@@ -97,15 +97,15 @@ def _load_next(npc_ref: str) -> int:
 
 
 next_number: Final = Snapshots(HISTORY, _load_next)
-"""The number an NPC's next turn will have."""
+"""The number of an NPC's next turn."""
 
 
-def written_past(npc_ref: str) -> None:
-    """The current transaction writes turns of the NPC past this room."""
-    next_number.written(npc_ref)
+def note_turns_written(npc_ref: str) -> None:
+    """Note that the current transaction wrote turns of the NPC without `begin_turn`."""
+    next_number.note_change(npc_ref)
 
 
-def begin(
+def begin_turn(
     conversation: ConversationRef,
     *,
     draft: Draft,
@@ -117,20 +117,26 @@ def begin(
     client: str = "",
     composed_in: int | None = None,
 ) -> BegunTurn:
-    """Commit a prompt that is about to be sent; call the model only after it, with its messages.
+    """Commit a prompt before it is sent. Then call the model with the returned messages.
 
-    `sent` is the prompt as the account of the next one asks for it, None where none is to be made;
-    `event` was committed when it was heard; `lore` is what its lore remembers from now on, None
-    where that stays as it is; `client` is what they type at who say what it answers, and is the
-    conversation's origin where it has none. `composed_in` is the segment whose history the prompt
-    shows, None for the newest one. StoreError: nothing was committed, so ask no model.
-    HistoryConflictError: a builder has said meanwhile that not all of it counts.
+    Args:
+        sent: The prompt for the cache account of the next one; None without an account.
+        event: The record that the turn answers. It was committed when it was heard.
+        lore: The new state of the lore; None if it is unchanged.
+        client: The client of the people whom the turn answers. It becomes the conversation's origin
+            if there is none.
+        composed_in: The segment whose history the prompt shows; None for the newest.
+
+    Raises:
+        StoreError: nothing was committed, so call no model.
+        HistoryConflictError: another process wrote first, or a builder's control came after
+            `composed_in`.
     """
     npc_ref = conversation.npc_ref
-    # Read before the transaction: on SQLite one that reads first may not get to write.
+    # Read before the transaction: on SQLite a read inside it first may make the write fail.
     number, window = next_number(npc_ref), windows(conversation.id)
     known = lore_states(conversation.id)
-    is_first = bool(client) and not conversations.origin(conversation)
+    is_first = bool(client) and not conversations.origin_of(conversation)
     if event is not None and event.segment < window.remembered_from:
         raise StoreError(f"record {event.id} was erased on request; nothing of it is sent")
     if composed_in is not None and composed_in < window.controlled_from:
@@ -139,28 +145,28 @@ def begin(
     stored = stored_texts(conversation, texts)
     doing = f"beginning a turn of NPC {npc_ref}"
     with _read_again_after_a_conflict(conversation), one_transaction(doing):
-        new = conversations.appended(conversation, missing_texts(texts, stored))
+        new = conversations.append_in_transaction(conversation, missing_texts(texts, stored))
         used = {**stored, **{text_key(record): record for record in new}}
         handles = draft.handles(used)
         manifest = draft.commit_manifest(
             handles, segment=window.end.segment, tools_record=draft.tools_record(used)
         )
-        messages = _checked(manifest, handles)
-        begun = _inserted(conversation, number, manifest, event)
-        next_number.wrote(npc_ref, number + 1)
+        messages = _checked_messages(manifest, handles)
+        begun = _insert_turn(conversation, number, manifest, event)
+        next_number.note_value(npc_ref, number + 1)
         remember_turn(conversation, used, cut=manifest.cut, anchors=manifest.anchors, sent=sent)
         if is_first:
-            conversations.spoken_from(conversation, client)
+            conversations.set_origin(conversation, client)
         if lore is not None and lore != known:
             remember_lore(conversation, lore, turn=number)
         if recalled:
-            memories.recalled(npc_ref, recalled, at_hours=at_hours)
+            memories.mark_recalled(npc_ref, recalled, at_hours=at_hours)
     return BegunTurn(turn=begun, messages=messages)
 
 
 @contextmanager
 def _read_again_after_a_conflict(conversation: ConversationRef) -> Iterator[None]:
-    """Where another process wrote first, nothing that is remembered of the NPC's turns holds."""
+    """After a write by another process, drop what is in memory about the NPC's turns."""
     try:
         yield
     except HistoryConflictError:
@@ -169,56 +175,64 @@ def _read_again_after_a_conflict(conversation: ConversationRef) -> Iterator[None
         raise
 
 
-def _checked(manifest: TurnManifest, handles: Sequence[Handle]) -> tuple[Message, ...]:
-    """The messages as the records have them, which must be those of the prompt that was composed.
+def _checked_messages(manifest: TurnManifest, handles: Sequence[Handle]) -> tuple[Message, ...]:
+    """Return the messages made from the records.
 
-    StoreError: they are not, so nothing may be sent.
+    Raises:
+        StoreError: they differ from the composed prompt, so nothing may be sent.
     """
     messages = sent_messages(handles)
     if messages_sha256(messages) != manifest.sha256:
         raise StoreError(
-            "the records do not hold the prompt that was composed: a message of it differs from"
-            " the record it names; nothing was written and no model is asked"
+            "a message of the composed prompt differs from the record that it names; nothing was"
+            " written and no model is asked"
         )
     return messages
 
 
-def finish(
+def finish_turn(
     turn: StoredTurn,
     new: Sequence[NewRecord],
     *,
     outcome: str = "answered",
     call: NewCall | None = None,
 ) -> tuple[Record, ...]:
-    """Commit the reply's records and the end of the turn together; the records.
+    """Commit the reply's records and the end of the turn together, and return the records.
 
-    `call` is what the model's reply took. TurnClosedError: the turn has ended already, its reply
-    comes too late and is not written.
+    Args:
+        call: The call of the model.
+
+    Raises:
+        TurnClosedError: the turn has ended already, so the reply is not written.
     """
-    return _ended(turn, new, state="done", outcome=outcome, call=call)
+    return _end_turn(turn, new, state="done", outcome=outcome, call=call)
 
 
-def fail(
+def fail_turn(
     turn: StoredTurn,
     outcome: str,
     *,
     new: Sequence[NewRecord] = (),
     call: NewCall | None = None,
 ) -> tuple[Record, ...]:
-    """Commit that the turn failed and why, with what was said instead of a reply."""
-    return _ended(turn, new, state="failed", outcome=outcome, call=call)
+    """Commit that the turn failed and why, with the words that were said instead of a reply."""
+    return _end_turn(turn, new, state="failed", outcome=outcome, call=call)
 
 
-def interrupt(turn: StoredTurn, outcome: str, *, call: NewCall | None = None) -> tuple[Record, ...]:
-    """Commit that the server stops in the middle of the turn."""
-    return _ended(turn, (), state="interrupted", outcome=outcome, call=call)
+def interrupt_turn(
+    turn: StoredTurn, outcome: str, *, call: NewCall | None = None
+) -> tuple[Record, ...]:
+    """Commit that the server stops during the turn."""
+    return _end_turn(turn, (), state="interrupted", outcome=outcome, call=call)
 
 
 def close_interrupted(*, begun_before: float | None = None) -> int:
-    """Mark the turns that an earlier process left open; how many.
+    """Mark turns that an earlier process left open, and return how many.
 
-    Before any turn begins in this one, or with the time at which it started. StoreError: some may
-    still be open.
+    Call it before the first turn of this process, or with the time of its start.
+
+    Raises:
+        StoreError: some turns may still be open.
     """
     with one_transaction("looking for interrupted turns"):
         left = models.Turn.objects.filter(state="open").select_related("conversation")
@@ -226,45 +240,51 @@ def close_interrupted(*, begun_before: float | None = None) -> int:
             left = left.filter(created_at__lt=begun_before)
         stale = [turn_from(row) for row in left.order_by("pk")]
     for turn in stale:
-        _ended(turn, (), state="interrupted", outcome="the server stopped before the reply")
+        _end_turn(turn, (), state="interrupted", outcome="the server stopped before the reply")
     return len(stale)
 
 
-def add(turn: StoredTurn, new: Sequence[NewRecord]) -> tuple[Record, ...]:
-    """Commit what happens in a turn that goes on after it; the records.
+def add_records(turn: StoredTurn, new: Sequence[NewRecord]) -> tuple[Record, ...]:
+    """Commit records of a turn that continues, and return them.
 
-    TurnClosedError: the turn has ended meanwhile, as when its conversation was erased.
+    Raises:
+        TurnClosedError: the turn has ended meanwhile, for example because its conversation was
+            erased.
     """
-    # Read before the transaction: on SQLite one that reads first may not get to write.
+    # Read before the transaction: on SQLite a read inside it first may make the write fail.
     windows(turn.conversation.id)
     with one_transaction(f"going on with turn {turn.number} of NPC {turn.npc_ref}"):
         _set_state(turn, state="open")
-        return conversations.appended(turn.conversation, new)
+        return conversations.append_in_transaction(turn.conversation, new)
 
 
-def spoke(turn: StoredTurn, text: str) -> None:
-    """Commit that the start of a reply is said now, before the rest of it is there."""
+def commit_spoken(turn: StoredTurn, text: str) -> None:
+    """Commit that the NPC says the first part of a reply before the rest has arrived."""
     said = NewRecord(
         kind=RecordKind.SPOKEN, role="assistant", body=text, meta={"turn": turn.number}
     )
-    add(turn, [said])
+    add_records(turn, [said])
 
 
 def last_turn(npc_ref: str) -> StoredTurn | None:
-    """The newest turn of an NPC, in whatever state; None when it never had one."""
+    """Return the newest turn of an NPC in any state, or None."""
     row = turn_rows(npc_ref).order_by("-number").first()
     return None if row is None else turn_from(row)
 
 
-def turn(npc_ref: str, number: int) -> StoredTurn:
-    """One turn of an NPC; NotStoredError: it had no turn of this number."""
+def get_turn(npc_ref: str, number: int) -> StoredTurn:
+    """Return one turn of an NPC.
+
+    Raises:
+        NotStoredError: it had no turn with this number.
+    """
     row = turn_rows(npc_ref).filter(number=number).first()
     if row is None:
         raise NotStoredError(f"turn of NPC {npc_ref}", number)
     return turn_from(row)
 
 
-def _ended(
+def _end_turn(
     turn: StoredTurn,
     new: Sequence[NewRecord],
     *,
@@ -272,9 +292,9 @@ def _ended(
     outcome: str,
     call: NewCall | None = None,
 ) -> tuple[Record, ...]:
-    """Commit the end, with the turn's seal; an end without a reply first closes what it cuts short.
+    """Commit the end of a turn with its seal. Without a reply, first close what is left open.
 
-    The seal is made from the row: an erasure may have changed the manifest since the turn began.
+    The seal is made from the row, because an erasure may have changed the manifest meanwhile.
     """
     doing = f"ending turn {turn.number} of NPC {turn.npc_ref}"
     with _read_again_after_a_conflict(turn.conversation), one_transaction(doing):
@@ -286,15 +306,15 @@ def _ended(
             body=outcome,
             meta={"turn": turn.number, "state": state, SEAL: seal},
         )
-        closing = () if state == "done" else _closing(turn, outcome)
-        written = conversations.appended(turn.conversation, [*closing, *new, end])
+        closing = () if state == "done" else _closing_records(turn, outcome)
+        written = conversations.append_in_transaction(turn.conversation, [*closing, *new, end])
         if call is not None:
-            model_calls.add(call)
+            model_calls.add_call(call)
     return written[len(closing) : -1]
 
 
-def _closing(turn: StoredTurn, outcome: str) -> tuple[NewRecord, ...]:
-    """What the end of a turn has to close: calls without a result, and a reply without an end."""
+def _closing_records(turn: StoredTurn, outcome: str) -> tuple[NewRecord, ...]:
+    """Return records that close tool calls without a result and a reply without an end."""
     rows = models.Record.objects.filter(
         conversation_id=turn.conversation.id,
         kind__in=_LEFT_OPEN,
@@ -309,7 +329,11 @@ _WHERE_OPEN: Final = " WHERE id = %s AND state = 'open'"
 
 
 def _set_state(turn: StoredTurn, **values: Any) -> None:
-    """Change the row of a turn that is open; whoever comes after its end is told."""
+    """Change the row of an open turn.
+
+    Raises:
+        TurnClosedError: the turn has ended.
+    """
     columns = ", ".join(f'"{column}" = %s' for column in values)
     with connection.cursor() as cursor:
         cursor.execute(f"{_CHANGE}{columns}{_WHERE_OPEN}", [*values.values(), turn.id])
@@ -321,7 +345,7 @@ def _set_state(turn: StoredTurn, **values: Any) -> None:
 
 
 class _NewRow(NamedTuple):
-    """A row of a turn that begins; the fields are the columns of the table."""
+    """A turn's row before it is written. The fields are the columns of the table."""
 
     npc_ref: str
     number: int
@@ -340,10 +364,10 @@ class _NewRow(NamedTuple):
 _insert: Final = Insert(models.Turn, _NewRow._fields)
 
 
-def _inserted(
+def _insert_turn(
     conversation: ConversationRef, number: int, manifest: TurnManifest, event: Record | None
 ) -> StoredTurn:
-    """The turn, written in the current transaction, which is to be given up where this fails."""
+    """Write a turn in the current transaction, and return it. If it fails, roll back."""
     row = _NewRow(
         npc_ref=conversation.npc_ref,
         number=number,
@@ -375,21 +399,21 @@ def _inserted(
 
 
 def turn_rows(npc_ref: str) -> Any:
-    """The rows of an NPC's turns with their conversations, for the store alone."""
+    """Return the rows of an NPC's turns with their conversations. Only the store uses it."""
     return models.Turn.objects.filter(npc_ref=npc_ref).select_related("conversation")
 
 
 def ends_of_turns(conversation_id: int) -> Any:
-    """The rows of the records that turns ended with, for the store alone.
+    """Return the rows of records that end turns. Only the store uses it.
 
-    What a model was asked besides, such as what to remember, ends with a record of the same kind.
+    Other requests, such as observations, end with records of the same kind, but without a turn.
     """
     ends = models.Record.objects.filter(kind=RecordKind.RUN_END.value, meta__contains='"turn":')
     return ends.filter(conversation_id=conversation_id)
 
 
 def turn_from(row: models.Turn) -> StoredTurn:
-    """The value of a row that was read with its conversation."""
+    """Return the turn of a row that was read with its conversation."""
     return value_of(
         StoredTurn,
         row,

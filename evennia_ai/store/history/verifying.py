@@ -1,9 +1,9 @@
-"""Verifying: whether the rows of a conversation are what was written.
+"""Check that the rows of a conversation are what was written.
 
 Every record's hash covers the record before it, through all segments. Erased records keep their
-place in the chain, and a later record tells of the erasure. Each turn that has ended has a seal in
-the chain (`evennia_ai.engine.history.turn.seals`), and each seal has its turn. Somebody who may
-write the database can take the newest records away, or hash all of them anew; no chain tells that.
+place in the chain, and a later record reports the erasure. Each ended turn has a seal in the chain
+(`evennia_ai.engine.history.turn.seals`), and each seal has its turn. A person who can write to the
+database can remove the newest records or compute all hashes again; a chain cannot show that.
 """
 
 from dataclasses import dataclass
@@ -24,13 +24,13 @@ class Broken:
     """The first record or turn of a conversation that is not what was written."""
 
     problem: str
-    """What is wrong with it."""
+    """What is wrong."""
     id: str = ""
-    """The id of the record; of a turn, that of the record that holds its seal, "" for none."""
+    """The id of the record. For a turn, that of the record with its seal, or ""."""
     place: str = ""
-    """The place of this record: its segment and its number there."""
+    """The segment and number of this record."""
     turn: int | None = None
-    """The number of the turn, None for a record."""
+    """The number of the turn; None for a record."""
 
     def __str__(self) -> str:
         if self.turn is not None:
@@ -39,11 +39,11 @@ class Broken:
 
 
 def verify(conversation: ConversationRef) -> Broken | None:
-    """Return what is broken in the conversation, None if chain and turns hold from end to end."""
+    """Return the first problem of a conversation; None if its records and turns are unchanged."""
     rows = models.Record.objects.filter(conversation_id=conversation.id)
     seals, places = Seals(), dict[str, str]()
     before, expected = "", (1, 1)
-    untold: Record | None = None  # the first that is erased while no later record tells it
+    untold: Record | None = None  # the first erased record without a later record of an erasure
     for row in rows.order_by("segment", "seq").iterator(chunk_size=_CHUNK):
         place = f"{row.segment}.{row.seq}"
         if (row.segment, row.seq) not in (expected, (expected[0] + 1, 1)):
@@ -53,10 +53,10 @@ def verify(conversation: ConversationRef) -> Broken | None:
             record = record_from(row)
             seals.add_record(record)
         except ValueError:
-            unknown = "its kind or its meta is none that was ever written"
+            unknown = "its kind or its meta cannot be read"
             return Broken(id=str(row.pk), place=place, problem=unknown)
         if find_broken([record], previous=before):
-            changed = "its hash does not cover what it says or what stands before it"
+            changed = "its hash does not match its content or the record before it"
             return Broken(id=record.id, place=place, problem=changed)
         if record.kind is RecordKind.ERASURE:
             untold = None
@@ -65,7 +65,7 @@ def verify(conversation: ConversationRef) -> Broken | None:
         places[record.id] = place
         before, expected = record.sha256, (record.segment, record.seq + 1)
     if untold is not None:
-        gone = "its words are gone, and no record tells of an erasure"
+        gone = "its words are gone, and no record of an erasure follows"
         return Broken(id=untold.id, place=untold.place, problem=gone)
     return _broken_turn(conversation, seals, places)
 
@@ -73,7 +73,7 @@ def verify(conversation: ConversationRef) -> Broken | None:
 def _broken_turn(
     conversation: ConversationRef, seals: Seals, places: dict[str, str]
 ) -> Broken | None:
-    """Return the first turn that is not what its seal covers, None if all are."""
+    """Return the first turn that differs from its seal, or None."""
     rows = models.Turn.objects.filter(conversation_id=conversation.id)
     numbers: set[int] = set()
     for row in rows.select_related("conversation").order_by("number").iterator(_CHUNK_OF_TURNS):
@@ -83,7 +83,7 @@ def _broken_turn(
     gone = seals.first_without_turn(numbers)
     if gone is None:
         return None
-    return _broken(seals, gone, "a record holds its seal, and it is not there")
+    return _broken(seals, gone, "a record holds its seal, but the turn is missing")
 
 
 def _broken(seals: Seals, number: int, problem: str) -> Broken:

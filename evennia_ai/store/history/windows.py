@@ -1,11 +1,10 @@
-"""Windows: what is kept in memory of each conversation: newest messages, its end, texts, lore.
+"""Windows: the part of each conversation in memory: newest messages, end, texts, lore.
 
-A window grows in step with what is committed, so a warm turn reads no rows. Opening one costs the
-same however long the conversation is: rows are read from the end, and every row knows how much of
-the history there is up to it. What prompts were rendered to is stored once in each segment and
-referred to again; what a process does not know of it yet it finds by the hash of its content.
-What lore remembers from turn to turn is written with the turn whose prompt was sent and with no
-other, so looking changes nothing.
+A window grows with every commit, so a warm turn reads no rows. The cost of opening one does not
+depend on the length of the conversation: rows are read from the end, and every row has the totals
+of the history up to it. A rendered text of a prompt is stored once per segment and referred to
+again. A process that does not know it finds it by the hash of its content. The state of the lore is
+written only with a turn whose prompt was sent, so previews change nothing.
 """
 
 import json
@@ -52,18 +51,18 @@ from evennia_ai.store.history.record_rows import (
 
 WINDOW_MESSAGES: Final = 400
 SPARE_MESSAGES: Final = 100
-"""How many more a window holds before it is cut to what it must."""
+"""How many messages a window may hold beyond its minimum before it is trimmed."""
 EMPTY_WEIGHT: Final = 4
 MOST_KNOWN: Final = 64
-"""Texts of a conversation that are kept in memory, the last used ones."""
+"""How many texts of a conversation are kept in memory, the last used ones."""
 GREETING: Final = "greeting"
-"""In the meta of a record: which greeting of its card the NPC said."""
+"""The key in a record's meta for the index of the greeting that the NPC said."""
 HEARD_BY: Final = "heard_by"
-"""In the meta of a greeting: the references of the people who were there."""
+"""The key in a greeting's meta for the references of the people who heard it."""
 HISTORY: Final = "history"
-"""The kind of stored thing that all snapshots of the history are made from."""
+"""The kind of stored thing from which all snapshots of the history are made."""
 
-# The rows a history is made of. The meta is canonical JSON: no text in it looks like the flag.
+# The rows of a history. The substring search is safe: quotes in JSON strings are escaped.
 _SHOWN: Final = Q(kind__in=[kind.value for kind in (*CONVERSATION, RecordKind.CONTROL)]) | Q(
     kind=RecordKind.CONTEXT_BLOCK.value, meta__contains='"stays":true'
 )
@@ -75,40 +74,41 @@ class Window:
     """The newest messages of a conversation, and where its next record goes."""
 
     history: History
-    """What a prompt may show: at least the newest 400 messages, and all since the remembered cut.
+    """The messages that a prompt may show: at least the newest 400, and all since the last cut.
 
-    Not for several threads at once: it belongs to the thread that composes."""
+    Only the thread that composes may use it.
+    """
     end: End
     cut: int = 0
-    """Where the newest turn of this segment cut the history, 0 as long as there was none."""
+    """Where the newest turn of this segment cut the history; 0 if there was none."""
     has_turn: bool = False
     """True if there was a turn in this segment."""
     anchors: Anchors = field(default_factory=dict)
     """Where the newest turn of this segment anchored its notes."""
     first_reply: Mapping[str, Any] | None = None
-    """The meta of the first thing the NPC said, None where it said nothing yet."""
+    """The meta of the NPC's first reply; None if there was none."""
     remembered_from: int = 1
-    """The segment that the last erasure began, 1 where nothing was erased."""
+    """The segment that the last erasure began; 1 if nothing was erased."""
     controlled_from: int = 0
-    """The segment that a builder's last control began, 0 where there was none."""
+    """The segment that the last control began; 0 if there was none."""
     begun_from: int = 1
-    """The segment of the last control that left nothing the NPC said: there it began anew."""
+    """The segment of the last control that left no reply of the NPC, or 1."""
     texts: Mapping[TextKey, Record] | None = None
-    """The texts that prompts of this segment used, the last ones at the end; None: not known."""
+    """The texts in prompts of this segment, last used at the end. None: not loaded."""
     sent: Sent | None = None
-    """The prompt that was sent last, None where this process does not know it."""
+    """The prompt that was sent last; None if this process did not send it."""
     sent_texts: int = 0
-    """How many of its messages are texts, which the history does not hold."""
+    """How many of its messages are texts that are not part of the history."""
 
     @property
     def greeting(self) -> int | None:
-        """The index of the greeting that the NPC said first; None for none or another start."""
+        """The index of the greeting with which the NPC began, or None."""
         found = (self.first_reply or {}).get(GREETING)
         return found if isinstance(found, int) else None
 
 
-def greeted(conversation: ConversationRef) -> frozenset[str]:
-    """The references of who has heard the NPC's greeting there since it began anew."""
+def greeted_people(conversation: ConversationRef) -> frozenset[str]:
+    """Return the references of the people who heard the NPC's greeting since the last reset."""
     rows = models.Record.objects.filter(
         conversation_id=conversation.id,
         segment__gte=windows(conversation.id).begun_from,
@@ -119,16 +119,16 @@ def greeted(conversation: ConversationRef) -> frozenset[str]:
     return frozenset(ref for meta in metas for ref in meta.get(HEARD_BY, ()))
 
 
-def empty() -> Window:
-    """The window of a conversation in which nothing happened yet: no text is stored either."""
+def empty_window() -> Window:
+    """Return the window of a conversation without records and texts."""
     return Window(history=History(segment=1), end=End(), texts={})
 
 
-def grown(window: Window, records: Sequence[Record], *, end: End) -> Window:
-    """The window after these records were written, which end at `end`."""
+def extended_window(window: Window, records: Sequence[Record], *, end: End) -> Window:
+    """Return the window after these records were written, with the new end."""
     return replace(
         window,
-        history=_trimmed(
+        history=_trim(
             extend_history(window.history, records), cut=window.cut if window.has_turn else None
         ),
         end=end,
@@ -141,12 +141,12 @@ def _first_reply(new: Sequence[Record]) -> Mapping[str, Any] | None:
 
 
 def _first_shown(stop: int, cut: int | None) -> int:
-    """Index of the first message that the window of a history up to `stop` holds."""
+    """Return the index of the first message in the window of a history that ends at `stop`."""
     return max(0, min(stop - WINDOW_MESSAGES, stop if cut is None else cut))
 
 
-def _trimmed(history: History, *, cut: int | None) -> History:
-    """Without what no prompt shows any more; once in a while, so that it costs nothing."""
+def _trim(history: History, *, cut: int | None) -> History:
+    """Return the history without messages that no prompt shows. Trims only now and then."""
     first = max(history.earlier, _first_shown(history.stop, cut))
     if first - history.earlier < SPARE_MESSAGES:
         return history
@@ -165,7 +165,7 @@ def _load(conversation_id: int) -> Window:
     rows = models.Record.objects.filter(conversation_id=conversation_id)
     last = rows.order_by("-segment", "-seq").first()
     if last is None:
-        return empty()
+        return empty_window()
     end = end_of(last)
     cut, anchors = _newest_turn(conversation_id, segment=end.segment)
     remembered_from, controlled_from, begun_from = _load_openers(rows, end.segment)
@@ -183,9 +183,9 @@ def _load(conversation_id: int) -> Window:
 
 
 def _newest_turn(conversation_id: int, *, segment: int) -> tuple[int | None, Anchors]:
-    """Where the newest turn of this segment cut the history, and its anchors.
+    """Return the cut and the anchors of the newest turn in this segment.
 
-    A cut of the segment before would take the summary away that this one begins with.
+    The cut of an earlier segment would remove the summary with which this one begins.
     """
     turns = models.Turn.objects.filter(conversation_id=conversation_id).order_by("-number")
     newest = turns.values_list("cut", "manifest").first()
@@ -199,10 +199,10 @@ def _newest_turn(conversation_id: int, *, segment: int) -> tuple[int | None, Anc
 
 
 def _load_history(rows: Any, last: models.Record, cut: int | None) -> History:
-    """The newest messages of a segment: as many as a window holds, and all since the cut.
+    """Return the newest messages of a segment: a full window, and all since the cut.
 
-    Texts that stay are moved, and those of messages that were left behind fall away; where that
-    leaves too few, more rows are read.
+    Texts that stay are moved, and texts of dropped messages are removed. If too few messages
+    remain, more rows are read.
     """
     totals = totals_of(last)
     wanted = totals.messages - _first_shown(totals.messages, cut)
@@ -219,10 +219,10 @@ def _load_history(rows: Any, last: models.Record, cut: int | None) -> History:
 
 
 def history_upto(row: models.Record, *, cut: int | None) -> History:
-    """The history as this row had left it: its newest messages, and all since the cut if any.
+    """Return the history at the time of this row: its newest messages, and all since the cut.
 
-    No window holds it, so it is let go at once: a message and its record refer to each other, and
-    hundreds of them would stay in memory until the collector searches all there is.
+    No window holds it, so its records are released at once. Otherwise messages and records refer to
+    each other, and hundreds of them stay in memory until the garbage collector runs.
     """
     rows = models.Record.objects.filter(
         conversation_id=row.conversation_id, segment=row.segment, seq__lte=row.seq
@@ -233,13 +233,13 @@ def history_upto(row: models.Record, *, cut: int | None) -> History:
 
 
 def _load_tail(first: Sequence[Record]) -> Mapping[str, Record]:
-    """The records that a segment which begins with a summary kept of those before it."""
+    """Return the earlier records that the segment's first record keeps."""
     places = [place for record in first for place in record.meta.get("tail", ())]
     return records_at(first[0].conversation, places) if places else {}
 
 
 def _load_openers(rows: Any, newest: int) -> tuple[int, int, int]:
-    """The newest segments that an erasure began, a control, and one that left no reply."""
+    """Return the newest segments begun by an erasure, by a control, and by a reset."""
     remembered_from, controlled_from, begun_from = 1, 0, 1
     if newest == 1:
         return remembered_from, controlled_from, begun_from
@@ -261,12 +261,12 @@ def _load_first_reply(rows: Any, begun_from: int) -> Mapping[str, Any]:
 
 
 def _weight(window: Window) -> int:
-    """In messages; what a window takes beside them is told as a few."""
+    """Return the weight in messages. Other contents count as a few messages."""
     return len(window.history) + _sent_beside(window) + len(window.texts or ()) + EMPTY_WEIGHT
 
 
 def _sent_beside(window: Window) -> int:
-    """How many messages of the prompt that was sent last are not those of the window's history."""
+    """Return how many messages of the last prompt are not in the window's history."""
     sent = window.sent
     if sent is None:
         return 0
@@ -274,14 +274,14 @@ def _sent_beside(window: Window) -> int:
     return window.sent_texts if is_same else len(sent.messages)
 
 
-def leave(window: Window, *, kept: Collection[str] = ()) -> None:
-    """Let go what a window held that is over, but for the records of these ids."""
+def release_window(window: Window, *, kept: Collection[str] = ()) -> None:
+    """Release the messages and texts of an old window, except the records with these ids."""
     release_messages(message for message in window.history if message.record not in kept)
     release_records(text for text in (window.texts or {}).values() if text.id not in kept)
 
 
 def _is_spent(window: Window) -> bool:
-    """True if it was let go while somebody went on from it."""
+    """True if the window was released while another thread still used it."""
     oldest = window.history.between(window.history.earlier, window.history.earlier + 1)
     return any(isinstance(message.memo, SpentMemo) for message in oldest)
 
@@ -289,7 +289,7 @@ def _is_spent(window: Window) -> bool:
 KEPT: Final = Bound(
     weight=_weight,
     most=lambda: conf().messages_in_memory,
-    let_go=leave,
+    let_go=release_window,
     is_spent=_is_spent,
 )
 windows: Final = Snapshots(HISTORY, _load, bound=KEPT)
@@ -298,10 +298,10 @@ windows: Final = Snapshots(HISTORY, _load, bound=KEPT)
 def stored_texts(
     conversation: ConversationRef, texts: Iterable[NewText]
 ) -> Mapping[TextKey, Record]:
-    """Those of the texts that are stored in the conversation's newest segment, by their keys.
+    """Return the texts that the conversation's newest segment has stored, by their keys.
 
-    A block of facts is looked up only by a process that knows nothing of the conversation yet: it
-    is new nearly always, and stored anew in the rare case that it was not.
+    Blocks of facts are looked up only if the window has no texts yet. They are new nearly always,
+    and a second copy does no harm.
     """
     window = windows(conversation.id)
     is_cold, known = window.texts is None, window.texts or {}
@@ -316,7 +316,7 @@ def stored_texts(
 
 
 def missing_texts(texts: Iterable[NewText], stored: Mapping[TextKey, Record]) -> list[NewRecord]:
-    """The texts that must be stored, each once, in their order."""
+    """Return the texts that must be stored, each once, in order."""
     return list({text.key: text.new for text in texts if text.key not in stored}.values())
 
 
@@ -328,15 +328,18 @@ def remember_turn(
     anchors: Anchors = NO_ANCHORS,
     sent: Sent | None = None,
 ) -> None:
-    """The current transaction writes a turn: the texts of its prompt, how it was cut, its notes.
+    """Update the window in the transaction that writes a turn.
 
-    What is kept of the prompt as it was `sent` tells what the next one shares with it.
+    Args:
+        used: The texts of the turn's prompt.
+        sent: The prompt as it was sent. The next prompt is compared with it.
     """
     window = windows(conversation.id)
     kept = [
         (key, text)
         for key, text in (window.texts or {}).items()
-        if key not in used and key.kind is not RecordKind.CONTEXT_BLOCK  # facts do not come again
+        # A block of facts is rarely used again.
+        if key not in used and key.kind is not RecordKind.CONTEXT_BLOCK
     ]
     texts = dict([*kept, *used.items()][-MOST_KNOWN:])
     release_records(text for key, text in (window.texts or {}).items() if key not in texts)
@@ -349,13 +352,13 @@ def remember_turn(
         sent=sent,
         sent_texts=sum(message.record is None for message in sent.messages) if sent else 0,
     )
-    windows.wrote(conversation.id, after)
+    windows.note_value(conversation.id, after)
 
 
 def _texts_looked_up(
     conversation: ConversationRef, segment: int, keys: Sequence[TextKey]
 ) -> dict[TextKey, Record]:
-    # Without the segment: SQLite would take the index of places and read the whole segment.
+    # Filtered by segment below: in the query, SQLite would choose the index of places instead.
     rows = models.Record.objects.filter(
         conversation_id=conversation.id,
         content_sha256__in={key.content_sha256 for key in keys},
@@ -374,17 +377,20 @@ def _load_lore(conversation_id: int) -> LoreState:
         return state_from(json.loads(text))
     except (AttributeError, TypeError, ValueError) as error:
         raise StoreError(
-            f"the lore state of conversation {conversation_id} is none ({error}); somebody wrote"
-            " it past the store: reset it"
+            f"the lore state of conversation {conversation_id} cannot be read ({error}); something"
+            " other than evennia_ai wrote it: reset it"
         ) from error
 
 
 lore_states: Final = Snapshots(LORE_STATES, _load_lore)
-"""What lore remembers, by the number of the conversation; the same until a turn changes it."""
+"""The state of the lore, by the number of the conversation.
+
+The same object until a turn changes it.
+"""
 
 
 def remember_lore(conversation: ConversationRef, state: LoreState, *, turn: int) -> None:
-    """The current transaction writes the turn of this number, whose prompt left `state`."""
+    """Store the state of the lore in the transaction that writes turn `turn`."""
     models.LoreState.objects.update_or_create(
         conversation_id=conversation.id,
         defaults={
@@ -393,21 +399,24 @@ def remember_lore(conversation: ConversationRef, state: LoreState, *, turn: int)
             "updated_at": time.time(),
         },
     )
-    lore_states.wrote(conversation.id, state)
+    lore_states.note_value(conversation.id, state)
 
 
 def reset_lore(conversation: ConversationRef, *, by: Actor) -> bool:
-    """Let the lore of the conversation begin anew; whether it remembered anything.
+    """Reset the lore of a conversation.
 
-    The process where the NPC speaks notices a reset of another process at its next refresh; a
-    turn it takes before that remembers on.
+    A process in which the NPC speaks notices this at its next refresh. Until then its turns use the
+    old state.
+
+    Returns:
+        True if there was a state.
     """
     with changing(LORE_STATES, f"resetting the lore of {conversation} for {by}", by=by):
         removed, _ = models.LoreState.objects.filter(conversation_id=conversation.id).delete()
-        lore_states.written(conversation.id)
+        lore_states.note_change(conversation.id)
     return removed > 0
 
 
 def forget_lore(conversation: ConversationRef) -> None:
-    """Another process may have written it: read it again."""
+    """Drop the state in memory, because another process may have written it."""
     lore_states.drop(conversation.id)

@@ -1,1 +1,1 @@
-"""Knowledge bases: their pages, where they count, what NPCs looked up in them."""
+"""Knowledge bases: their pages, the scopes that use them, and the searches of NPCs."""

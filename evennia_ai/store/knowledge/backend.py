@@ -1,9 +1,11 @@
-"""The game's own database as a place of pages: the `Backend` that a base has unless it says else.
+"""The `Backend` for bases whose pages are in the game's own database, which is the default.
 
-Every answer is there at once; a running game has searches run in threads. What goes wrong is told
-as a `BackendError`, as by any other backend.
-The hint of a restricted base is told without what its own pages say: those that have the most of
-its words are asked for, however large the base is; the one it was copied from is among them.
+Answers come without waiting for a network; a running game runs searches in threads. Errors are
+raised as `BackendError`, as by other backends.
+
+The hint of a restricted base is shown without words that would give away its pages. For this the
+hint is compared with the pages that share most words with it, however large the base is. The page
+that the hint was copied from is among them.
 """
 
 from collections.abc import Collection, Iterator, Sequence
@@ -24,53 +26,57 @@ from evennia_ai.engine.knowledge.pages.page import (
 from evennia_ai.engine.knowledge.relevance import best_chunk
 from evennia_ai.store.core.snapshots import KNOWLEDGE, Snapshots
 from evennia_ai.store.knowledge import page_search, pages
-from evennia_ai.store.knowledge.knowledge_bases import base
+from evennia_ai.store.knowledge.knowledge_bases import base_or_none
 from evennia_ai.store.knowledge.page_search import Found
 
 MOST_PAGES: Final = 20
 
 
 class DatabaseBackend:
-    """The knowledge base `key`, whose pages are in the game's database."""
+    """A knowledge base with pages in the game's database."""
 
     def __init__(self, key: str) -> None:
         self.key = key
 
     def fetch(self, names: Sequence[PageName]) -> tuple[Page | None, ...]:
-        """The pages of these names; aliases and one redirect are followed."""
+        """Return the pages with these names. Aliases and one redirect are followed."""
         with as_backend_errors():
             return pages.pages_named(self.key, names)
 
     def search(
         self, query: str, *, namespaces: Collection[Namespace] = (), limit: int = 20
     ) -> tuple[Hit, ...]:
-        """The pages that fit the words of `query`, best first."""
+        """Return the pages that match the words of a query, best first."""
         with as_backend_errors():
-            found = page_search.found(self.key, query, namespaces=namespaces, limit=limit)
+            found = page_search.search_pages(self.key, query, namespaces=namespaces, limit=limit)
             return self.hits(found)
 
     def listed(self, namespace: Namespace, *, prefix: str = "") -> tuple[PageName, ...]:
-        """The pages of a namespace whose titles begin so, in the order of their titles."""
+        """Return the names of pages in a namespace whose titles have a prefix, sorted by title."""
         with as_backend_errors():
-            return pages.listed(self.key, namespace, prefix=prefix)
+            return pages.list_pages(self.key, namespace, prefix=prefix)
 
     def linking(self, names: Sequence[PageName]) -> tuple[tuple[PageName, ...], ...]:
-        """For each of these pages the pages it links to."""
+        """Return, for each of these pages, the names of the pages that it links to."""
         with as_backend_errors():
-            return pages.linking(self.key, names)
+            return pages.linked_pages(self.key, names)
 
     def pages(self, *, most_characters: int) -> tuple[Page, ...] | None:
-        """All pages, None where together they have more characters than that."""
+        """Return all pages, or None if they have more than `most_characters` together."""
         with as_backend_errors():
             return pages.all_pages(self.key, most_characters=most_characters)
 
     def write(self, draft: PageDraft) -> Page:
-        """Write a page that was approved; BackendError also where somebody else changed it."""
+        """Write an approved page.
+
+        Raises:
+            BackendError: it could not be written, for example because another person changed it.
+        """
         with as_backend_errors():
             return pages.save_page(self.key, draft)
 
     def hits(self, found: Found) -> tuple[Hit, ...]:
-        """What was found as pages, each once, though a redirect to it was found as well."""
+        """Return the pages of a search result, each once, also if a redirect to it was found."""
         rows = pages.pages_named(self.key, [name for name, _ in found.names])
         hits: dict[PageName, Hit] = {}
         for page, (_, score) in zip(rows, found.names, strict=True):
@@ -82,7 +88,7 @@ class DatabaseBackend:
 
 @contextmanager
 def as_backend_errors() -> Iterator[None]:
-    """What the store refuses, as what a backend refuses."""
+    """Raise errors of the store as `BackendError`."""
     try:
         yield
     except BackendError:
@@ -92,16 +98,16 @@ def as_backend_errors() -> Iterator[None]:
 
 
 def _load(key: str) -> str:
-    info = base(key)
+    info = base_or_none(key)
     if info is None or not info.hint:
         return ""
-    if info.backend != "database":  # a page elsewhere is not there at once
+    if info.backend != "database":  # reading pages of other backends takes time
         return safe_hint(info.hint)
     return _compared(info)
 
 
 def _compared(info: BaseInfo) -> str:
-    """The hint beside the pages; where they cannot be read there is none."""
+    """Return the hint without words that give away pages; "" if the pages cannot be read."""
     try:
         hits = DatabaseBackend(info.key).search(info.hint, limit=MOST_PAGES)
     except EvenniaAIError:
@@ -112,4 +118,7 @@ def _compared(info: BaseInfo) -> str:
 
 
 safe_hint_of: Final = Snapshots(KNOWLEDGE, _load)
-"""The hint of a base without what its pages say; "" for none. Warm, without a query."""
+"""The hint of a base that gives away none of its pages; "" for none.
+
+A read from memory makes no query.
+"""

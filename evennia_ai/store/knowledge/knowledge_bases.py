@@ -1,8 +1,8 @@
-"""Knowledge bases: what is told of each, who may read it, where it counts, and who guards it.
+"""Knowledge bases: their settings, locks and scopes, and the NPCs that guard them.
 
-A base of another backend has a row here like any other, and no pages. A lock is kept as it is
-given; whether it is a lock, and what it allows whom, is for the commands. An NPC that a lock held
-once guards the base for good: such a hold ends by `release` alone.
+A base of another backend has a row here, but no pages. A lock string is stored as it is; the
+commands decide whether it is valid and what it allows. An NPC that a lock once limited guards the
+base permanently: only `release_npc` ends such a hold.
 """
 
 import json
@@ -31,50 +31,56 @@ from evennia_ai.store.knowledge import page_rows
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Hold:
-    """An NPC that guards a base for good."""
+    """The record that an NPC guards a base permanently."""
 
     npc_ref: str
     held_since: float
     """In epoch seconds."""
     locks: tuple[str, ...]
-    """Those with which bases of this key were removed."""
+    """The locks that bases with this key had when they were removed."""
 
 
-def holds(key: str) -> tuple[Hold, ...]:
-    """The same with all that is known of each, the oldest first."""
+def list_holds(key: str) -> tuple[Hold, ...]:
+    """Return the holds of a base, oldest first."""
     rows = models.KnowledgeHold.objects.filter(base_key=key).order_by("pk")
     return tuple(value_of(Hold, row, locks=tuple(row.locks.splitlines())) for row in rows)
 
 
-def hold(keys: Iterable[str], npc_ref: str, *, by: Actor) -> None:
-    """Have an NPC guard these bases for good; again changes nothing."""
+def hold_npc(keys: Iterable[str], npc_ref: str, *, by: Actor) -> None:
+    """Make an NPC guard these bases permanently. A repeated call changes nothing."""
     with changing(KNOWLEDGE, f"holding NPC {npc_ref}", by=by):
         for key in keys:
             models.KnowledgeHold.objects.get_or_create(
                 base_key=key, npc_ref=npc_ref, defaults={"held_since": time.time()}
             )
-            held_refs.written(key)
+            held_refs.note_change(key)
 
 
-def release(key: str, npc_ref: str, *, by: Actor) -> None:
-    """Let an NPC go; NotStoredError: it does not guard the base for good.
+def release_npc(key: str, npc_ref: str, *, by: Actor) -> None:
+    """End an NPC's hold of a base.
 
-    NotPermittedError: the lock of the base, or of one of its key that was removed, forbids it.
+    Raises:
+        NotStoredError: the NPC does not guard the base permanently.
+        NotPermittedError: the lock of the base, or of a removed base with its key, forbids it.
     """
     doing = f"letting NPC {npc_ref} go"
     with changing(KNOWLEDGE, doing, by=by):
         if row := models.KnowledgeBase.objects.filter(key=key).first():
             refuse_locked(row, doing, by=by)
-        kept = (lock for one in holds(key) if one.npc_ref == npc_ref for lock in one.locks)
+        kept = (lock for one in list_holds(key) if one.npc_ref == npc_ref for lock in one.locks)
         by.check_locks(doing, f"a knowledge base '{key}' that was removed", kept)
         gone, _ = models.KnowledgeHold.objects.filter(base_key=key, npc_ref=npc_ref).delete()
         if not gone:
             raise NotStoredError(f"hold of knowledge base '{key}'", npc_ref)
-        held_refs.written(key)
+        held_refs.note_change(key)
 
 
 def refuse_locked(row: models.KnowledgeBase, doing: str, *, by: Actor) -> None:
-    """Raise NotPermittedError if the lock of a base forbids to see or to change it."""
+    """Check that the lock of a base allows seeing and changing it.
+
+    Raises:
+        NotPermittedError: it forbids it.
+    """
     by.check_locks(doing, f"knowledge base '{row.key}'", [row.locks])
 
 
@@ -84,8 +90,8 @@ def _refuse_stale(row: models.KnowledgeBase, seen_revision: int | None) -> None:
         raise EditConflictError(what, seen_revision, row.revision, row.changed_by)
 
 
-def base_removed(key: str, locks: str) -> None:
-    """The current transaction removes a base with this lock: its holds stay, and remember it."""
+def keep_locks_in_holds(key: str, locks: str) -> None:
+    """Store the lock of a base in its holds, in the transaction that removes the base."""
     for row in models.KnowledgeHold.objects.filter(base_key=key) if locks else ():
         known = row.locks.splitlines()
         one_line = " ".join(locks.split())
@@ -99,13 +105,13 @@ def _load_held(key: str) -> frozenset[str]:
 
 
 held_refs: Final = Snapshots(KNOWLEDGE, _load_held)
-"""The NPCs that guard the base of this key for good. Warm, without a query."""
+"""The NPCs that guard a base permanently. A read from memory makes no query."""
 
 
 MAX_TOLD: Final = 4000
-"""Characters of a summary and of a hint."""
+"""The most characters of a summary or a hint."""
 MAX_WORDS: Final = 50
-"""Topics and keywords of a base."""
+"""The most topics or keywords of a base."""
 
 _BY_WORDS: Final = "words"
 _KEY: Final = re.compile(r"[a-z0-9][a-z0-9_-]{0,63}")
@@ -113,30 +119,37 @@ _KEY: Final = re.compile(r"[a-z0-9][a-z0-9_-]{0,63}")
 _SCOPE_KINDS: Final[tuple[str, ...]] = get_args(get_type_hints(Scope)["kind"])
 
 
-def bases() -> tuple[BaseInfo, ...]:
-    """All knowledge bases by their keys. Warm, without a query."""
+def list_bases() -> tuple[BaseInfo, ...]:
+    """Return all knowledge bases, sorted by key. A read from memory makes no query."""
     return tuple(_bases().values())
 
 
-def base(key: str) -> BaseInfo | None:
-    """The knowledge base of this key, None where there is none. Warm, without a query."""
+def base_or_none(key: str) -> BaseInfo | None:
+    """Return the knowledge base with this key, or None. A read from memory makes no query."""
     return _bases().get(key)
 
 
 def get_base(key: str) -> BaseInfo:
-    """The knowledge base of this key; NotStoredError names those there are."""
-    found = base(key)
+    """Return the knowledge base with this key.
+
+    Raises:
+        NotStoredError: there is none; the message lists the keys that exist.
+    """
+    found = base_or_none(key)
     if found is None:
         raise no_base(key)
     return found
 
 
 def save_base(info: BaseInfo, *, by: Actor, seen_revision: int | None = None) -> BaseInfo:
-    """Store what is told of a base, in place of what was told; the same again changes nothing.
+    """Store the settings of a base. The same settings again change nothing.
 
-    Its counts and its revision are the store's own. ComponentValueError: a value is not allowed;
-    nothing was written. EditConflictError: it was changed since `seen_revision`.
-    NotPermittedError: its lock forbids it.
+    The store sets page counts and revision itself.
+
+    Raises:
+        ComponentValueError: a value is not allowed.
+        EditConflictError: the base was changed after `seen_revision`.
+        NotPermittedError: its lock forbids the change.
     """
     check_base(info)
     doing = f"saving knowledge base '{info.key}'"
@@ -155,23 +168,30 @@ def save_base(info: BaseInfo, *, by: Actor, seen_revision: int | None = None) ->
         new.revision += 1
         new.changed_by, new.changed_at = by.name, time.time()
         new.save()
-        base_written()
+        note_base_written()
         return _value(new)
 
 
 def set_restricted(key: str, restricted: bool, *, by: Actor) -> BaseInfo:
-    """Let a base be restricted, or free; NotStoredError: there is none of this key."""
+    """Set whether a base is restricted.
+
+    Raises:
+        NotStoredError: there is no such base.
+    """
     doing = f"restricting knowledge base '{key}'"
     with changing(KNOWLEDGE, doing, by=by):
         return save_base(replace(_value(base_row(key)), restricted=restricted), by=by)
 
 
 def remove_base(key: str, *, by: Actor, seen_revision: int | None = None) -> None:
-    """Remove a base, its pages and its bindings; the revisions of its pages stay.
+    """Remove a base, its pages and its bindings. The revisions of its pages stay.
 
-    Drafts that wait for it are refused, and its vault is emptied. NotStoredError: there is no base
-    of this key. EditConflictError: it was changed since `seen_revision`. NotPermittedError: its
-    lock, or that of one of its pages, forbids it.
+    Waiting drafts are refused, and the vault is emptied.
+
+    Raises:
+        NotStoredError: there is no base with this key.
+        EditConflictError: it was changed after `seen_revision`.
+        NotPermittedError: its lock, or the lock of a page, forbids it.
     """
     doing = f"removing knowledge base '{key}'"
     with changing(KNOWLEDGE, doing, by=by):
@@ -183,20 +203,24 @@ def remove_base(key: str, *, by: Actor, seen_revision: int | None = None) -> Non
         models.KnowledgeDraft.objects.filter(base_key=key, state="waiting").update(
             state="refused", decided_by=by.name, decided_at=time.time()
         )
-        # Another base may get the key, and its lock would open this vault.
+        # The lock of a later base with this key must not open this vault.
         models.VaultedChunk.objects.filter(base_key=key).delete()
-        base_removed(key, row.locks)
+        keep_locks_in_holds(key, row.locks)
         row.delete()
-        base_written()
+        note_base_written()
 
 
 def no_base(key: str) -> NotStoredError:
-    """The error that there is no base of this key, with those there are."""
-    return NotStoredError("knowledge base", key, tuple(info.key for info in bases()))
+    """Return the error for an unknown key. It lists the keys that exist."""
+    return NotStoredError("knowledge base", key, tuple(info.key for info in list_bases()))
 
 
 def base_row(key: str) -> models.KnowledgeBase:
-    """The row of a base, for the store alone; NotStoredError: there is none of this key."""
+    """Return the row of a base. Only the store uses it.
+
+    Raises:
+        NotStoredError: there is none with this key.
+    """
     row = models.KnowledgeBase.objects.filter(key=key).first()
     if row is None:
         raise no_base(key)
@@ -204,22 +228,30 @@ def base_row(key: str) -> models.KnowledgeBase:
 
 
 def base_id(key: str) -> int:
-    """The id of a base's row, for the store alone; NotStoredError: there is none of this key."""
+    """Return the id of a base's row. Only the store uses it.
+
+    Raises:
+        NotStoredError: there is none with this key.
+    """
     return _indexed(key)[0]
 
 
 def languages_of(key: str) -> Languages:
-    """The languages in which pages of a base are found; NotStoredError: there is no such base."""
+    """Return the languages whose word forms the base's index covers.
+
+    Raises:
+        NotStoredError: there is no such base.
+    """
     return languages_in(_indexed(key)[1])
 
 
 def indexed_for(languages: Languages) -> str:
-    """What the column of this name has where pages are found in these languages."""
+    """Return these languages as text for the column `indexed_for`."""
     return " ".join([_BY_WORDS, *languages])
 
 
 def languages_in(indexed_for: str) -> Languages:
-    """The languages that this column names."""
+    """Return the languages in a text of the column `indexed_for`."""
     return tuple(indexed_for.split()[1:])
 
 
@@ -230,24 +262,28 @@ def _indexed(key: str) -> tuple[int, str]:
         raise no_base(key) from None
 
 
-def pages_changed(row: models.KnowledgeBase, *, pages: int, characters: int) -> None:
-    """The current transaction made so many more (or fewer) pages and characters in a base."""
+def add_to_counts(row: models.KnowledgeBase, *, pages: int, characters: int) -> None:
+    """Add to the counts of a base in the current transaction. The numbers may be negative."""
     models.KnowledgeBase.objects.filter(pk=row.pk).update(
         page_count=F("page_count") + pages,
         characters=F("characters") + characters,
         revision=F("revision") + 1,
     )
-    base_written()
+    note_base_written()
 
 
-def base_written() -> None:
-    """The current transaction changed bases, or where they are bound."""
+def note_base_written() -> None:
+    """Note that the current transaction changed bases or their bindings."""
     for kept in snapshots.of_kind(KNOWLEDGE):
-        kept.all_written()
+        kept.note_any_change()
 
 
 def check_base(info: BaseInfo) -> None:
-    """ComponentValueError where what is told of a base is not allowed."""
+    """Check the settings of a base.
+
+    Raises:
+        ComponentValueError: a value is not allowed.
+    """
     for field, (wanted, accepts) in _CHECKS.items():
         value = getattr(info, field)
         if not accepts(value):
@@ -304,7 +340,7 @@ _CHECKS: Final[Mapping[str, tuple[str, Callable[[Any], bool]]]] = MappingProxyTy
 
 
 def _columns(info: BaseInfo) -> dict[str, Any]:
-    """What an author says of a base, as columns."""
+    """Return the settings of a base as columns."""
     same = ("name", "summary", "hint", "restricted", "keeps_chunks", "direct_characters")
     return {
         **{field: getattr(info, field) for field in (*same, "locks", "backend", "mediation")},
@@ -338,10 +374,12 @@ _bases: Final = snapshots.Snapshot(KNOWLEDGE, _load)
 _ids: Final = snapshots.Snapshot(KNOWLEDGE, _load_ids)
 
 
-def bind(key: str, scope: Scope, *, by: Actor) -> None:
-    """Let a base count in `scope`; again changes nothing.
+def bind_base(key: str, scope: Scope, *, by: Actor) -> None:
+    """Let the NPCs in a scope use a base. A repeated call changes nothing.
 
-    NotStoredError: there is no such base. ComponentValueError: it is no scope.
+    Raises:
+        NotStoredError: there is no such base.
+        ComponentValueError: the scope is not allowed.
     """
     check_scope(scope, kinds=_SCOPE_KINDS[1:])
     doing = f"binding knowledge base '{key}'"
@@ -354,11 +392,15 @@ def bind(key: str, scope: Scope, *, by: Actor) -> None:
             scope_ref=scope.ref,
             defaults={"bound_by": by.name, "bound_at": time.time()},
         )
-        base_written()
+        note_base_written()
 
 
-def unbind(key: str, scope: Scope, *, by: Actor) -> bool:
-    """Let a base no longer count in `scope`; whether it did."""
+def unbind_base(key: str, scope: Scope, *, by: Actor) -> bool:
+    """End the use of a base in a scope.
+
+    Returns:
+        True if it was bound there.
+    """
     doing = f"unbinding knowledge base '{key}'"
     with changing(KNOWLEDGE, doing, by=by):
         row = base_row(key)
@@ -366,12 +408,12 @@ def unbind(key: str, scope: Scope, *, by: Actor) -> bool:
         removed, _ = models.KnowledgeBinding.objects.filter(
             base=row, scope_kind=scope.kind, scope_ref=scope.ref
         ).delete()
-        base_written()
+        note_base_written()
     return removed > 0
 
 
 def bindings(key: str) -> tuple[Scope, ...]:
-    """Where a base is bound, from wide to narrow."""
+    """Return the scopes that use a base, widest first."""
     rows = models.KnowledgeBinding.objects.filter(base__key=key)
     scopes = [
         Scope(kind=kind, ref=ref) for kind, ref in rows.values_list("scope_kind", "scope_ref")
@@ -379,10 +421,13 @@ def bindings(key: str) -> tuple[Scope, ...]:
     return tuple(sorted(scopes, key=lambda scope: (_SCOPE_KINDS.index(scope.kind), scope.ref)))
 
 
-def bound(scopes: Collection[Scope]) -> tuple[BaseInfo, ...]:
-    """The bases that count in any of `scopes`, each once, by their keys. Warm, without a query."""
+def bases_for(scopes: Collection[Scope]) -> tuple[BaseInfo, ...]:
+    """Return the bases that any of these scopes uses, each once, sorted by key.
+
+    A read from memory makes no query.
+    """
     keys = sorted({key for scope in scopes for key in _bound(scope)})
-    return tuple(info for key in keys if (info := base(key)))
+    return tuple(info for key in keys if (info := base_or_none(key)))
 
 
 def _load_bound(scope: Scope) -> tuple[str, ...]:

@@ -1,8 +1,8 @@
-"""Searches: what NPCs looked up, what they were told of it, and the vault.
+"""Searches: what NPCs looked up, the results, and the vault.
 
-What a mediator gets of a restricted base is known here by its hash and as "Source 1" and so on. The
-passages themselves are in the vault, for whoever the lock of the base lets in, and every reading of
-it is written down; or they are kept nowhere.
+Of a restricted base, a search stores only hashes of the passages and names such as "Source 1". If
+the base keeps passages, they are in the vault. The base's lock decides who may read them, and every
+reading is recorded.
 """
 
 import json
@@ -23,14 +23,14 @@ from evennia_ai.store.knowledge.knowledge_bases import base_row, refuse_locked
 NEWEST: Final = 20
 
 MOST_REMEMBERED: Final = 24
-"""Safe summaries of a conversation that a new one is compared with."""
+"""A new safe summary is compared with at most this number of earlier ones."""
 
 MOST_REMEMBERED_CHARACTERS: Final = 24_000
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class NewSearch:
-    """A search that begins."""
+    """A search before it is stored."""
 
     conversation: ConversationRef
     turn: int
@@ -47,7 +47,7 @@ class NewSearch:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class StoredSearch(NewSearch):
-    """A search as it is kept."""
+    """A stored search."""
 
     id: int
     npc_ref: str
@@ -57,12 +57,12 @@ class StoredSearch(NewSearch):
     result: str
     began_at: float
     ended_at: float | None
-    """None where nothing came of it yet."""
+    """None while it has no result."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class KeptChunk:
-    """A passage in the vault: from which page, for which search."""
+    """A passage in the vault, with its page and search."""
 
     search: int
     base: str
@@ -74,19 +74,23 @@ class KeptChunk:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Reading:
-    """Somebody's reading of a vault."""
+    """The record that a person read a vault."""
 
     by: str
     at: float
     chunks: int
 
 
-def begin(
+def begin_search(
     new: NewSearch, chunks: Sequence[PagePassage], *, vaulted: Sequence[PagePassage] = ()
 ) -> int:
-    """Write down that a search began, with the passages that are used; its number.
+    """Store a search with the passages that are used, and return its number.
 
-    `vaulted` are those of them that go into the vault. StoreError: nothing was written.
+    Args:
+        vaulted: The passages that go into the vault.
+
+    Raises:
+        StoreError: nothing was written.
     """
     with one_transaction(f"writing down a search of NPC {new.conversation.npc_ref}"):
         row = models.KnowledgeSearch.objects.create(
@@ -119,8 +123,12 @@ def begin(
     return number
 
 
-def end(search: int, result: str, *, decision: str = "", reason: str = "") -> None:
-    """Write down what the NPC was told. StoreError: nothing was written."""
+def end_search(search: int, result: str, *, decision: str = "", reason: str = "") -> None:
+    """Store the result that the NPC got.
+
+    Raises:
+        StoreError: nothing was written.
+    """
     with one_transaction(f"writing down what came of search {search}"):
         models.KnowledgeSearch.objects.filter(pk=search, ended_at=None).update(
             result=make_storable(result), decision=decision, reason=reason, ended_at=time.time()
@@ -128,15 +136,15 @@ def end(search: int, result: str, *, decision: str = "", reason: str = "") -> No
 
 
 def count_since(conversation: ConversationRef, speaker_ref: str, *, since: float) -> int:
-    """How many searches a speaker caused in a conversation after a moment in epoch seconds."""
+    """Return how many searches a speaker caused in a conversation after a time in epoch seconds."""
     rows = models.KnowledgeSearch.objects.filter(
         conversation_id=conversation.id, speaker_ref=speaker_ref, began_at__gt=since
     )
     return int(rows.count())
 
 
-def told_safely(conversation: ConversationRef) -> str:
-    """What safe summaries told in a conversation, the newest ones, in their order."""
+def safe_summaries(conversation: ConversationRef) -> str:
+    """Return the newest safe summaries of a conversation as one text, oldest first."""
     rows = models.KnowledgeSearch.objects.filter(
         conversation_id=conversation.id, restricted=True, decision="answer"
     )
@@ -145,36 +153,37 @@ def told_safely(conversation: ConversationRef) -> str:
     return "\n".join(told)[-MOST_REMEMBERED_CHARACTERS:]
 
 
-def newest(npc_ref: str, *, limit: int = NEWEST) -> tuple[StoredSearch, ...]:
-    """The newest searches of an NPC, newest first."""
+def newest_searches(npc_ref: str, *, limit: int = NEWEST) -> tuple[StoredSearch, ...]:
+    """Return the newest searches of an NPC, newest first."""
     rows = _rows().filter(npc_ref=npc_ref).order_by("-pk")[:limit]
     return tuple(map(_search_from, rows))
 
 
 def bases_of(npc_ref: str) -> frozenset[str]:
-    """The keys of all bases that an NPC ever searched."""
+    """Return the keys of all bases that an NPC ever searched."""
     rows = models.KnowledgeSearch.objects.filter(npc_ref=npc_ref).order_by()
     return frozenset(
         key for told in rows.values_list("bases", flat=True).distinct() for key in json.loads(told)
     )
 
 
-def all_of(npc_ref: str) -> tuple[StoredSearch, ...]:
-    """All searches of an NPC, in their order."""
+def searches_of(npc_ref: str) -> tuple[StoredSearch, ...]:
+    """Return all searches of an NPC, oldest first."""
     return tuple(map(_search_from, _rows().filter(npc_ref=npc_ref).order_by("pk")))
 
 
-def of_turns(npc_ref: str, first: int, last: int) -> tuple[StoredSearch, ...]:
-    """The searches of an NPC in its turns of these numbers, in their order."""
+def searches_of_turns(npc_ref: str, first: int, last: int) -> tuple[StoredSearch, ...]:
+    """Return the searches of an NPC in turns `first` to `last`, oldest first."""
     rows = _rows().filter(npc_ref=npc_ref, turn__gte=first, turn__lte=last).order_by("pk")
     return tuple(map(_search_from, rows))
 
 
 def open_vault(base: str, *, by: Actor, limit: int = NEWEST) -> tuple[KeptChunk, ...]:
-    """The newest passages in the vault of a base, newest search first; that `by` read is kept.
+    """Return the newest passages in the vault of a base, and record that `by` read them.
 
-    StoreError: it is not written down, and so nothing is read. NotStoredError: there is no such
-    base that `by` may see.
+    Raises:
+        StoreError: the reading could not be recorded, so nothing is returned.
+        NotStoredError: there is no such base, or `by` may not see it.
     """
     with one_change(f"opening the vault of {base}", by=by):
         rows = models.VaultedChunk.objects.filter(base_key=base)
@@ -187,14 +196,14 @@ def open_vault(base: str, *, by: Actor, limit: int = NEWEST) -> tuple[KeptChunk,
     return tuple(found)
 
 
-def readings(base: str) -> tuple[Reading, ...]:
-    """Who read the vault of a base, newest first."""
+def vault_readings(base: str) -> tuple[Reading, ...]:
+    """Return who read the vault of a base, newest first."""
     rows = models.VaultReading.objects.filter(base_key=base).order_by("-pk")
     return tuple(Reading(by=row.read_by, at=row.read_at, chunks=row.chunks) for row in rows)
 
 
 def empty_vault(base: str, *, by: Actor) -> int:
-    """Throw away what is in the vault of a base; how many passages there were."""
+    """Delete the passages in the vault of a base, and return how many there were."""
     with one_change(f"emptying the vault of {base}", by=by):
         rows = models.VaultedChunk.objects.filter(base_key=base)
         count = rows.count()
@@ -203,13 +212,19 @@ def empty_vault(base: str, *, by: Actor) -> int:
     return int(count)
 
 
-def erase(conversation_id: int) -> int:
-    """The current transaction erases what the searches of a conversation say; how many."""
+def erase_searches(conversation_id: int) -> int:
+    """Erase the contents of a conversation's searches, and return how many there are.
+
+    Call it inside a transaction.
+    """
     return _erased(models.KnowledgeSearch.objects.filter(conversation_id=conversation_id))
 
 
-def erase_of(speaker_ref: str, *, npc_ref: str | None = None) -> int:
-    """The current transaction erases what a person had looked up, and that it was they."""
+def erase_searches_by(speaker_ref: str, *, npc_ref: str | None = None) -> int:
+    """Erase a person's searches and the person's name on them, and return how many there are.
+
+    Call it inside a transaction.
+    """
     if not speaker_ref:
         return 0
     rows = models.KnowledgeSearch.objects.filter(speaker_ref=speaker_ref)
@@ -223,7 +238,7 @@ def _erased(rows: Any) -> int:
 
 
 def _sources(chunks: Sequence[PagePassage], *, restricted: bool) -> list[dict[str, Any]]:
-    """The passages by their pages, or, of a restricted base, by a number alone."""
+    """Return the sources of the passages: pages, or only numbers for a restricted base."""
     return [
         {
             "title": f"Source {place}" if restricted else chunk.title,

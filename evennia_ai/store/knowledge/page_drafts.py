@@ -1,9 +1,9 @@
-"""Drafts: pages that wait until a builder approves or refuses them, and the tasks they came of.
+"""Drafts of pages, which wait for a builder's decision, and the lorekeeper's tasks.
 
-A draft keeps what it was written for and from, so that it can be judged later and made again to
-the byte. Nothing of it is in a knowledge base: writing an approved one is the caller's, because the
-base may be on another machine. A task of the lorekeeper is kept before its model is asked, with
-exactly what it is sent, whether the answer has a page or not, and whether there is one at all.
+A draft keeps its task and the excerpt that it was written from. So a builder can judge it later,
+and its prompt can be made again byte for byte. A draft is not part of the knowledge base. The
+caller writes an approved one, because the base may be on another machine. A task is stored with its
+exact request before its model is called, whatever comes of it.
 """
 
 import json
@@ -24,14 +24,14 @@ from evennia_ai.store.knowledge.page_rows import check_page, page_value, written
 DraftState = Literal["waiting", "approved", "refused"]
 
 MOST_WAITING: Final = 500
-"""Drafts that may wait at once, in one base."""
+"""How many drafts may wait at once in one base."""
 MAX_PACKAGE: Final = 4_000_000
-"""Characters of what a draft was written from."""
+"""The most characters of the excerpt that a draft was written from."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class StoredDraft:
-    """A draft with its number, what it was written for and from, and what was decided."""
+    """A draft with its number, its origin and the decision about it."""
 
     number: int
     base: str
@@ -41,15 +41,15 @@ class StoredDraft:
     task: str = ""
     context_meta: Mapping[str, Any] = field(default_factory=dict)
     package: str = ""
-    """The text that whoever wrote it was shown."""
+    """The text that the author of the draft was shown."""
     state: DraftState = "waiting"
     decided_by: str = ""
-    """Who decided, "" while it waits."""
+    """The person who decided; "" while it waits."""
     decided_at: float | None = None
     """In epoch seconds."""
 
 
-def add(
+def add_draft(
     base: str,
     draft: PageDraft,
     *,
@@ -57,10 +57,12 @@ def add(
     context_meta: Mapping[str, Any],
     package: str = "",
 ) -> StoredDraft:
-    """Keep a draft until somebody decides.
+    """Store a draft that waits for a decision.
 
-    NotStoredError: there is no such base. StoreError: too many drafts wait. ComponentValueError:
-    the page cannot be stored.
+    Raises:
+        NotStoredError: there is no such base.
+        StoreError: too many drafts wait.
+        ComponentValueError: the page cannot be stored.
     """
     check_page(draft.page)
     if len(package) > MAX_PACKAGE:
@@ -82,22 +84,24 @@ def add(
         return _value(row)
 
 
-def waiting(base: str = "") -> tuple[StoredDraft, ...]:
-    """The drafts that wait, oldest first; those of one base where one is named."""
+def waiting_drafts(base: str = "") -> tuple[StoredDraft, ...]:
+    """Return the drafts that wait, oldest first, of all bases or of one."""
     rows = models.KnowledgeDraft.objects.filter(state="waiting").order_by("pk")
     return tuple(_value(row) for row in (rows.filter(base_key=base) if base else rows))
 
 
-def draft(number: int) -> StoredDraft | None:
-    """The draft of this number, decided or not; None where there is none."""
+def draft_or_none(number: int) -> StoredDraft | None:
+    """Return the draft with this number, decided or not, or None."""
     row = models.KnowledgeDraft.objects.filter(pk=number).first()
     return _value(row) if row else None
 
 
-def decide(number: int, *, approved: bool, by: Actor) -> StoredDraft:
-    """Let a draft wait no longer; as it is then.
+def decide_draft(number: int, *, approved: bool, by: Actor) -> StoredDraft:
+    """Approve or refuse a draft, and return it.
 
-    NotStoredError: there is none of this number. StoreError: somebody decided already.
+    Raises:
+        NotStoredError: there is no draft with this number.
+        StoreError: it was decided already.
     """
     with one_change(f"deciding draft {number}", by=by):
         decided = models.KnowledgeDraft.objects.filter(pk=number, state="waiting").update(
@@ -105,7 +109,7 @@ def decide(number: int, *, approved: bool, by: Actor) -> StoredDraft:
         )
         if row := models.KnowledgeBase.objects.filter(key__in=_base_of(number)).first():
             refuse_locked(row, f"deciding draft {number}", by=by)
-        now = draft(number)
+        now = draft_or_none(number)
         if now is None:
             raise NotStoredError("draft", number)
         if not decided:
@@ -142,22 +146,22 @@ def _value(row: models.KnowledgeDraft) -> StoredDraft:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class NewTask:
-    """A task that a model is about to be asked to do."""
+    """A task before its model is called."""
 
     asked_by: str
-    """The number of the object that asks."""
+    """The number of the object whose player gave the task."""
     base: str
     task: str
     context_meta: Mapping[str, Any]
     request: str
-    """What is sent, as a stored text."""
+    """The messages to send, as a stored text."""
     sha256: str
-    """The hash of what is sent."""
+    """The hash of the messages to send."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class StoredTask(NewTask):
-    """A task with its number and what came of it."""
+    """A task with its number and its result."""
 
     number: int
     began_at: float
@@ -165,11 +169,15 @@ class StoredTask(NewTask):
     drafts: tuple[int, ...] = ()
     error: str = ""
     ended_at: float | None = None
-    """None where nothing has come of it yet."""
+    """None while there is no result."""
 
 
 def begin_task(new: NewTask) -> int:
-    """Keep a task before its model is asked; its number. StoreError: it cannot be kept."""
+    """Store a task before its model is called, and return its number.
+
+    Raises:
+        StoreError: it cannot be stored.
+    """
     with one_transaction("keeping a task of the lorekeeper"):
         row = models.LorekeeperTask.objects.create(
             asked_by=new.asked_by,
@@ -184,18 +192,18 @@ def begin_task(new: NewTask) -> int:
 
 
 def end_task(number: int, *, text: str, context_meta: Mapping[str, Any]) -> None:
-    """Keep what the model wrote."""
+    """Store the model's answer."""
     meta = canonical_json(dict(context_meta))
     _write(number, text=make_storable(text), context_meta=meta, ended_at=time.time())
 
 
 def keep_drafts(number: int, drafts: Sequence[int]) -> None:
-    """Keep which drafts came of the answer."""
+    """Store the numbers of the drafts in the answer."""
     _write(number, drafts=canonical_json(list(drafts)))
 
 
 def fail_task(number: int, error: str) -> None:
-    """Keep why there is no answer."""
+    """Store why there is no answer."""
     _write(number, error=make_storable(error), ended_at=time.time())
 
 
@@ -205,7 +213,7 @@ def _write(number: int, **columns: Any) -> None:
 
 
 def newest_task(asked_by: str) -> StoredTask | None:
-    """The last task of whoever has this number, None where there is none."""
+    """Return the last task of the person with this number, or None."""
     row = models.LorekeeperTask.objects.filter(asked_by=asked_by).order_by("pk").last()
     return None if row is None else _task(row)
 

@@ -1,9 +1,9 @@
-"""Import of pages, and of a folder with its base: what would change first, then one transaction.
+"""Imports of pages, or of a folder with its base: first a plan, then one transaction.
 
-Pages that say already what is imported are not touched, so that the same import twice changes
-nothing. Pages of the base that are not imported are told of; only `remove` takes them away. A
-folder says of its base what differs from a folder without `base.yaml`; everything else stays as it
-is. So an import can restrict a base and never lifts a restriction.
+Pages that have the imported text already are not touched, so a second import changes nothing. Pages
+of the base that are not in the import are listed; only `remove` removes them. A folder sets the
+fields of its base that differ from the defaults, and leaves the others. So an import can restrict a
+base but never lift a restriction.
 """
 
 from collections.abc import Callable, Sequence
@@ -16,7 +16,7 @@ from evennia_ai.engine.errors import ComponentValueError
 from evennia_ai.engine.knowledge.pages.files import PageFolder
 from evennia_ai.engine.knowledge.pages.page import BaseInfo, Page, PageName
 from evennia_ai.store.core.snapshots import KNOWLEDGE, changing
-from evennia_ai.store.knowledge.knowledge_bases import base, base_id, check_base, save_base
+from evennia_ai.store.knowledge.knowledge_bases import base_id, base_or_none, check_base, save_base
 from evennia_ai.store.knowledge.page_rows import Named, Row, check_page, named, title_rows
 from evennia_ai.store.knowledge.pages import (
     PageWrite,
@@ -28,9 +28,9 @@ from evennia_ai.store.knowledge.pages import (
 )
 
 Progress = Callable[[int, int], None]
-"""Told how many pages are done, and of how many."""
+"""Called with the number of finished pages and the number of all pages."""
 
-# What a plan compares; the texts stay where they are.
+# The columns that a plan compares. Texts are not loaded.
 _COMPARED: Final = ("namespace", "title", "folded", "sha256", "locks", "revision", "characters")
 
 TOLD: Final = (
@@ -45,22 +45,22 @@ TOLD: Final = (
     "mediation",
     "locks",
 )
-"""What a folder may say of its base."""
+"""The fields of a base that a folder may set."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ImportPlan:
-    """What an import of pages into a base does."""
+    """The effects of an import of pages into a base."""
 
     base: str
     new: tuple[Page, ...] = ()
     changed: tuple[Page, ...] = ()
-    """Pages with the revisions they would be written over."""
+    """Pages, each with the revision that it would replace."""
     same: tuple[PageName, ...] = ()
     gone: tuple[PageName, ...] = ()
-    """Pages of the base that are not imported."""
+    """Pages of the base that are not in the import."""
     gone_revisions: tuple[str, ...] = ()
-    """The revisions these have."""
+    """The revisions of `gone`."""
 
     @property
     def changes(self) -> int:
@@ -69,10 +69,11 @@ class ImportPlan:
 
 
 def plan_pages(base: str, pages: Sequence[Page]) -> ImportPlan:
-    """Return what an import of these pages would do; write nothing.
+    """Return what an import of these pages would do, without writing.
 
-    NotStoredError: there is no such base. ComponentValueError: a page is there twice or cannot be
-    stored.
+    Raises:
+        NotStoredError: there is no such base.
+        ComponentValueError: a page occurs twice or cannot be stored.
     """
     _refuse_twice(pages)
     rows = _rows(base)
@@ -107,10 +108,13 @@ def import_pages(
     remove: bool = False,
     progress: Progress | None = None,
 ) -> ImportPlan:
-    """Write what a plan says, all or nothing; the plan.
+    """Carry out a plan completely or not at all, and return it.
 
-    `remove` removes the pages that are `gone`. PageConflictError: a page was changed since the plan
-    was made.
+    Args:
+        remove: Remove the pages in `gone`.
+
+    Raises:
+        PageConflictError: a page was changed after the plan was made.
     """
     total = plan.changes + (len(plan.gone) if remove else 0)
     tell = progress or _nobody
@@ -149,7 +153,7 @@ def _refuse_twice(pages: Sequence[Page]) -> None:
     seen: set[Named] = set()
     for page in pages:
         if named(page.name) in seen:
-            raise ComponentValueError("page", page.name.full, "there once; it is there twice")
+            raise ComponentValueError("page", page.name.full, "only once in an import")
         seen.add(named(page.name))
 
 
@@ -158,34 +162,37 @@ def _name(row: Row) -> PageName:
 
 
 def _nobody(done: int, total: int) -> None:
-    """Whom an import tells that nobody watches."""
+    """Ignore progress."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class FolderPlan:
-    """What the import of a folder does: to the base, and to its pages."""
+    """The effects of the import of a folder, on the base and on its pages."""
 
     info: BaseInfo
-    """The base as it will be."""
+    """The base after the import."""
     fields: tuple[str, ...]
-    """What of it changes."""
+    """The names of its fields that change."""
     is_new: bool
-    """True if the base is made."""
+    """True if the base is created."""
     pages: ImportPlan
 
     @property
     def changes(self) -> int:
-        """How much would be written."""
+        """How many pages and fields would be written."""
         return self.pages.changes + len(self.fields) + self.is_new
 
 
 def plan_folder(folder: PageFolder, *, folder_name: str) -> FolderPlan:
-    """What importing a folder would do; nothing is written.
+    """Return what an import of a folder would do, without writing.
 
-    `folder_name` is the name its base has where the folder says none. ComponentValueError: a page,
-    or what is said of the base, cannot be stored.
+    Args:
+        folder_name: The name of the base if the folder gives none.
+
+    Raises:
+        ComponentValueError: a page or the base cannot be stored.
     """
-    given, was = folder.info, base(folder.info.key)
+    given, was = folder.info, base_or_none(folder.info.key)
     unsaid = BaseInfo(key=given.key, name=folder_name)
     said = [field for field in TOLD if getattr(given, field) != getattr(unsaid, field)]
     now = was or unsaid
@@ -208,10 +215,13 @@ def import_folder(
     remove: bool = False,
     progress: Callable[[int, int], None] | None = None,
 ) -> None:
-    """Do what a plan says, all of it or nothing.
+    """Carry out a plan completely or not at all.
 
-    `remove` removes the pages that the folder has no more. PageConflictError: a page was changed
-    since the plan was made.
+    Args:
+        remove: Remove the pages that the folder no longer has.
+
+    Raises:
+        PageConflictError: a page was changed after the plan was made.
     """
     with changing(KNOWLEDGE, f"importing knowledge base '{wanted.info.key}'", by=by):
         if wanted.is_new or wanted.fields:

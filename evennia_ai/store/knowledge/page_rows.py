@@ -1,9 +1,9 @@
-"""Rows of pages: their columns, their revisions, and how a page is found by its name.
+"""Rows of pages: their columns, their revisions, and lookups by name. Only the store uses it.
 
-For the store alone. The tables of pages, revisions and drafts share columns. Revisions stay when a
-page or its base is removed; a page that is made again goes on counting. A name is looked for among
-titles first, then aliases, then one redirect; a redirect to a page that is not there is itself what
-is found, so that whoever asks sees where it leads.
+The tables of pages, revisions and drafts share columns. Revisions stay when a page or its base is
+removed; a page that is created again continues the numbers. A name is looked up among titles first,
+then among aliases; then one redirect is followed. A redirect to a missing page is returned itself,
+so the reader sees where it leads.
 """
 
 import json
@@ -30,21 +30,18 @@ from evennia_ai.engine.knowledge.pages.page import (
 from evennia_ai.store.core.authoring import Revisions, check_locks
 
 WRITTEN: Final = ("namespace", "title", "body", "meta", "locks")
-"""The columns that say what an author wrote."""
+"""The columns that an author writes."""
 
 Named = tuple[str, str]
-"""A namespace and a folded title: what a page is found by."""
-# Names that one query asks for: a database bears only so many parameters.
+"""A namespace and a folded title, by which a page is looked up."""
+# Names per query. Databases limit the number of parameters.
 MOST_NAMES: Final = 500
 REVISIONS: Final = Revisions(models.KnowledgePageRevision)
 Row = models.KnowledgePage
 
 
 def written_columns(page: Page) -> dict[str, Any]:
-    """What an author wrote, as columns.
-
-    ComponentValueError: the page is too long, or holds what cannot be stored.
-    """
+    """Return the author's part of a page as columns."""
     return {
         "namespace": page.name.namespace,
         "title": page.name.title,
@@ -55,7 +52,7 @@ def written_columns(page: Page) -> dict[str, Any]:
 
 
 def page_columns(page: Page) -> dict[str, Any]:
-    """A page as the columns of its row, but for its revision."""
+    """Return a page as the columns of its row, without the revision."""
     return {
         **written_columns(page),
         "folded": page.name.folded,
@@ -66,7 +63,7 @@ def page_columns(page: Page) -> dict[str, Any]:
 
 
 def page_value(row: Any, *, base: str, revision: int | str) -> Page:
-    """The page that a row with these columns is."""
+    """Return the page of a row with these columns."""
     name = PageName(namespace=row.namespace, title=row.title)
     return Page(
         name=name,
@@ -80,7 +77,11 @@ def page_value(row: Any, *, base: str, revision: int | str) -> Page:
 
 
 def check_page(page: Page) -> None:
-    """ComponentValueError where a page is too long, or holds what cannot be stored."""
+    """Check that a page can be stored.
+
+    Raises:
+        ComponentValueError: it is too long, or has characters or metadata that cannot be stored.
+    """
     what = f"page '{page.name}'"
     if len(page.body) > MAX_TEXT:
         raise ComponentValueError(f"text of {what}", page.body, f"at most {MAX_TEXT} characters")
@@ -95,7 +96,11 @@ def check_page(page: Page) -> None:
 
 
 def _check_meta(page: Page, text: str) -> None:
-    """Refuse metadata that would be read as something else than was given."""
+    """Check that metadata are the same after they are stored and read.
+
+    Raises:
+        ComponentValueError: they would differ.
+    """
     try:
         same = parse_meta(json.loads(text), page.name) == page.meta
     except MetaError as error:
@@ -111,12 +116,12 @@ def _meta_text(page: Page) -> str:
 
 
 def named(name: PageName) -> Named:
-    """What the page of this name is found by."""
+    """Return the key by which a page with this name is looked up."""
     return name.namespace, name.folded
 
 
 def newest_numbers(base: str, names: Iterable[Named]) -> dict[Named, int]:
-    """The newest revision of each of these names that ever had one."""
+    """Return the newest revision of each of these names that ever had one."""
     found: dict[Named, int] = {}
     for namespace, titles in batches(names):
         rows = models.KnowledgePageRevision.objects.filter(
@@ -128,9 +133,9 @@ def newest_numbers(base: str, names: Iterable[Named]) -> dict[Named, int]:
 
 
 def batches(names: Iterable[Named]) -> Iterator[tuple[str, list[str]]]:
-    """The names by their namespaces, as many at once as a query may ask for.
+    """Yield the names by namespace, in batches that fit into a query.
 
-    The indexes of pages begin with base and namespace: a query without them reads a whole base.
+    The indexes of pages begin with base and namespace. A query without both reads a whole base.
     """
     for namespace, group in groupby(sorted(set(names)), key=itemgetter(0)):
         titles = [folded for _, folded in group]
@@ -139,17 +144,20 @@ def batches(names: Iterable[Named]) -> Iterator[tuple[str, list[str]]]:
 
 
 def last_changed_by(base: str, name: PageName) -> str:
-    """Who made the newest change of a page."""
+    """Return the name of the person who made the newest change of a page."""
     return REVISIONS.last_changed_by(**key_of(base, name))
 
 
 def refuse_locked_pages(
     base: models.KnowledgeBase, doing: str, *, by: Actor, rows: Iterable[Row] | None = None
 ) -> None:
-    """Raise NotPermittedError if the lock of one of these pages forbids to see or to change it.
+    """Check that the locks of these pages allow seeing and changing them.
 
-    Without `rows` every page of the base is asked. The error names no page, because somebody may
-    not even know of it.
+    Without `rows`, all pages of the base are checked. The error names no page, because the reader
+    may not know that the page exists.
+
+    Raises:
+        NotPermittedError: a lock forbids it.
     """
     if rows is None:
         stored = Row.objects.filter(base=base).exclude(locks="")
@@ -159,16 +167,16 @@ def refuse_locked_pages(
     by.check_locks(doing, f"a page of knowledge base '{base.key}' that this would change", locks)
 
 
-def record(
+def record_changes(
     base: str,
     changed: Iterable[tuple[models.KnowledgePage, str]],
     *,
     by: Actor,
     note: str,
 ) -> None:
-    """Write down what pages are now, each with the action that made it so.
+    """Store revisions of changed pages, each with its action, in the transaction of the change.
 
-    In the transaction that changes them. For a removal the row's revision is that of the removal.
+    For a removal, the revision of the row is that of the removal.
     """
     REVISIONS.write_all(
         (
@@ -187,14 +195,14 @@ def record(
 
 
 def record_removal_of_all(base: models.KnowledgeBase, *, by: Actor) -> None:
-    """Write down that every page of a base is removed, in the transaction that does it."""
+    """Store the removal of every page of a base, in the transaction that removes them."""
     rows = models.KnowledgePage.objects.filter(base=base)
     gone = []
     for row in rows.only("namespace", "title", "folded", "revision").iterator():
         row.revision += 1
-        row.locks = base.locks  # who makes a base of this key again does not get what it hid
+        row.locks = base.locks  # a later base with this key must not reveal the pages
         gone.append((row, "removed"))
-    record(base.key, gone, by=by, note="")
+    record_changes(base.key, gone, by=by, note="")
 
 
 def _stays(row: models.KnowledgePage) -> dict[str, Any]:
@@ -206,17 +214,17 @@ def _ends(row: models.KnowledgePage) -> dict[str, Any]:
 
 
 def key_of(base: str, name: PageName) -> dict[str, str]:
-    """The columns that say which page's revisions are meant."""
+    """Return the columns that identify the revisions of a page."""
     return {"base_key": base, "namespace": name.namespace, "folded": name.folded}
 
 
 def title_row(base_id: int, name: PageName) -> Row | None:
-    """The row of the page that has this very title, however it is written."""
+    """Return the row of the page with this title, in any case, or None."""
     return Row.objects.filter(base_id=base_id, namespace=name.namespace, folded=name.folded).first()
 
 
 def title_rows(base_id: int, names: Iterable[PageName], *columns: str) -> dict[Named, Row]:
-    """The rows of the pages that have these titles; with `columns` alone, where some are named."""
+    """Return the rows of the pages with these titles, all columns or only some."""
     pages = Row.objects.filter(base_id=base_id).only(*columns)
     return {
         (namespace, row.folded): row
@@ -228,9 +236,10 @@ def title_rows(base_id: int, names: Iterable[PageName], *columns: str) -> dict[N
 def rows_named(
     base_id: int, names: Sequence[PageName], *columns: str, follow: bool = True
 ) -> list[Row | None]:
-    """For each name the row of its page, None where there is none.
+    """Return the row of each name's page, or None.
 
-    `follow` follows one redirect.
+    Args:
+        follow: Follow one redirect.
     """
     found = _titles_and_aliases(base_id, names, columns)
     if not follow:
@@ -251,7 +260,7 @@ def _titles_and_aliases(
 
 
 def _aliased(base_id: int, names: set[Named], columns: Sequence[str]) -> dict[Named, Row]:
-    """The pages that have these aliases; of several with one alias the first by its title."""
+    """Return the pages that have these aliases. The first by title wins a shared alias."""
     aliases = models.KnowledgeAlias.objects.filter(base_id=base_id)
     owners = [
         ((namespace, folded), page)

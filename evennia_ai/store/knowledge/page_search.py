@@ -1,9 +1,9 @@
-"""Searching pages in the game's own database: their postings, written with them and read by words.
+"""Full-text search of pages in the game's own database, with postings that we maintain.
 
-What a posting is, and which pages are the best, is told in `engine/knowledge/postings.py`; here
-they are rows, the same ones on every database. A search reads the postings of its words in one
-query and the names of the pages it returns in another. It counts in its own base alone. Words come
-folded and as parameters, so what a player writes is never a query.
+`engine/knowledge/postings.py` defines postings and how pages are ranked. Here they are rows, the
+same on every database. A search reads the postings of its words in one query, and the names of its
+results in another. It covers one base. Words are folded and passed as parameters, so a player's
+text is never part of the SQL.
 """
 
 from collections import defaultdict
@@ -35,18 +35,18 @@ from evennia_ai.store.core.refusals import reason_of
 from evennia_ai.store.core.snapshots import KNOWLEDGE, changing
 from evennia_ai.store.knowledge.knowledge_bases import (
     base_id,
-    base_written,
     indexed_for,
     languages_in,
     languages_of,
+    note_base_written,
 )
 from evennia_ai.store.knowledge.page_rows import page_value
 
 INDEXED: Final = 10_000
-"""Pages whose words are written at once: a common word's postings change with each of them."""
+"""Pages that are indexed at once. Each batch rewrites the postings of common words."""
 
 MOST_WORDS: Final = 500
-"""Words that one query asks for: a database bears only so many parameters."""
+"""Words per query. Databases limit the number of parameters."""
 
 _READ: Final = """
 SELECT field, word, span, pages, packed FROM evennia_ai_knowledgeposting
@@ -67,7 +67,7 @@ WHERE base_id = %s AND field = %s AND word = %s AND span = %s
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class PageChange:
-    """A page by the id of its row, as it was and as it is: None where it was or is not there."""
+    """A page before and after a change. None: it did not exist, or it was removed."""
 
     page_id: int
     was: Page | None
@@ -76,26 +76,26 @@ class PageChange:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Found:
-    """What a search found."""
+    """The result of a search."""
 
     names: tuple[tuple[PageName, float], ...] = ()
     """The pages with their scores, best first."""
     rarities: Mapping[str, float]
-    """How much each word and each stem told: in texts, or in titles where no text has it."""
+    """The weight of each word and stem: in texts, or in titles if no text has it."""
     languages: Languages = ()
-    """Those in which stems were looked for."""
+    """The languages whose word forms were looked for."""
 
 
-# The weights that change in a span: by term, by the place of the page, 0 for what goes.
+# The new weights in a span, by term and by the index of the page; 0 removes the page.
 _Changed = dict[Term, dict[int, int]]
 
 
-def index(base_pk: int, changes: Iterable[PageChange]) -> None:
-    """The current transaction made these changes in a base: find its pages so.
+def index_changes(base_pk: int, changes: Iterable[PageChange]) -> None:
+    """Update the index for changed pages, in the transaction of the change.
 
-    Many at once take far less time than one by one; of a small change little is written.
+    Many pages at once take far less time than one by one.
     """
-    # Two processes that change pages of one base do so one after the other.
+    # The lock on this row makes processes that change pages of one base take turns.
     rows = models.KnowledgeBase.objects.select_for_update().filter(pk=base_pk)
     languages = languages_in(rows.values_list("indexed_for", flat=True).get())
     spans: dict[int, _Changed] = defaultdict(lambda: defaultdict(dict))
@@ -111,7 +111,7 @@ def index(base_pk: int, changes: Iterable[PageChange]) -> None:
 
 
 def index_anew(languages: Languages) -> None:
-    """Have all pages found in these languages, in bases where they are found in others."""
+    """Index the pages of those bases whose index covers other languages than these."""
     wanted = indexed_for(languages)
     for row in models.KnowledgeBase.objects.exclude(indexed_for=wanted):
         with changing(KNOWLEDGE, f"indexing knowledge base '{row.key}'", by=THE_GAME):
@@ -120,8 +120,8 @@ def index_anew(languages: Languages) -> None:
             row.save(update_fields=["indexed_for"])
             pages = models.KnowledgePage.objects.filter(base=row).order_by("pk").iterator()
             while lot := [_as_new(row.key, page) for page in islice(pages, INDEXED)]:
-                index(row.pk, lot)
-            base_written()
+                index_changes(row.pk, lot)
+            note_base_written()
 
 
 def _as_new(base: str, row: models.KnowledgePage) -> PageChange:
@@ -156,12 +156,13 @@ def _stored(base_pk: int, span: int, words: Sequence[str]) -> dict[Term, bytes]:
     return stored
 
 
-def found(
+def search_pages(
     base: str, query: str, *, namespaces: Collection[Namespace] = (), limit: int = 20
 ) -> Found:
-    """The pages of a base that fit the words of a query, best first; equal ones by their titles.
+    """Return the pages of a base that match a query, best first, then by title.
 
-    StoreError: the database cannot be searched.
+    Raises:
+        StoreError: the database cannot be searched.
     """
     languages = languages_of(base)
     asked = query_weights(query, languages)
@@ -181,9 +182,10 @@ def found(
 
 
 def _postings(base: str, words: Sequence[str]) -> list[Posting]:
-    """Those of the words, and of all namespaces: no folded word is written like one of these.
+    """Return the postings of the words, and those of all namespaces.
 
-    Read past the ORM, as are the names, or it would take a third of a search for itself.
+    A folded word is never written like a namespace. Raw SQL is used, because the ORM would take a
+    third of the time of a search.
     """
     asked = [*words, *NAMESPACES]
     return [

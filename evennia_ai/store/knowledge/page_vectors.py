@@ -1,7 +1,7 @@
-"""Vectors of pages: what a model made of their parts, so that pages are found by what they mean.
+"""Vectors of pages, by which pages are found by their meaning.
 
-A vector belongs to the text it was made from: a page that says something else by now is read again,
-and is found by its words meanwhile. The model itself is asked elsewhere, in a thread or by workers.
+A vector belongs to the text that it was made from. A changed page gets new vectors, and is found by
+its words until then. Other modules call the model, in a thread or in workers.
 """
 
 from collections.abc import Collection, Iterable, Sequence
@@ -17,12 +17,12 @@ from evennia_ai.engine.knowledge.pages.page import NAMESPACES, Namespace, PageNa
 from evennia_ai.engine.knowledge.relevance import split_chunks
 
 LEAST_SIMILAR: Final = 0.3
-"""How near a part must lie to what is asked: below it the two have mostly nothing in common."""
+"""The lowest cosine of a hit. Below it, page and query mostly have nothing in common."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Unread:
-    """A page of which there are no vectors yet, and its parts as the model is to read them."""
+    """A page without current vectors, and its parts for the model."""
 
     page_id: int
     sha256: str
@@ -31,17 +31,17 @@ class Unread:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Near:
-    """A page whose meaning is near, and the place of its nearest part."""
+    """A page with a similar meaning, and the index of its most similar part."""
 
     name: PageName
     place: int
     similarity: float
-    """The cosine of that part's vector and of what is asked."""
+    """The cosine of the vectors of that part and of the query."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class _Kept:
-    """All vectors of a base in one matrix, with the page and the place of each row."""
+    """All vectors of a base in one matrix, with page and part of each row."""
 
     newest: int
     count: int
@@ -50,12 +50,12 @@ class _Kept:
 
 
 _kept: dict[tuple[str, str], _Kept] = {}
-# One thread reads them for all: they are large.
+# Only one thread loads a matrix at a time, because it is large.
 _reading: Final = Lock()
 
 
-def unread(base: str, model: str, *, most: int) -> tuple[Unread, ...]:
-    """Some pages of a base that the model has not read as they are now."""
+def pages_without_vectors(base: str, model: str, *, most: int) -> tuple[Unread, ...]:
+    """Return at most `most` pages of a base without current vectors of this model."""
     read = models.KnowledgePageVector.objects.filter(
         page=OuterRef("pk"), model=model, sha256=OuterRef("sha256")
     )
@@ -65,8 +65,8 @@ def unread(base: str, model: str, *, most: int) -> tuple[Unread, ...]:
     )
 
 
-def as_they_were(pages: Iterable[tuple[int, str]]) -> tuple[Unread, ...]:
-    """Those of the pages, by number and hash, that say still what they said then."""
+def unchanged_pages(pages: Iterable[tuple[int, str]]) -> tuple[Unread, ...]:
+    """Return the pages, given by id and hash, that were not changed since."""
     hashes = dict(pages)
     rows = models.KnowledgePage.objects.filter(pk__in=hashes).order_by("pk")
     return tuple(
@@ -77,13 +77,13 @@ def as_they_were(pages: Iterable[tuple[int, str]]) -> tuple[Unread, ...]:
 
 
 def newest_vector() -> int:
-    """The number of the vector that was kept last, 0 before the first."""
+    """Return the number of the newest vector; 0 if there is none."""
     numbers = models.KnowledgePageVector.objects.order_by("-pk").values_list("pk", flat=True)
     return numbers.first() or 0
 
 
-def keep(page_id: int, sha256: str, model: str, vectors: Sequence[bytes]) -> None:
-    """Keep the vectors of a page's parts; nothing is kept where it was changed or removed."""
+def keep_vectors(page_id: int, sha256: str, model: str, vectors: Sequence[bytes]) -> None:
+    """Store the vectors of a page's parts, unless the page was changed or removed."""
     with transaction.atomic():
         if not models.KnowledgePage.objects.filter(pk=page_id, sha256=sha256).exists():
             return
@@ -96,10 +96,10 @@ def keep(page_id: int, sha256: str, model: str, vectors: Sequence[bytes]) -> Non
         )
 
 
-def nearest(
+def nearest_pages(
     base: str, model: str, asked: bytes, *, namespaces: Collection[Namespace] = (), most: int
 ) -> list[Near]:
-    """The pages whose parts lie nearest to what is asked, the nearest first, each once."""
+    """Return the pages with the most similar parts, most similar first, each once."""
     import numpy as np
 
     with _reading:
@@ -120,12 +120,12 @@ def nearest(
 
 
 def _parts(title: str, body: str) -> tuple[str, ...]:
-    """The parts of a page, each under its title, which says what they are about."""
+    """Return the parts of a page, each below the title, which says what it is about."""
     return tuple(f"{title}\n{part}" for part in split_chunks(body)) or (title,)
 
 
 def _matrix(base: str, model: str) -> _Kept:
-    """The vectors of a base, read again where there are others by now."""
+    """Return the vectors of a base. They are read again if the table has changed."""
     import numpy as np
 
     rows = models.KnowledgePageVector.objects.filter(page__base__key=base, model=model)

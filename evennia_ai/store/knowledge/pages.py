@@ -1,8 +1,8 @@
-"""Pages of a knowledge base in the game's own database: read, written, renamed, and linked.
+"""Pages of knowledge bases in the game's own database: read, write, rename, link.
 
-Two builders who edit one page: the second is told, nothing is overwritten in silence. A lock is
-kept as it is given; whom it lets in is for who asks. Rows, aliases, links and revisions are written
-many at once, inside a transaction that has begun with `changing(KNOWLEDGE, ...)`.
+If two builders edit one page, the second gets an error, and nothing is overwritten unseen. A lock
+string is stored as it is; the callers decide whom it lets in. Rows, aliases, links and revisions
+are written in batches, inside a transaction of `changing(KNOWLEDGE, ...)`.
 """
 
 import json
@@ -27,9 +27,9 @@ from evennia_ai.engine.knowledge.pages.page import (
 from evennia_ai.store.core.authoring import Change
 from evennia_ai.store.core.snapshots import KNOWLEDGE, changing
 from evennia_ai.store.knowledge.knowledge_bases import (
+    add_to_counts,
     base_id,
     base_row,
-    pages_changed,
     refuse_locked,
 )
 from evennia_ai.store.knowledge.page_rows import (
@@ -43,12 +43,12 @@ from evennia_ai.store.knowledge.page_rows import (
     newest_numbers,
     page_columns,
     page_value,
-    record,
+    record_changes,
     refuse_locked_pages,
     rows_named,
     title_row,
 )
-from evennia_ai.store.knowledge.page_search import INDEXED, PageChange, index
+from evennia_ai.store.knowledge.page_search import INDEXED, PageChange, index_changes
 
 BATCH: Final = 200
 
@@ -57,7 +57,7 @@ _LINK_COLUMNS: Final = ("base_id", "page_id", "kind", "place", "namespace", "tit
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class PageWrite:
-    """A page to be written, in place of `row` or as a new one."""
+    """A page to write, in place of `row` or as a new one."""
 
     page: Page
     row: Row | None
@@ -70,7 +70,11 @@ class PageWrite:
 
 
 def own_base(base: str) -> models.KnowledgeBase:
-    """The base whose pages are here; StoreError: they are somewhere else."""
+    """Return the row of a base with pages in this database.
+
+    Raises:
+        StoreError: its pages are in another backend.
+    """
     row = base_row(base)
     if row.backend != "database":
         raise StoreError(
@@ -81,7 +85,11 @@ def own_base(base: str) -> models.KnowledgeBase:
 
 
 def refuse_stale(base: str, name: PageName, row: Row | None, was: str) -> None:
-    """PageConflictError where the page has another revision than `was`, "" for no page."""
+    """Check that a page still has the revision `was`; "" means that there was no page.
+
+    Raises:
+        PageConflictError: it has another revision.
+    """
     if was != (str(row.revision) if row else ""):
         newest = newest_numbers(base, [named(name)]).get(named(name), 0)
         seen = int(was) if was.isdecimal() else 0
@@ -90,7 +98,7 @@ def refuse_stale(base: str, name: PageName, row: Row | None, was: str) -> None:
 
 
 def is_same(row: Row | None, page: Page) -> bool:
-    """True if a row says just what this page says."""
+    """True if a row has the same text, metadata and lock as a page."""
     return row is not None and (row.sha256, row.locks) == (page.sha256, page.locks)
 
 
@@ -102,10 +110,14 @@ def write_all(
     note: str = "",
     done: Callable[[int], None] = lambda _: None,
 ) -> list[Row]:
-    """Write pages with their revisions; their rows as they are now.
+    """Write pages with their revisions, and return their rows.
 
-    `done` is told after each batch how many are written. ComponentValueError: a page cannot be
-    stored.
+    Args:
+        done: Called after each batch with the number of written pages.
+
+    Raises:
+        ComponentValueError: a page cannot be stored.
+        NotPermittedError: a lock forbids the change.
     """
     doing = f"writing pages of knowledge base '{base.key}'"
     refuse_locked(base, doing, by=by)
@@ -121,7 +133,7 @@ def write_all(
             for row, was, change in zip(rows, were, batch, strict=True)
         )
         if len(changed) >= INDEXED or start + BATCH >= len(changes):
-            index(base.pk, changed)
+            index_changes(base.pk, changed)
             changed = []
         written += rows
         done(len(written))
@@ -129,23 +141,23 @@ def write_all(
 
 
 def remove_all(base: models.KnowledgeBase, rows: Sequence[Row], *, by: Actor) -> None:
-    """Remove pages; their revisions stay."""
+    """Remove pages. Their revisions stay."""
     doing = f"removing pages of knowledge base '{base.key}'"
     refuse_locked(base, doing, by=by)
     refuse_locked_pages(base, doing, by=by, rows=rows)
     for row in rows:
         row.revision += 1
-    record(base.key, [(row, "removed") for row in rows], by=by, note="")
+    record_changes(base.key, [(row, "removed") for row in rows], by=by, note="")
     for start in range(0, len(rows), INDEXED):
         gone = [
             PageChange(page_id=row.pk, was=_was(base, row), now=None)
             for row in rows[start : start + INDEXED]
         ]
-        index(base.pk, gone)
+        index_changes(base.pk, gone)
     for start in range(0, len(rows), BATCH):
         ids = [row.pk for row in rows[start : start + BATCH]]
         Row.objects.filter(pk__in=ids).delete()
-    pages_changed(base, pages=-len(rows), characters=-sum(row.characters for row in rows))
+    add_to_counts(base, pages=-len(rows), characters=-sum(row.characters for row in rows))
 
 
 def _was(base: models.KnowledgeBase, row: Row | None) -> Page | None:
@@ -168,9 +180,9 @@ def _write(
     models.KnowledgeLink.objects.filter(page_id__in=ids).delete()
     _name_and_link(base, changes, rows)
     told = zip(rows, (change.told for change in changes), strict=True)
-    record(base.key, told, by=by, note=note)
+    record_changes(base.key, told, by=by, note=note)
     characters += sum(row.characters for row in rows)
-    pages_changed(base, pages=len(new), characters=characters)
+    add_to_counts(base, pages=len(new), characters=characters)
     return rows
 
 
@@ -203,7 +215,10 @@ def _name_and_link(
 
 
 def _insert(model: Any, columns: Sequence[str], rows: Sequence[tuple[Any, ...]]) -> None:
-    """Insert rows past the ORM, which takes ten times as long; an import has a million links."""
+    """Insert rows with raw SQL.
+
+    An import may have a million links, and the ORM is ten times slower.
+    """
     quote = connection.ops.quote_name
     names = ", ".join(map(quote, columns))
     marks = ", ".join(["%s"] * len(columns))
@@ -222,36 +237,47 @@ class PageRevision(Change):
     name: PageName
     note: str
     sha256: str
-    """That of the page after it, "" for a removal."""
+    """The hash of the page after the change; "" for a removal."""
     locks: str = ""
-    """Those of the page, or, where it was removed with its base, those of the base."""
+    """The locks of the page, or of the base if the page was removed with it."""
 
 
-def page(base: str, name: PageName, *, follow: bool = True) -> Page | None:
-    """The page of this name, None where there is none; `follow` follows one redirect.
+def page_or_none(base: str, name: PageName, *, follow: bool = True) -> Page | None:
+    """Return the page with this name, or None. A title wins over an alias.
 
-    A title wins over an alias. A redirect to a page that is not there is itself the answer.
-    NotStoredError: there is no such base.
+    A redirect to a missing page is returned itself.
+
+    Args:
+        follow: Follow one redirect.
+
+    Raises:
+        NotStoredError: there is no such base.
     """
     (row,) = rows_named(base_id(base), [name], follow=follow)
     return _value(base, row) if row else None
 
 
 def pages_named(base: str, names: Sequence[PageName]) -> tuple[Page | None, ...]:
-    """The pages of these names as `page` finds them, in a few queries however many there are."""
+    """Return the pages with these names, like `page_or_none`, with few queries."""
     rows = rows_named(base_id(base), names)
     return tuple(_value(base, row) if row else None for row in rows)
 
 
-def listed(base: str, namespace: Namespace, *, prefix: str = "") -> tuple[PageName, ...]:
-    """The pages of a namespace whose titles begin so, in any case, by their titles."""
+def list_pages(base: str, namespace: Namespace, *, prefix: str = "") -> tuple[PageName, ...]:
+    """Return the names of pages in a namespace whose titles have a prefix, sorted.
+
+    Case is ignored.
+    """
     rows = Row.objects.filter(base_id=base_id(base), namespace=namespace)
     titles = rows.filter(folded__startswith=prefix.casefold()).values_list("title", flat=True)
     return tuple(PageName(namespace=namespace, title=title) for title in sorted(titles))
 
 
-def linking(base: str, names: Sequence[PageName]) -> tuple[tuple[PageName, ...], ...]:
-    """For each of these pages the pages it links to, in its order; nothing where there is none."""
+def linked_pages(base: str, names: Sequence[PageName]) -> tuple[tuple[PageName, ...], ...]:
+    """Return, for each of these pages, the pages that it links to, in order.
+
+    Empty for a missing page.
+    """
     rows = rows_named(base_id(base), names, "namespace", "title", "folded", "meta")
     found: dict[int, list[PageName]] = {row.pk: [] for row in rows if row}
     ids = list(found)
@@ -266,8 +292,8 @@ def linking(base: str, names: Sequence[PageName]) -> tuple[tuple[PageName, ...],
     return tuple(tuple(found[row.pk]) if row else () for row in rows)
 
 
-def linking_to(base: str, name: PageName) -> tuple[PageName, ...]:
-    """The pages that link to a page or require it, by their names."""
+def pages_linking_to(base: str, name: PageName) -> tuple[PageName, ...]:
+    """Return the names of the pages that link to a page or require it, sorted."""
     links = models.KnowledgeLink.objects.filter(
         base_id=base_id(base), namespace=name.namespace, folded=name.folded
     )
@@ -276,31 +302,34 @@ def linking_to(base: str, name: PageName) -> tuple[PageName, ...]:
 
 
 def all_pages(base: str, *, most_characters: int) -> tuple[Page, ...] | None:
-    """All pages of a base by their names, None where they have more characters than that."""
+    """Return all pages of a base, sorted by name; None if they have too many characters."""
     if base_row(base).characters > most_characters:
         return None
     rows = Row.objects.filter(base_id=base_id(base))
     return tuple(sorted((_value(base, row) for row in rows), key=lambda one: one.name))
 
 
-def with_field(base: str, field: str) -> tuple[Page, ...]:
-    """The pages of a base whose metadata have a field that is kept as it is, by their names."""
+def pages_with_field(base: str, field: str) -> tuple[Page, ...]:
+    """Return the pages of a base that have this free field in their metadata, sorted by name."""
     rows = Row.objects.filter(base_id=base_id(base), meta__contains=f"{json.dumps(field)}:")
     found = [page for row in rows if field in (page := _value(base, row)).meta.fields]
     return tuple(sorted(found, key=lambda page: page.name))
 
 
 def locks_in(base: str) -> tuple[str, ...]:
-    """The different locks that pages of a base have."""
+    """Return the different locks of a base's pages."""
     rows = Row.objects.filter(base_id=base_id(base)).exclude(locks="")
     return tuple(rows.order_by("locks").values_list("locks", flat=True).distinct())
 
 
 def save_page(base: str, draft: PageDraft) -> Page:
-    """Write a page; the same again changes nothing.
+    """Write a page. The same page again changes nothing.
 
-    PageConflictError: the page has another revision than `draft.was` by now; it says who changed
-    it. NotStoredError: there is no such base. ComponentValueError: the page cannot be stored.
+    Raises:
+        PageConflictError: the page no longer has the revision `draft.was`; the message names the
+            person who changed it.
+        NotStoredError: there is no such base.
+        ComponentValueError: the page cannot be stored.
     """
     name = draft.page.name
     with changing(KNOWLEDGE, f"saving page '{name}'", by=draft.by):
@@ -314,10 +343,11 @@ def save_page(base: str, draft: PageDraft) -> Page:
 
 
 def remove_page(base: str, name: PageName, *, was: str, by: Actor) -> None:
-    """Remove a page; its revisions stay.
+    """Remove a page. Its revisions stay.
 
-    PageConflictError: it has another revision than `was` by now. NotStoredError: there is no such
-    page; an alias or a redirect to it is none.
+    Raises:
+        PageConflictError: it no longer has the revision `was`.
+        NotStoredError: no page has this title. Aliases and redirects to it do not count.
     """
     with changing(KNOWLEDGE, f"removing page '{name}'", by=by):
         known = own_base(base)
@@ -329,11 +359,14 @@ def remove_page(base: str, name: PageName, *, was: str, by: Actor) -> None:
 def rename_page(
     base: str, name: PageName, new: PageName, *, by: Actor, was: str | None = None
 ) -> Page:
-    """Give a page another name and leave a redirect; its talk page goes with it.
+    """Rename a page and its talk page, and leave a redirect.
 
-    PageConflictError: it has another revision than `was` by now.
-    A redirect to the page that has the new name gives way. NotStoredError: there is no such page.
-    StoreError: another page has the new name.
+    A redirect back to the page may have the new name; it is overwritten.
+
+    Raises:
+        PageConflictError: it no longer has the revision `was`.
+        NotStoredError: there is no such page.
+        StoreError: another page has the new name.
     """
     with changing(KNOWLEDGE, f"renaming page '{name}'", by=by):
         known = own_base(base)
@@ -346,8 +379,8 @@ def rename_page(
         return moved
 
 
-def revisions(base: str, name: PageName) -> tuple[PageRevision, ...]:
-    """All changes of a page, oldest first; also of one that was removed."""
+def page_revisions(base: str, name: PageName) -> tuple[PageRevision, ...]:
+    """Return all changes of a page, oldest first, also after its removal."""
     rows = REVISIONS.of(**key_of(base, name)).values("namespace", "title", *_CHANGE)
     return tuple(
         PageRevision(
@@ -358,15 +391,15 @@ def revisions(base: str, name: PageName) -> tuple[PageRevision, ...]:
     )
 
 
-def at_revision(base: str, name: PageName, number: int) -> Page | None:
-    """The page as it was after a change, None where it removed the page or never was."""
+def page_at_revision(base: str, name: PageName, number: int) -> Page | None:
+    """Return the page after a change. None if the change removed it or does not exist."""
     rows = REVISIONS.of(**key_of(base, name)).filter(number=number)
     row = rows.exclude(action="removed").first()
     return page_value(row, base=base, revision=number) if row else None
 
 
 def removed_with_locks() -> bool:
-    """True if any page, or its base, had a lock when it was removed."""
+    """True if a page was removed that had a lock, or whose base had one."""
     rows = models.KnowledgePageRevision.objects.filter(action="removed")
     return bool(rows.exclude(locks="").exists())
 

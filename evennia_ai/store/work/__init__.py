@@ -1,1 +1,1 @@
-"""Background work in the database: the queue, what workers offer, may take, and who they are."""
+"""Background work in the database: the queue, the workers, their proposals and their limits."""

@@ -1,6 +1,6 @@
-"""What workers made of jobs, one row each, unique by the job's name: a second answer is none.
+"""Proposals: the results of workers' jobs. A job's name is unique, so it has one result.
 
-The game handles each row once, in the transaction that writes what came of it.
+The game handles each proposal once, in the transaction that writes its effects.
 """
 
 import json
@@ -18,12 +18,12 @@ from evennia_ai.store.model_calls import NewCall
 
 MOST_AT_ONCE: Final = 32
 ERASED: Final = "erased on request"
-"""Instead of the reason of a job that failed or was set aside, which may tell of words."""
+"""Replaces the reason of a job that failed or was set aside, because it may contain words."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Offer:
-    """What came of a job; nothing but a `reason` where it is not OFFERED."""
+    """The result of a job. If the state is not OFFERED, it has only a `reason`."""
 
     idempotency: str
     kind: str
@@ -39,11 +39,17 @@ class Offer:
     offered_at: float = 0.0
 
 
-def offer(new: Offer, *, refuse_stale: Callable[[], None] | None = None) -> bool:
-    """Write down what came of a job, in a transaction of its own; False: somebody did before.
+def store_offer(new: Offer, *, refuse_stale: Callable[[], None] | None = None) -> bool:
+    """Store the result of a job in its own transaction.
 
-    `refuse_stale` raises StaleError where what the job was made from is erased; then no word of it
-    is written, and the offer is one of a job that failed. Who erases comes before or after.
+    If the sources of the job were erased, no word of the result is stored, and the job counts as
+    failed. A lock makes erasures come before or after.
+
+    Args:
+        refuse_stale: Raises StaleError if the sources were erased.
+
+    Returns:
+        False if the job has a result already.
     """
     values = asdict(new)
     values["calls"] = json.dumps([asdict(call) for call in new.calls], separators=(",", ":"))
@@ -65,24 +71,24 @@ def offer(new: Offer, *, refuse_stale: Callable[[], None] | None = None) -> bool
 
 
 def offered_before(moment: float, names: Collection[str]) -> frozenset[str]:
-    """Those of these jobs that were offered before a moment, by name."""
+    """Return the names of those jobs that had a result before a time."""
     rows = models.Proposal.objects.filter(idempotency__in=names, offered_at__lt=moment)
     return frozenset(rows.values_list("idempotency", flat=True))
 
 
-def unhandled(most: int = MOST_AT_ONCE) -> tuple[int, ...]:
-    """The numbers of what workers offered and the game did not look at, the oldest first."""
+def unhandled_proposals(most: int = MOST_AT_ONCE) -> tuple[int, ...]:
+    """Return the numbers of proposals that the game has not handled, oldest first."""
     rows = models.Proposal.objects.filter(handled_at=None).order_by("pk")
     return tuple(rows.values_list("pk", flat=True)[:most])
 
 
-def locked(number: int) -> Offer | None:
-    """One of these, locked until the end of the transaction; None: it was handled meanwhile."""
+def lock_proposal(number: int) -> Offer | None:
+    """Return a proposal and lock it for this transaction. None if it was handled already."""
     return _offer(models.Proposal.objects.select_for_update(), number)
 
 
-def waiting(number: int) -> Offer | None:
-    """The same without a lock."""
+def proposal_or_none(number: int) -> Offer | None:
+    """Return a proposal without locking it. None if it was handled already."""
     return _offer(models.Proposal.objects, number)
 
 
@@ -95,11 +101,10 @@ def _offer(rows: Any, number: int) -> Offer | None:
     return Offer(**{name: getattr(row, name) for name in names if name != "calls"}, calls=calls)
 
 
-def handled(number: int, state: str, *, reason: str = "") -> None:
-    """Write down what the game made of it, in the transaction that `locked` it.
+def mark_handled(number: int, state: str, *, reason: str = "") -> None:
+    """Store how the game handled a proposal, in the transaction of `lock_proposal`.
 
-    The body goes: what came of it stands where it was written, and is erased there when somebody
-    asks for it.
+    The body is removed: its words are now where the game wrote them, and can be erased there.
     """
     models.Proposal.objects.filter(pk=number).update(
         state=state, reason=reason, body="", calls="[]", handled_at=time.time()
@@ -107,28 +112,28 @@ def handled(number: int, state: str, *, reason: str = "") -> None:
 
 
 def _conversations_of(job: str) -> tuple[int, ...]:
-    """The conversation that a job is about, where it is about one."""
+    """Return the conversation that a job is about, if any."""
     head = json.loads(job).get("given", {}).get("head")
     return (head["conversation"],) if head else ()
 
 
 def _lock(conversations: Iterable[int]) -> None:
-    """Let nobody else erase or offer words of these until the end of the transaction.
+    """Lock conversations against erasures and offers until the end of the transaction.
 
-    Only where several may write at once: SQLite has one who writes, and one that reads first may
-    not get to write.
+    SQLite needs no lock: it has one writer at a time, and a transaction that reads first may be
+    refused the write.
     """
     if connection.features.has_select_for_update:
         rows = models.Conversation.objects.filter(pk__in=conversations).order_by("pk")
         list(rows.select_for_update(no_key=True).values_list("pk"))
 
 
-def erase(conversations: Iterable[int]) -> None:
-    """Take the words out of what workers offered of conversations, in the current transaction.
+def erase_proposals(conversations: Iterable[int]) -> None:
+    """Erase the words in proposals about these conversations, in the current transaction.
 
-    What is offered later of them says that it is stale (`offer`).
-    What the game did not apply yet is stale, and handled as ever: its calls are to be counted. A
-    proposal that is being applied is waited for. Jobs themselves are numbers and hashes.
+    Unhandled proposals become stale; the game still counts their calls. The erasure waits for a
+    proposal that is being applied. `store_offer` refuses later results. Jobs need no erasure: they
+    are numbers and hashes.
     """
     conversations = tuple(conversations)
     _lock(conversations)
@@ -140,13 +145,16 @@ def erase(conversations: Iterable[int]) -> None:
         of_it.filter(state__in=(POISONED, FAILED)).update(reason=ERASED)
 
 
-def forget_old(before: float) -> int:
-    """Forget jobs that were handled before a moment; how many."""
+def forget_old_proposals(before: float) -> int:
+    """Delete proposals that were handled before a time, and return how many there were."""
     return int(models.Proposal.objects.filter(handled_at__lt=before).delete()[0])
 
 
-def ended(idempotency: str) -> str:
-    """How a job of this name ended, "" where it did not. What may be asked again is forgotten."""
+def state_of_job(idempotency: str) -> str:
+    """Return the state of a job's proposal; "" if it has none.
+
+    A failed or lapsed one is deleted, so that the job can run again.
+    """
     row = models.Proposal.objects.filter(idempotency=idempotency).first()
     if row is None:
         return ""
@@ -157,7 +165,7 @@ def ended(idempotency: str) -> str:
     return state
 
 
-def poisoned(most: int = 20) -> tuple[tuple[str, str], ...]:
-    """The jobs that are set aside, with the reason of each."""
+def poisoned_jobs(most: int = 20) -> tuple[tuple[str, str], ...]:
+    """Return the jobs that are set aside, each with the reason."""
     rows = models.Proposal.objects.filter(state=POISONED).order_by("idempotency")
     return tuple(rows.values_list("idempotency", "reason")[:most])

@@ -1,8 +1,8 @@
 """The queue of jobs: procrastinate's tables in the game's own database.
 
-Its Django app brings them and puts a job in with the transaction that is open, so that there is a
-job if and only if there is what needs it. It is imported where it is used: a game without workers
-needs no such package.
+A job is added in the open transaction, so the job exists if and only if the change that needs it
+was committed. procrastinate is imported only where it is used, because games without workers do not
+need it.
 """
 
 import time
@@ -20,7 +20,7 @@ TAKEN: Final = "doing"
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class QueuedJob:
-    """A job as it is put into the queue."""
+    """A job to put into the queue."""
 
     kind: str
     version: int
@@ -29,30 +29,33 @@ class QueuedJob:
     lock: str = ""
     queueing_lock: str = ""
     game_id: str = ""
-    """By which a router of models tells this game from others."""
+    """Tells a router of models which game the job is from."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class QueueStatus:
-    """How the queue of one kind and version stands."""
+    """The state of the queue of one kind and version."""
 
     kind: str
     version: int
     waiting: int = 0
     taken: int = 0
     waits_since: float | None = None
-    """Since when the oldest waits, in epoch seconds."""
+    """When the oldest waiting job was added, in epoch seconds."""
 
 
 def queue_name(kind: str, *, version: int) -> str:
-    """The queue of a kind's jobs; a worker of another version looks into others."""
+    """Return the name of the queue for a kind. Workers of other versions use other queues."""
     return f"{PREFIX}.v{version}.{kind}"
 
 
-def put(job: QueuedJob) -> bool:
-    """Put a job into the queue in the current transaction; False: one with its lock waits already.
+def put_job(job: QueuedJob) -> bool:
+    """Add a job to the queue in the current transaction.
 
-    A database error is raised: there is no queue.
+    A missing queue raises Django's database error.
+
+    Returns:
+        False if a job with the same lock waits already.
     """
     from procrastinate.contrib.django import app
     from procrastinate.exceptions import AlreadyEnqueued
@@ -71,15 +74,15 @@ def put(job: QueuedJob) -> bool:
     return True
 
 
-def waiting(kind: str, *, version: int) -> int:
-    """How many jobs of a kind wait for a worker."""
+def count_waiting_jobs(kind: str, *, version: int) -> int:
+    """Return how many jobs of a kind wait for a worker."""
     name = queue_name(kind, version=version)
     found: int = _rows().filter(queue_name=name, status=WAITING).count()
     return found
 
 
-def status() -> tuple[QueueStatus, ...]:
-    """How the queues stand in which there is something, by name."""
+def queue_status() -> tuple[QueueStatus, ...]:
+    """Return the state of each queue that has jobs, sorted by name."""
     rows = _rows().filter(queue_name__startswith=f"{PREFIX}.v", status__in=(WAITING, TAKEN))
     counted = rows.values("queue_name", "status").annotate(number=Count("pk"), oldest=Min("pk"))
     found: dict[str, dict[str, Any]] = {}

@@ -1,6 +1,6 @@
-"""What workers may take of the tokens of NPCs and of the game, and which models they leave alone.
+"""Tokens that workers take from the limits of NPCs and of the game, and open breakers.
 
-Both are rows, so that limits and breakers hold over processes.
+Both are rows, so limits and breakers hold across processes.
 """
 
 from collections.abc import Collection, Mapping
@@ -20,18 +20,23 @@ BREAKER_OPEN: Final = "open"
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Taken:
-    """What was taken of a minute, or is in all."""
+    """Tokens and calls in one minute: those that were taken, or the limit. None means no limit."""
 
     tokens: int | None = None
     calls: int | None = None
 
 
-def lease(now: float, *, tokens: int, most: Mapping[str, Taken]) -> str | None:
-    """Take tokens for a call in the minute of `now`; whose limit leaves none, None: taken.
+def take_tokens(now: float, *, tokens: int, most: Mapping[str, Taken]) -> str | None:
+    """Take tokens for a call in the minute of `now`.
 
-    `most` is what may be taken by whom it counts for: an NPC, and GAME_REF, the whole game. The
-    rows are locked meanwhile, so that no two processes take the last ones. What the game itself
-    used counts too.
+    The rows are locked, so two processes cannot take the same last tokens. The game's own use
+    counts too.
+
+    Args:
+        most: The limits, by the NPC, and GAME_REF for the whole game.
+
+    Returns:
+        The reference whose limit is exhausted, or None if the tokens were taken.
     """
     minute = int(now // MINUTE_SECONDS)
     _make_rows(minute, most.keys(), now)
@@ -51,7 +56,10 @@ def lease(now: float, *, tokens: int, most: Mapping[str, Taken]) -> str | None:
 
 
 def _make_rows(minute: int, refs: Collection[str], now: float) -> None:
-    """Have rows; an NPC's begins with its calls on record, until the game tells its own."""
+    """Create missing rows.
+
+    The row of an NPC starts with its recorded calls, until the game reports its use.
+    """
     rows = models.TokenLease.objects
     known = set(rows.filter(minute=minute, npc_ref__in=refs).values_list("npc_ref", flat=True))
     for ref in refs:
@@ -59,17 +67,18 @@ def _make_rows(minute: int, refs: Collection[str], now: float) -> None:
             continue
         used = model_calls.NOTHING
         if ref != GAME_REF:
-            used = model_calls.used(now - MINUTE_SECONDS, Scope(kind="npc", ref=ref))
+            used = model_calls.use_since(now - MINUTE_SECONDS, Scope(kind="npc", ref=ref))
         new = models.TokenLease(
             minute=minute, npc_ref=ref, game_tokens=used.tokens, game_calls=used.calls
         )
         rows.bulk_create([new], ignore_conflicts=True)  # another process may be first
 
 
-def tell_of_game(minute: int, used: Mapping[str, Taken]) -> Mapping[str, Taken]:
-    """Have workers know what the game used in the last minute; what they took in this one.
+def report_game_use(minute: int, used: Mapping[str, Taken]) -> Mapping[str, Taken]:
+    """Report the game's use in the last minute to workers, and return what they took in this one.
 
-    Both by NPC, GAME_REF for the whole game. Of NPCs that workers took nothing for nothing is told.
+    Both are by NPC, with GAME_REF for the whole game. NPCs from which workers took nothing are left
+    out.
     """
     rows = models.TokenLease.objects.filter(minute=minute)
     rows.get_or_create(minute=minute, npc_ref=GAME_REF)
@@ -80,20 +89,20 @@ def tell_of_game(minute: int, used: Mapping[str, Taken]) -> Mapping[str, Taken]:
     return {ref: Taken(tokens=tokens, calls=calls) for ref, tokens, calls in taken}
 
 
-def breaker_opened(name: str, at: float) -> None:
-    """A model was found failing; every worker leaves it alone for a while."""
+def store_open_breaker(name: str, at: float) -> None:
+    """Store that a model fails, so that all workers leave it alone for a while."""
     models.BreakerRow.objects.update_or_create(
         name=name, defaults={"state": BREAKER_OPEN, "since": at}
     )
 
 
-def breaker_closed(name: str) -> None:
-    """A model answered again."""
+def remove_breaker(name: str) -> None:
+    """Store that a model answers again."""
     models.BreakerRow.objects.filter(name=name).delete()
 
 
 def open_since(name: str) -> float | None:
-    """When a worker last found this model failing; None: it is not known to."""
+    """Return when a worker last found this model failing, or None."""
     found: float | None = (
         models.BreakerRow.objects.filter(name=name).values_list("since", flat=True).first()
     )

@@ -20,7 +20,7 @@ class DiffPage(Page):
 
     def told(self, ref: str, older: int, newer: int) -> dict[str, Any]:
         seer, trial = seer_for(self.request.user, ref), trial_in(self.request)
-        first = turns.turn(ref, older)
+        first = turns.get_turn(ref, older)
         before = sent(seer, first, past_reader())
         after = self._newer(seer, ref, newer, trial)
         came, gone = compare_messages(before, after)
@@ -52,7 +52,7 @@ class DiffPage(Page):
         }
 
     def _newer(self, seer: Seer, ref: str, number: int, trial: Trial) -> Report:
-        turn = turns.turn(ref, number)
+        turn = turns.get_turn(ref, number)
         if trial.edits:
             return tried(past_of(seer, turn), trial)
         return sent(seer, turn, past_reader())

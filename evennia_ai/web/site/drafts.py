@@ -53,16 +53,16 @@ class DraftPage(Page):
     def _approve(self, found: StoredDraft, now: KnowledgePage | None) -> None:
         if now is None or not is_written(found, now):
             pages.save_page(found.base, to_be_written(found, now, by=self.actor))
-        page_drafts.decide(found.number, approved=True, by=self.actor)
+        page_drafts.decide_draft(found.number, approved=True, by=self.actor)
 
     def _refuse(self, found: StoredDraft, now: KnowledgePage | None) -> None:
-        page_drafts.decide(found.number, approved=False, by=self.actor)
+        page_drafts.decide_draft(found.number, approved=False, by=self.actor)
 
     def _seen(self, number: int) -> tuple[StoredDraft, KnowledgePage | None]:
         """The draft and its page as it is; NotStoredError where it may not be seen here."""
         viewer = viewer_of(self.request.user)
-        found = page_drafts.draft(number)
-        info = knowledge_bases.base(found.base) if found else None
+        found = page_drafts.draft_or_none(number)
+        info = knowledge_bases.base_or_none(found.base) if found else None
         if found and info and viewer.may_view(info.locks) and tells_texts(info):
             (now,) = pages.pages_named(found.base, [found.draft.page.name])
             if may_see_draft(viewer, found, now):

@@ -33,7 +33,7 @@ MOST_REVISIONS: Final = 30
 
 def base_seen(viewer: Viewer, key: str) -> BaseInfo:
     """The base of this key; NotStoredError where there is none that may be seen."""
-    info = knowledge_bases.base(key)
+    info = knowledge_bases.base_or_none(key)
     if info is None or not viewer.may_view(info.locks):
         raise NotStoredError("knowledge base", key)
     return info
@@ -51,7 +51,7 @@ class BasesPage(site.Page):
 
     def told(self) -> dict[str, Any]:
         viewer = viewer_of(self.request.user)
-        seen = [info for info in knowledge_bases.bases() if viewer.may_view(info.locks)]
+        seen = [info for info in knowledge_bases.list_bases() if viewer.may_view(info.locks)]
         names = _names_of_bound(seen)
         return {
             "bases": [_base(info, names) for info in seen],
@@ -136,8 +136,8 @@ class PageOfBase(site.Page):
         hidden = HiddenPages(viewer)
         if not tells_texts(info) or hidden.covers(key, title):
             raise NotStoredError(f"page of knowledge base '{key}' to be read here called", title)
-        page = pages.page(key, name, follow=False)
-        changes = pages.revisions(key, name)
+        page = pages.page_or_none(key, name, follow=False)
+        changes = pages.page_revisions(key, name)
         if page is None and not changes:
             raise NotStoredError(f"page of knowledge base '{key}' called", title)
         return {
@@ -148,7 +148,9 @@ class PageOfBase(site.Page):
             "text": write_page(page) if page else "",
             "links": [link.full for link in page.links] if page else [],
             "linked_from": [
-                one.full for one in pages.linking_to(key, name) if not hidden.covers(key, one.full)
+                one.full
+                for one in pages.pages_linking_to(key, name)
+                if not hidden.covers(key, one.full)
             ],
             **self._change(viewer, key, name.full),
             "revisions": [
@@ -169,9 +171,9 @@ class PageOfBase(site.Page):
         if not text.isdecimal() or len(text) > 9:
             return {"shown_revision": None, "difference": []}
         name, number = page_name(title), int(text)
-        numbers = [one.number for one in pages.revisions(key, name)]
+        numbers = [one.number for one in pages.page_revisions(key, name)]
         older = max((one for one in numbers if one < number), default=0)
-        before, after = (pages.at_revision(key, name, one) for one in (older, number))
+        before, after = (pages.page_at_revision(key, name, one) for one in (older, number))
         if number not in numbers or not all(
             viewer.may_view(one.locks) for one in (before, after) if one is not None
         ):
@@ -198,7 +200,7 @@ def _names_of_bound(infos: Iterable[BaseInfo]) -> Mapping[str, str]:
 
 def _titles(viewer: Viewer, info: BaseInfo, namespace: Namespace, part: str) -> list[str]:
     hidden, wanted = HiddenPages(viewer), part.casefold()
-    found = [name.full for name in pages.listed(info.key, namespace) if wanted in name.folded]
+    found = [name.full for name in pages.list_pages(info.key, namespace) if wanted in name.folded]
     if not hidden.may_cover([info.key]):
         return found
     return [title for title in found if not hidden.covers(info.key, title)]
@@ -219,7 +221,7 @@ def _drafts(viewer: Viewer, info: BaseInfo) -> list[dict[str, Any]]:
 
 def waiting_in(viewer: Viewer, info: BaseInfo) -> Iterator[StoredDraft]:
     """The drafts of a base that wait and that may be read here."""
-    waiting = page_drafts.waiting(info.key) if tells_texts(info) else ()
+    waiting = page_drafts.waiting_drafts(info.key) if tells_texts(info) else ()
     if waiting:
         now = pages.pages_named(info.key, [one.draft.page.name for one in waiting])
         for one, page in zip(waiting, now, strict=True):

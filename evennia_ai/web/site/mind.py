@@ -41,7 +41,7 @@ class MindPage(Page):
         npc_ref, seer = npc_of(ref), seer_for(self.request.user, ref)
         card = card_of(npc_ref)
         now = time.time()
-        used = model_calls.used(now - now % DAY_SECONDS, Scope(kind="npc", ref=npc_ref))
+        used = model_calls.use_since(now - now % DAY_SECONDS, Scope(kind="npc", ref=npc_ref))
         halt = halts().get(npc_ref)
         return {
             "ref": ref,

@@ -52,7 +52,7 @@ class TurnPage(Page):
     _past: PastInputs | None = None
 
     def told(self, ref: str, number: int) -> dict[str, Any]:
-        turn = turns.turn(ref, number)
+        turn = turns.get_turn(ref, number)
         trial = trial_in(self.request)
         self._turn = turn
         seer = self._seer = seer_for(self.request.user, ref)
@@ -78,7 +78,7 @@ class TurnPage(Page):
             "trial": list(trial.lines),
             "sent_tokens": turn.manifest.tokens,
             "unreadable": unreadable,
-            "replay": _replayed(past_turns.replayed(turn), is_whole=is_whole),
+            "replay": _replayed(past_turns.replay_stored_turn(turn), is_whole=is_whole),
             "request": dict(turn.manifest.request),
             "revisions": revisions_seen(seer, turn, report),
             "cut": turn.manifest.cut,
@@ -122,7 +122,7 @@ class TurnPage(Page):
             "asked": request_in_words(self._turn.manifest),
             "not_to_be_tried": problem,
             **pages,
-            "is_comparable": before and not turns.turn(ref, before).manifest.erased,
+            "is_comparable": before and not turns.get_turn(ref, before).manifest.erased,
             "edits": undone(trial, path),
             "pane": self.request.GET.get("pane", "")[:20],
             "changed_tokens": told["tokens"] - told["sent_tokens"],
@@ -135,7 +135,7 @@ class TurnPage(Page):
     def post(self, request: HttpRequest, ref: str, number: int) -> HttpResponseBase:
         """Save the trial that the form holds."""
         trial = trial_in(request)
-        past = past_of(seer_for(request.user, ref), turns.turn(ref, number))
+        past = past_of(seer_for(request.user, ref), turns.get_turn(ref, number))
         saver = Saver(
             by=self.actor,
             npc_ref=npc_of(ref),
@@ -188,7 +188,7 @@ def _calls(turn: StoredTurn) -> list[dict[str, Any]]:
             "output_tokens": call.output_tokens,
             "outcome": call.outcome,
         }
-        for call in model_calls.of_turns(turn.npc_ref, [turn.number])
+        for call in model_calls.calls_of_turns(turn.npc_ref, [turn.number])
     ]
 
 
@@ -239,7 +239,7 @@ def _compared(
     ref: str, number: int, trial: Trial, reader: PastReader, seer: Seer
 ) -> dict[str, Any]:
     try:
-        turn, as_seen = turns.turn(ref, number), partial(past_seen, seer)
+        turn, as_seen = turns.get_turn(ref, number), partial(past_seen, seer)
         found = compared(turn, trial, reader, as_seen)
     except EvenniaAIError as error:
         return {"number": number, "outcome": "unknown", "problem": str(error)}

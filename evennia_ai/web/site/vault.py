@@ -25,7 +25,7 @@ class VaultPage(Page):
 
     def told(self, key: str) -> dict[str, Any]:
         info = base_seen(viewer_of(self.request.user), key)
-        readings = knowledge_searches.readings(key)
+        readings = knowledge_searches.vault_readings(key)
         return {
             "key": key,
             "name": info.name,

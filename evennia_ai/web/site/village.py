@@ -50,7 +50,7 @@ class VillagePage(Page):
         page, pages = self.paged(found.count, PAGE_NPCS)
         here = found.page(page, size=PAGE_NPCS)
         refs = [npc.ref for npc in here]
-        used = model_calls.used_by("npc_ref", day, among=refs)
+        used = model_calls.use_by_each("npc_ref", day, among=refs)
         doing = running_game.doing(here)
         newest = {ref: one.last for ref, one in doing.items() if one.last is not None}
         shares = model_calls.cache_shares(refs, since=now - DAY_SECONDS, most=MOST_CALLS)
@@ -64,7 +64,7 @@ class VillagePage(Page):
             "count": found.count,
             "are_more": found.are_more,
             "stopped": str(game) if game else "",
-            "today": _used(model_calls.used(day)),
+            "today": _used(model_calls.use_since(day)),
             "npcs": [
                 {
                     **row,
@@ -94,7 +94,7 @@ def _broken(
     poor = [ref for ref in newest if (shares.get(ref) or [100])[-1] < POOR_PERCENT]
     found = {}
     for ref in poor[:MOST_BROKEN]:
-        manifest = turns.turn(ref, newest[ref].number).manifest
+        manifest = turns.get_turn(ref, newest[ref].number).manifest
         if manifest.broken_by is not None:
             seen = replace(manifest, broken_by=seer_of(ref).origin(manifest.broken_by))
             found[ref] = describe_break(seen)

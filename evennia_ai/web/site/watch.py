@@ -35,9 +35,9 @@ class WatchPage(Page):
         newest = past_turns.newest_of_all(MOST_TURNS)
         now = time.time()
         day = now - now % DAY_SECONDS
-        used = model_calls.used(day)
+        used = model_calls.use_since(day)
         refused = model_calls.refused_times(day, limit=MOST_REFUSED)
-        calls = model_calls.newest(MOST_CALLS)
+        calls = model_calls.newest_calls(MOST_CALLS)
         told_of = {
             *(line.npc_ref for line in newest),
             *(one.npc_ref for one in refused),

@@ -13,7 +13,7 @@ from evennia_ai.engine.history.projection import (
 from evennia_ai.engine.history.records import RecordKind
 from evennia_ai.engine.history.turn.sending import Handle, sent_messages
 from evennia_ai.engine.prompt.messages import Message, ToolCall
-from evennia_ai.services.llm.roles import RoleProfile, adapt, chat_messages
+from evennia_ai.services.llm.roles import RoleProfile, adapt_messages, chat_messages
 from tests.engine.history.builders import a_conversation, a_new_record, stored
 
 SAID = ["user", "assistant", "tool_call", "tool_result", "event", "reminder", "summary"]
@@ -155,12 +155,12 @@ def _how_many_are_left_without_a_search(text, *, lets_go):
     gc.disable()
     try:
         messages = [message_of(record) for record in stored([a_new_record(text)] * 3)]
-        adapt(chat_messages(messages), profile=RoleProfile())
+        adapt_messages(chat_messages(messages), profile=RoleProfile())
         assert [record_of(message).body for message in messages] == [text] * 3
         if lets_go:
             release_messages(messages)
             assert [record_of(message).body for message in messages] == [text] * 3
-            adapt(chat_messages(messages), profile=RoleProfile())  # a turn has them still
+            adapt_messages(chat_messages(messages), profile=RoleProfile())  # a turn has them still
             sent_messages([Handle(record=record_of(m), block="history") for m in messages])
         del messages
         return sum(type(one) is Message and one.content == text for one in gc.get_objects())

@@ -26,7 +26,7 @@ from evennia_ai.npc.upkeep.fullness import Fullness
 from evennia_ai.store import memories
 from evennia_ai.store.erasing import erase_conversation
 from evennia_ai.store.history import record_rows, verifying
-from evennia_ai.store.history.conversations import append, conversation
+from evennia_ai.store.history.conversations import append_records, get_or_open_conversation
 from evennia_ai.store.history.windows import windows
 from evennia_ai.store.work import proposals
 from evennia_ai.store.work.proposals import Offer
@@ -54,12 +54,14 @@ def _learning() -> Any:
 def talk(stage: Any, number: int) -> Any:
     """A conversation of the NPC of a length and in words that its number tells."""
     dice = random.Random(number)
-    where = conversation(stage.npc.ai.ref, kind="private", partner_ref=str(900 + number))
+    where = get_or_open_conversation(
+        stage.npc.ai.ref, kind="private", partner_ref=str(900 + number)
+    )
     for line in range(dice.randrange(8, 40)):
         said = " ".join(dice.choice(WORDS) for _ in range(dice.randrange(1, 12)))
         meta = {"speaker": str(900 + number), "event": "say"}
         heard = replace(a_line(f"Line {line}: {said}"), name="Anna", meta=meta)
-        append(where, [heard, a_reply(f"Answer {line}: {dice.choice(WORDS)}.")])
+        append_records(where, [heard, a_reply(f"Answer {line}: {dice.choice(WORDS)}.")])
     return where
 
 
@@ -199,7 +201,7 @@ def test_a_worker_offers_no_word_of_what_is_erased_while_it_asks(stage, kind):
     offer = Offer(
         idempotency=job.idempotency, kind=kind, job=text_of(job), body=json.dumps(found[0])
     )
-    proposals.offer(offer, refuse_stale=partial(does.refuse_stale, job))
+    proposals.store_offer(offer, refuse_stale=partial(does.refuse_stale, job))
 
     (row,) = models.Proposal.objects.all()
     assert (row.state, row.body) == ("failed", "")
@@ -232,7 +234,7 @@ def test_what_a_worker_asked_is_on_record_with_what_came_of_it(stage, kind):
 
 def test_what_is_said_while_a_worker_summarises_is_kept(stage):
     where, job, body = offered(stage, "compact")
-    append(where, [replace(a_line("And one thing more."), name="Anna")])
+    append_records(where, [replace(a_line("And one thing more."), name="Anna")])
     outcome = compacting.apply(job, body)
 
     assert outcome.record is not None

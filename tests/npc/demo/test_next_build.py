@@ -41,7 +41,7 @@ def counts() -> dict[str, int]:
         ),
         "cards": len(cards.CARDS.list_keys()),
         "books": len(lorebooks.LOREBOOKS.list_keys()),
-        "pages": sum(base.pages for base in knowledge_bases.bases()),
+        "pages": sum(base.pages for base in knowledge_bases.list_bases()),
     }
 
 
@@ -129,11 +129,11 @@ def test_who_has_a_wiki_can_search_it(content: DemoContent) -> None:
 def test_pages_that_nobody_touched_follow_the_demo() -> None:
     edited, removed, older = (page_name(one) for one in ("Saltholm", "Grey Salt", "The Slee"))
     for name, by in ((edited, "Tamsin"), (older, build_demo.BY)):
-        page = pages.page("harbour", name)
+        page = pages.page_or_none("harbour", name)
         assert page is not None
         text = replace(page, body=f"As {by} has it.")
         pages.save_page("harbour", PageDraft(page=text, was=page.revision, by=trusted(by)))
-    stub = pages.page("harbour", removed)
+    stub = pages.page_or_none("harbour", removed)
     assert stub is not None
     pages.remove_page("harbour", removed, was=stub.revision, by=trusted("Tamsin"))
     built = ServerConfig.objects.conf(build_demo.BUILT)
@@ -142,7 +142,7 @@ def test_pages_that_nobody_touched_follow_the_demo() -> None:
 
     assert build_demo.build() == ["knowledge base harbour, 1 page of a new edition"]
 
-    told = {name: pages.page("harbour", name) for name in (edited, removed, older)}
+    told = {name: pages.page_or_none("harbour", name) for name in (edited, removed, older)}
     assert told[removed] is None
     assert [told[name].body[:8] for name in (edited, older)] == ["As Tamsi", "The Slee"]
 

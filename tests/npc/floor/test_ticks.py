@@ -8,7 +8,7 @@ from evennia_ai.engine.actors import THE_GAME, trusted
 from evennia_ai.npc import service
 from evennia_ai.npc.floor.ticks import QUIET, STIRRED, Ticker, stored_ticks
 from evennia_ai.npc.npc_settings import ATTRIBUTE, changed
-from evennia_ai.store.model_calls import Halt, halt
+from evennia_ai.store.model_calls import Halt, add_halt
 
 
 @pytest.fixture
@@ -89,7 +89,7 @@ def test_a_busy_npc_does_not_tick(stage, ticks, told):
 
 
 def test_a_paused_npc_does_not_tick(stage, ticks, told):
-    halt(Halt(npc_ref=stage.npc.ai.ref, halted_by="Mara", halted_at=0.0), by=trusted("Ada"))
+    add_halt(Halt(npc_ref=stage.npc.ai.ref, halted_by="Mara", halted_at=0.0), by=trusted("Ada"))
     stage.passes(60)
     assert told == []
 

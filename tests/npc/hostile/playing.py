@@ -16,7 +16,7 @@ from evennia_ai.engine.history.turn.replay import Replay
 from evennia_ai.npc.npc_settings import settings_of
 from evennia_ai.npc.tools.registry import toolbox_of
 from evennia_ai.services.llm.chat import ChatMessage, ChatRequest
-from evennia_ai.services.llm.roles import OPEN, STRICT, RoleProfile, adapt, chat_messages
+from evennia_ai.services.llm.roles import OPEN, STRICT, RoleProfile, adapt_messages, chat_messages
 from evennia_ai.store.authored import components
 from evennia_ai.store.history import past_turns, turns
 from tests.npc.conftest import Screen
@@ -154,8 +154,8 @@ def _replayed(scene: Scene) -> dict[int, Replay]:
     """The prompt of each turn, from its records alone, by the turn's number."""
     newest = turns.last_turn(scene.npc.ai.ref)
     numbers = range(1, newest.number + 1) if newest else ()
-    stored = (turns.turn(scene.npc.ai.ref, number) for number in numbers)
-    return {turn.number: past_turns.replayed(turn) for turn in stored}
+    stored = (turns.get_turn(scene.npc.ai.ref, number) for number in numbers)
+    return {turn.number: past_turns.replay_stored_turn(turn) for turn in stored}
 
 
 def _faults(replayed: Mapping[int, Replay]) -> tuple[str, ...]:
@@ -172,6 +172,6 @@ def _adapted(
     specs = toolbox_of(scene.npc, settings.tools, event=None).specs  # type: ignore[arg-type]
     prompts = [chat_messages(one.messages) for one in replayed.values()]
     return {
-        name: tuple(adapt(prompt, profile=profile, tools=specs) for prompt in prompts)
+        name: tuple(adapt_messages(prompt, profile=profile, tools=specs) for prompt in prompts)
         for name, profile in OTHERS.items()
     }

@@ -91,5 +91,5 @@ def test_all_rounds_of_a_turn_are_debugged_together_whichever_is_named(cellar):
     last = turns.last_turn(cellar.npc.ai.ref)
     numbers = [one.number for one in rounds_of(last)]
     assert numbers == [1, 2]
-    assert [one.number for one in rounds_of(turns.turn(last.npc_ref, 1))] == numbers
+    assert [one.number for one in rounds_of(turns.get_turn(last.npc_ref, 1))] == numbers
     assert steps(cellar)[0].startswith("Turns 1 to 2 of Oren")

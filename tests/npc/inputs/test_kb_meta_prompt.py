@@ -26,7 +26,7 @@ def a_base(key, *scopes, **fields):
     info = BaseInfo(key=key, name=f"The {key}", **fields)
     knowledge_bases.save_base(info, by=trusted("builder"))
     for scope in scopes:
-        knowledge_bases.bind(key, scope, by=trusted("builder"))
+        knowledge_bases.bind_base(key, scope, by=trusted("builder"))
 
 
 def ids(text):
@@ -145,7 +145,7 @@ def test_a_past_turn_has_the_block_as_it_was_then(stage):
     a_base("world", GAME)
     stage.talks_with("Aye.")
     stage.says(stage.anna, "Oren?")
-    knowledge_bases.unbind("world", GAME, by=trusted("builder"))
+    knowledge_bases.unbind_base("world", GAME, by=trusted("builder"))
     past = PastReader().inputs(turns.last_turn(stage.npc.ai.ref)).inputs
     assert ids(past.blocks[0].text) == ["world"]
 

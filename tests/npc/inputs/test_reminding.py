@@ -19,7 +19,7 @@ from tests.engine.memory.builders import a_memory
 def learn(stage: Any, text: str, *, about: Any = None, **fields: Any) -> int:
     """Have the stage's NPC remember something."""
     new = a_memory(text, id=memories.NEW, about=str(about.id) if about else "", **fields)
-    return memories.add(stage.npc.ai.ref, new, by=trusted("npc"), most=500).memory.id
+    return memories.add_memory(stage.npc.ai.ref, new, by=trusted("npc"), most=500).memory.id
 
 
 def told(stage: Any, number: int = -1) -> str:
@@ -72,8 +72,8 @@ def test_a_turn_is_composed_again_after_its_memories_were_changed(talking):
     lost = learn(talking, "The ferry is lost.", recalled_at=2.5)
     gone = learn(talking, "Ben broke an oar.")
     talking.says(talking.anna, "Oren, good evening!")
-    memories.change(talking.npc.ai.ref, lost, by=trusted("Mira"), text="The ferry is found.")
-    memories.remove(talking.npc.ai.ref, gone, by=trusted("Mira"))
+    memories.change_memory(talking.npc.ai.ref, lost, by=trusted("Mira"), text="The ferry is found.")
+    memories.remove_memory(talking.npc.ai.ref, gone, by=trusted("Mira"))
     learn(talking, "It rains.")
 
     turn = turns.last_turn(talking.npc.ai.ref)

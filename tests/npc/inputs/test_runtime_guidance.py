@@ -11,7 +11,7 @@ from evennia_ai.npc.floor.ticks import tick_of
 from evennia_ai.npc.senses.happenings import happened
 from evennia_ai.npc.tools import registry
 from evennia_ai.services.llm.clients.anthropic import ONE_SYSTEM
-from evennia_ai.services.llm.roles import STRICT, adapt, chat_messages
+from evennia_ai.services.llm.roles import STRICT, adapt_messages, chat_messages
 from evennia_ai.store.core.snapshots import forget_everything
 from evennia_ai.store.history.conversations import conversations_of
 from evennia_ai.store.knowledge import knowledge_bases
@@ -139,7 +139,7 @@ def test_a_turn_that_nobody_asked_for_has_no_block(stage, opening):
 def test_facts_of_the_request_are_behind_the_history_and_not_in_the_block(stage):
     types_at(stage.anna, WebSocketClient)
     knowledge_bases.save_base(BaseInfo(key="port", name="Port ledger"), by=trusted("builder"))
-    knowledge_bases.bind("port", GAME, by=trusted("builder"))
+    knowledge_bases.bind_base("port", GAME, by=trusted("builder"))
     registry.chosen(stage.npc, [TOOL], by=trusted("builder"))
     model = stage.talks_with("Aye.")
     stage.says(stage.anna, "Oren?")
@@ -198,6 +198,6 @@ def test_a_past_turn_is_composed_again_with_it(stage):
 def test_a_server_with_one_system_message_has_the_block_as_its_last_text(stage, profile):
     types_at(stage.anna, WebSocketClient)
     prompt = stage.npc.ai.preview("Oren?", speaker=stage.anna)
-    first, *others = adapt(chat_messages(prompt.messages), profile=profile)
+    first, *others = adapt_messages(chat_messages(prompt.messages), profile=profile)
     assert first.content.endswith(GUIDANCE_END)
     assert not any(GUIDANCE_MARK in message.content for message in others)

@@ -116,7 +116,7 @@ def remembers(stage, count, *, learnt="aloud", of="Anna"):
     about = str(stage.anna.id)
     for number in range(count):
         new = Memory(id=memories.NEW, text=f"{of} owns boat {number}.", about=about, learnt=learnt)
-        memories.add(stage.npc.ai.ref, new, by=trusted("npc"), most=500)
+        memories.add_memory(stage.npc.ai.ref, new, by=trusted("npc"), most=500)
 
 
 def days_pass(monkeypatch, days):

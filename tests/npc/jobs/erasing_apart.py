@@ -24,13 +24,15 @@ def found_out():
     from evennia_ai.npc.jobs.kinds.forms import plain
     from evennia_ai.npc.jobs.wire import text_of
     from evennia_ai.store.erasing import erase_conversation
-    from evennia_ai.store.history.conversations import append, conversation
+    from evennia_ai.store.history.conversations import append_records, get_or_open_conversation
     from evennia_ai.store.history.segments import head_of, refuse_gone
     from evennia_ai.store.work import proposals
 
     def whispers(name):
-        where = conversation("12", kind="private", partner_ref=name)
-        append(where, [NewRecord(kind=RecordKind.USER, role="user", body="Under the mill.")])
+        where = get_or_open_conversation("12", kind="private", partner_ref=name)
+        append_records(
+            where, [NewRecord(kind=RecordKind.USER, role="user", body="Under the mill.")]
+        )
         return where
 
     def offer(where, head, meanwhile=lambda: None):
@@ -46,7 +48,7 @@ def found_out():
             refuse_gone(head)
             meanwhile()
 
-        proposals.offer(new, refuse_stale=refuse)
+        proposals.store_offer(new, refuse_stale=refuse)
 
     def begun(do):
         """The thread that does it with a connection of its own, and closes that."""

@@ -107,7 +107,7 @@ def die_at(point, after):
 
     if not point:
         return
-    handled, times = proposals.handled, []
+    handled, times = proposals.mark_handled, []
 
     def die():
         os.kill(os.getpid(), signal.SIGKILL)
@@ -120,7 +120,7 @@ def die_at(point, after):
                 die()
             transaction.on_commit(die)
 
-    proposals.handled = doomed
+    proposals.mark_handled = doomed
 
 
 def _in_thread(reactor, do, values):

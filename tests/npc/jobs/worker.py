@@ -45,7 +45,7 @@ def live(given):
         job.VERSION = wire.VERSION = living.VERSION = given["version"]
     if given.get("any_queue"):
         living.VERSION = 1
-    offer = proposals.offer
+    offer = proposals.store_offer
 
     def doomed(new, **more):
         done = offer(new, **more)
@@ -59,7 +59,7 @@ def live(given):
 
     if given.get("loses_cancellation"):
         living._Life._tell_of_other_versions = losing
-    proposals.offer = doomed
+    proposals.store_offer = doomed
     points.of_workers(living)
     points.end_at(given)
     options = living.WorkerOptions(

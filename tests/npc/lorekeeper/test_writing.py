@@ -31,13 +31,13 @@ def answered(stage: Any, mara: Any, text: str) -> Any:
 
 def drafts_of(stage: Any, mara: Any, text: str) -> list[Any]:
     told, _ = answered(stage, mara, text)
-    return [page_drafts.draft(number) for number in told.drafts]
+    return [page_drafts.draft_or_none(number) for number in told.drafts]
 
 
 def notes_of(stage: Any, mara: Any, text: str) -> str:
     """Why a text became no draft."""
     told, _ = answered(stage, mara, text)
-    assert page_drafts.waiting() == ()
+    assert page_drafts.waiting_drafts() == ()
     return " ".join(told.notes)
 
 
@@ -46,7 +46,7 @@ def test_a_new_page_is_a_draft_of_no_revision(stage, mara):
     assert (draft.draft.page.name.full, draft.draft.was) == ("Leek Show", "")
     assert draft.draft.page.body == "Leeks, once a year.\n"
     assert (draft.task, draft.draft.by.name) == (TASK, "lorekeeper for Mara")
-    assert pages.page("harbour", page_name("Leek Show")) is None
+    assert pages.page_or_none("harbour", page_name("Leek Show")) is None
 
 
 def test_a_page_that_is_there_is_changed_from_the_revision_that_was_read(stage, mara):
@@ -143,7 +143,7 @@ def test_what_was_sent_is_the_same_after_all_pages_were_edited(stage, mara):
     told, writer = answered(stage, mara, "=== PAGE: One ===\nFirst.")
     for title in ("Instructions:World Bible", "The Ferry", "Oren", "Sources:The Log"):
         write("harbour", title, "Something else.")
-    draft = page_drafts.draft(told.draft)
+    draft = page_drafts.draft_or_none(told.draft)
     assert draft is not None
     replayed = chat_messages(read_request(draft.package))
     assert [one.wire() for one in replayed] == [one.wire() for one in writer.asked[0].messages]

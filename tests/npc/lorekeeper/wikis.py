@@ -43,14 +43,14 @@ def a_wiki(key: str = "harbour", *, texts: Mapping[str, str] = PAGES, **info: An
 def write(key: str, title: str, text: str) -> Page:
     """The page, written over what it was."""
     page = read_page(page_name(title), text)
-    was = pages.page(key, page.name, follow=False)
+    was = pages.page_or_none(key, page.name, follow=False)
     draft = PageDraft(page=page, was=was.revision if was else "", by=trusted("builder"))
     return pages.save_page(key, draft)
 
 
 def stored(key: str, title: str) -> Page:
     """The page as it is in the store."""
-    found = pages.page(key, page_name(title))
+    found = pages.page_or_none(key, page_name(title))
     assert found is not None
     return found
 
@@ -109,8 +109,8 @@ def answer(mara: Any, task: str = TASK, **options: Any) -> Any:
 
 def refused(by: Any, task: str = TASK, **options: Any) -> str:
     """The error of a task that could not be done; no draft came of it."""
-    before = page_drafts.waiting()
+    before = page_drafts.waiting_drafts()
     failure = done(lorekeeper(task, base="harbour", by=by, **options))
     assert isinstance(failure, Failure) and failure.check(EvenniaAIError), failure
-    assert page_drafts.waiting() == before
+    assert page_drafts.waiting_drafts() == before
     return str(failure.getErrorMessage())

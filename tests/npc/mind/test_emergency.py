@@ -101,7 +101,7 @@ def test_where_the_database_refuses_nothing_is_stopped(
     def refuses(new: Any, **_: Any) -> None:
         raise StoreError("away")
 
-    monkeypatch.setattr(emergency, "halt", refuses)
+    monkeypatch.setattr(emergency, "add_halt", refuses)
     with pytest.raises(StoreError):
         emergency.stop_all(by=trusted("Mira"))
     assert runtime().scheduler.waiting(busy.npc.ai.ref) == 2

@@ -161,7 +161,7 @@ def test_it_outlives_a_reload_and_another_process(outsider):
 def test_it_outlives_the_base_and_whoever_makes_it_again_lets_nobody_go(outsider, types):
     outsider.tags.clear()
     types("Admin", "kb/remove vault", "yes")
-    assert knowledge_bases.base("vault") is None
+    assert knowledge_bases.base_or_none("vault") is None
     told = types("Builder", "kb/new vault", "kb/restricted vault = on")
     assert "restricted from now on" in told
     types("Builder", "kb/set vault/locks = restricted:tag(outsider)")

@@ -22,7 +22,7 @@ from evennia_ai.npc.model_calls.limits import CallKey
 from evennia_ai.npc.runtime import runtime
 from evennia_ai.services.llm.chat import ChatMessage, ChatReply, ChatRequest, Usage
 from evennia_ai.store import model_calls
-from evennia_ai.store.model_calls import Halt, halt
+from evennia_ai.store.model_calls import Halt, add_halt
 from tests.store.builders import newest_calls
 
 REQUEST = ChatRequest(
@@ -71,7 +71,7 @@ def test_a_reply_is_passed_on_and_a_row_is_made(stage: Any) -> None:
 
 def test_the_row_is_left_to_the_caller_to_write(stage: Any) -> None:
     row_of(stage, REPLY)
-    assert model_calls.used(0).calls == 0
+    assert model_calls.use_since(0).calls == 0
 
 
 @pytest.mark.parametrize(
@@ -124,7 +124,7 @@ def test_tokens_of_the_prompt_are_estimated_where_nobody_knows_them(stage: Any) 
 
 def test_no_model_is_asked_for_a_paused_npc(stage: Any) -> None:
     model = stage.talks_with(REPLY, REPLY)
-    halt(Halt(npc_ref="5", halted_by="Mira", halted_at=1.0), by=trusted("Ada"))
+    add_halt(Halt(npc_ref="5", halted_by="Mira", halted_at=1.0), by=trusted("Ada"))
     call = a_call()
     assert outcome_of(call.ask(REQUEST)).check(ModelStopped)
     assert call.row is not None
@@ -192,7 +192,7 @@ def test_a_failed_call_outside_of_turns_is_written_down_too(stage: Any) -> None:
 def test_a_row_that_cannot_be_written_is_written_later(
     stage: Any, logged: list[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    written = model_calls.add
+    written = model_calls.add_call
     answers = [StoreError("the database is away"), None]
 
     def add(new: Any) -> None:
@@ -201,7 +201,7 @@ def test_a_row_that_cannot_be_written_is_written_later(
             raise answer
         written(new)
 
-    monkeypatch.setattr(model_calls, "add", add)
+    monkeypatch.setattr(model_calls, "add_call", add)
     stage.talks_with(REPLY)
     assert outcome_of(asked()) is REPLY
     stage.passes(5)

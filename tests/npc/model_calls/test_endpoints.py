@@ -259,7 +259,7 @@ def test_a_profile_of_no_use_fails_its_calls_and_says_why(stage, logged, monkeyp
         models.prepare().addErrback(failures.append)
     assert [failure.type for failure in failures] == [ModelUnavailable, ModelUnavailable]
     assert "api_key has characters no key has" in failures[0].getErrorMessage()
-    assert "profile 'cheap' cannot be asked" in logged[0]
+    assert "profile 'cheap' cannot be used" in logged[0]
     assert "two words" not in logged[0] + failures[0].getErrorMessage()
 
 
@@ -280,7 +280,7 @@ def test_a_script_that_is_not_there_fails_calls_and_says_so(stage, logged):
     profiles = {"demo": {"script": "world/none.yaml"}}
     with models_of(stage, profiles=profiles, roles={"speaker": "demo"}) as models:
         models.of_role("speaker")
-    assert "profile 'demo' cannot be asked" in logged[0]
+    assert "profile 'demo' cannot be used" in logged[0]
     assert "world/none.yaml" in logged[0]
 
 

@@ -105,7 +105,7 @@ def test_a_check_finds_the_window_and_its_calls_are_counted(waits: Any) -> None:
     assert found["tools"].state == found["schema"].state == "ok"
     live = runtime()
     assert live.limits.reading("game").calls_per_day == 3
-    rows = model_calls.newest(10)
+    rows = model_calls.newest_calls(10)
     assert [(row.role, row.npc_ref, row.outcome) for row in rows] == [(CHECK, "", "answered")] * 3
     assert sum(row.tokens for row in rows) == 102
 

@@ -16,7 +16,7 @@ from evennia_ai.npc.model_calls.limits import (
 )
 from evennia_ai.services.llm.chat import Usage
 from evennia_ai.services.llm.quotas import DAY_SECONDS, Quota, Quotas, QuotaUse
-from evennia_ai.store.model_calls import Halt, Used, halt, release
+from evennia_ai.store.model_calls import Halt, Used, add_halt, remove_halt
 
 NOON = 20_000 * DAY_SECONDS + 43_200.0
 KEY = CallKey(npc_ref="5", player_ref="7", prompt_tokens=100, reply_tokens=50)
@@ -193,14 +193,14 @@ def _fresh(stage: Any) -> None:
 
 def test_the_game_is_stopped_until_it_is_released() -> None:
     assert is_stopped() == ""
-    halt(STOP, by=trusted("Ada"))
+    add_halt(STOP, by=trusted("Ada"))
     assert is_stopped() == "stopped by Mira: spam"
-    release("", by=trusted("Ada"))
+    remove_halt("", by=trusted("Ada"))
     assert is_stopped() == ""
 
 
 def test_a_paused_npc_is_paused_alone(stage: Any) -> None:
-    halt(Halt(npc_ref=stage.npc.ai.ref, halted_by="Mira", halted_at=5.0), by=trusted("Ada"))
+    add_halt(Halt(npc_ref=stage.npc.ai.ref, halted_by="Mira", halted_at=5.0), by=trusted("Ada"))
     assert is_paused(stage.npc)
     assert not is_paused(stage.anna)
     assert why_halted(stage.npc.ai.ref) == "paused by Mira"
@@ -208,6 +208,6 @@ def test_a_paused_npc_is_paused_alone(stage: Any) -> None:
 
 
 def test_a_stopped_game_halts_every_npc_without_pausing_it(stage: Any) -> None:
-    halt(STOP, by=trusted("Ada"))
+    add_halt(STOP, by=trusted("Ada"))
     assert why_halted(stage.npc.ai.ref) == "stopped by Mira: spam"
     assert not is_paused(stage.npc)

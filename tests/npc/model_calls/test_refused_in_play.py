@@ -66,8 +66,8 @@ class TestABreaker:
 
     def test_a_restart_counts_none_of_it_either(self, resting: Any) -> None:
         asks(resting, 5)
-        assert model_calls.used_by("npc_ref", 0.0)[resting.npc.ai.ref].calls == 1
-        assert model_calls.used_by("player_ref", 0.0)[str(resting.anna.id)].calls == 1
+        assert model_calls.use_by_each("npc_ref", 0.0)[resting.npc.ai.ref].calls == 1
+        assert model_calls.use_by_each("player_ref", 0.0)[str(resting.anna.id)].calls == 1
 
     def test_a_call_that_failed_on_its_way_still_counts(self, stage: Any, logged: Any) -> None:
         stage.talks_with(*[ModelUnavailable("small", "away")] * 2, limits=TIGHT)
@@ -88,7 +88,7 @@ class TestNoModel:
 
     def test_what_it_answers_counts_for_nobody(self, offline: Any) -> None:
         assert used(offline) == (0, 0)
-        assert model_calls.used(0.0) == Used()
+        assert model_calls.use_since(0.0) == Used()
 
     def test_whoever_is_at_a_limit_is_still_answered_offline(self, offline: Any) -> None:
         key = CallKey(npc_ref=offline.npc.ai.ref, player_ref=str(offline.anna.id))
@@ -125,7 +125,7 @@ class TestALimit:
 
     def test_what_was_refused_does_not_count(self, refused: Any) -> None:
         assert used(refused) == (2, 2)
-        assert model_calls.used(0.0).calls == 2
+        assert model_calls.use_since(0.0).calls == 2
 
     def test_a_restart_forgets_none_of_it(self, refused: Any) -> None:
         forget_everything()

@@ -44,7 +44,7 @@ def test_what_one_npc_hears_keeps_its_order(stage):
 
 def test_when_some_cannot_be_committed_together_each_is_tried_alone(stage, logged, monkeypatch):
     crowd = a_crowd(stage, 3)
-    refused = conversations.append
+    refused = conversations.append_records
 
     def refuse_one(where, new):
         if where.npc_ref == crowd[0].ai.ref:
@@ -55,7 +55,7 @@ def test_when_some_cannot_be_committed_together_each_is_tried_alone(stage, logge
         raise StoreError("somebody else writes")
 
     with monkeypatch.context() as patch:
-        patch.setattr(conversations, "append", refuse_one)
+        patch.setattr(conversations, "append_records", refuse_one)
         patch.setattr(conversations, "append_each", refuse)
         stage.anna.at_say("Fog again.")
         stage.passes()

@@ -7,20 +7,20 @@ from evennia_ai.npc.inputs import gather
 from evennia_ai.npc.recording.heard import CommittedEvent
 from evennia_ai.npc.senses.events import Event
 from evennia_ai.store.history import conversations
-from evennia_ai.store.history.conversations import begin_segment, conversation
+from evennia_ai.store.history.conversations import begin_segment, get_or_open_conversation
 from evennia_ai.store.history.windows import windows
 from tests.store.builders import a_line, a_reply, a_staying_text
 
 
 @pytest.fixture
 def quay(stage):
-    return conversation("12", kind="room", place_ref="3")
+    return get_or_open_conversation("12", kind="room", place_ref="3")
 
 
 def heard(where, text: str) -> CommittedEvent:
     """Something that was said and committed."""
     before = windows(where.id).history
-    (record,) = conversations.append(where, [a_line(text)])
+    (record,) = conversations.append_records(where, [a_line(text)])
     event = Event(
         kind="say",
         speaker_ref="7",
@@ -43,7 +43,7 @@ def answers(event: CommittedEvent, *, waiting=()) -> list[str]:
 
 
 def test_the_newest_event_is_answered_from_all_before_it(quay):
-    conversations.append(quay, [a_line("One.")])
+    conversations.append_records(quay, [a_line("One.")])
     event = heard(quay, "Two.")
 
     assert answers(event) == ["One."]
@@ -52,7 +52,7 @@ def test_the_newest_event_is_answered_from_all_before_it(quay):
 
 def test_an_event_that_waited_sees_the_replies_since_and_not_itself(quay):
     first, second = heard(quay, "One."), heard(quay, "Two.")
-    conversations.append(quay, [a_reply("To one.")])
+    conversations.append_records(quay, [a_reply("To one.")])
 
     assert answers(first, waiting={second.record.id}) == ["To one."]
     assert answers(second) == ["One.", "To one."]
@@ -60,8 +60,8 @@ def test_an_event_that_waited_sees_the_replies_since_and_not_itself(quay):
 
 def test_texts_that_came_to_stay_before_it_move_nothing_else(quay):
     first, second = heard(quay, "One."), heard(quay, "Two.")
-    conversations.append(quay, [a_staying_text("Dusk.", before=first.record.place)])
-    conversations.append(quay, [a_reply("To one.")])
+    conversations.append_records(quay, [a_staying_text("Dusk.", before=first.record.place)])
+    conversations.append_records(quay, [a_reply("To one.")])
 
     assert answers(second) == ["Dusk.", "One.", "To one."]
     assert said_and_before(second)[0].content == "Two."
@@ -69,7 +69,7 @@ def test_texts_that_came_to_stay_before_it_move_nothing_else(quay):
 
 def test_after_a_compaction_it_sees_the_summary(quay):
     for number in range(4):
-        conversations.append(quay, [a_line(f"Line {number}.")])
+        conversations.append_records(quay, [a_line(f"Line {number}.")])
     event = heard(quay, "And now?")
     now = windows(quay.id).history
     summary = a_line("They talked.", kind=RecordKind.SUMMARY, role="system", name="")
@@ -81,7 +81,7 @@ def test_after_a_compaction_it_sees_the_summary(quay):
 
 def test_an_event_that_was_summarised_itself_is_still_answered(quay):
     event = heard(quay, "One.")
-    conversations.append(quay, [a_line("Two.")])
+    conversations.append_records(quay, [a_line("Two.")])
     now = windows(quay.id).history
     summary = a_line("They talked.", kind=RecordKind.SUMMARY, role="system", name="")
     begin_segment(quay, summary, summarised=now, first_kept=now.stop - 1)

@@ -39,7 +39,7 @@ def recorded(stage: Any) -> list[str]:
 
 def appended(stage: Any, kind: RecordKind, body: str) -> None:
     (room,) = conversations_of(stage.npc.ai.ref)
-    conversations.append(room, [NewRecord(kind=kind, role="system", body=body)])
+    conversations.append_records(room, [NewRecord(kind=kind, role="system", body=body)])
 
 
 @pytest.mark.req("S2-10")

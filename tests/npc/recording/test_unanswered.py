@@ -126,7 +126,7 @@ def test_a_question_the_model_thought_about_is_asked_again(asked):
 @pytest.mark.parametrize("kind", [RecordKind.SPOKEN, RecordKind.TOOL_CALL])
 def test_of_which_something_was_said_or_done_it_is_not(asked, kind):
     under_way = turns.last_turn(asked.npc.ai.ref)
-    turns.add(under_way, [NewRecord(kind=kind, role="assistant", body="The tide.")])
+    turns.add_records(under_way, [NewRecord(kind=kind, role="assistant", body="The tide.")])
     stops(asked)
     assert starts(asked) == TakenUp()
 

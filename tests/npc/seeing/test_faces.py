@@ -162,7 +162,7 @@ def search(stage):
         knowledge_bases.save_base(info, by=trusted("Ada"))
         page = a_page("The Hoard", PASSAGE, fields={"hints": [f"Ask for {CANARY}."]})
         pages.save_page(key, PageDraft(page=_locked(page, page_locks), was="", by=trusted("Ada")))
-        knowledge_bases.bind(key, Scope(kind="npc", ref=stage.npc.ai.ref), by=trusted("Ada"))
+        knowledge_bases.bind_base(key, Scope(kind="npc", ref=stage.npc.ai.ref), by=trusted("Ada"))
     written("cellar", a_page("Stairs", "Four steps. See [[The Hoard]]."))
     changed(stage.npc, tools=(TOOL, "remember"), by=THE_GAME)
     stage.talks_with(
@@ -179,7 +179,7 @@ def search(stage):
         recalled_at=1.0,
         turn=2,
     )
-    memory = memories.add(stage.npc.ai.ref, known, by=trusted("npc"), most=100).memory
+    memory = memories.add_memory(stage.npc.ai.ref, known, by=trusted("npc"), most=100).memory
     stage.says(stage.anna, "Oren, are the smugglers about?")
     (room,) = conversations_of(stage.npc.ai.ref)
     return {
@@ -220,7 +220,7 @@ def _a_draft():
     draft = PageDraft(
         page=a_page("New", f"On {CANARY}."), was="", by=trusted("Ada"), note="article"
     )
-    return page_drafts.add("cellar", draft, task="Write.", context_meta=meta).number
+    return page_drafts.add_draft("cellar", draft, task="Write.", context_meta=meta).number
 
 
 def _vaulted(room):
@@ -244,7 +244,7 @@ def _vaulted(room):
         total=1,
         sent=1,
     )
-    return knowledge_searches.begin(new, [chunk], vaulted=[chunk])
+    return knowledge_searches.begin_search(new, [chunk], vaulted=[chunk])
 
 
 @pytest.fixture
@@ -304,7 +304,7 @@ def test_who_may_not_see_what_was_said_cannot_have_it_told_in_a_branch(searched,
 def test_who_may_not_see_all_of_a_prompt_is_not_given_a_hash_of_all_to_guess_with(
     stage, searched, looks
 ):
-    sent = turns.turn(stage.npc.ai.ref, 2).manifest.sha256
+    sent = turns.get_turn(stage.npc.ai.ref, 2).manifest.sha256
     told = looks("Builder", "ai/replay oren = 2 full")
     assert "the same bytes as were sent" in told and sent not in told
     assert "Hidden from you: 2 messages, 1 fact." in _flat(told)
@@ -324,7 +324,7 @@ def test_nothing_that_may_not_be_seen_is_written_into_a_file(searched, looks, tm
 def test_a_summary_of_what_was_told_is_hidden_with_it(stage, searched, looks):
     (room,) = conversations_of(stage.npc.ai.ref)
     new = NewRecord(kind=RecordKind.SUMMARY, role="system", body=f"{CANARY} lies low.")
-    conversations.append(room, [new])
+    conversations.append_records(room, [new])
     assert CANARY not in looks("Builder", "ai/history oren = full")
     assert CANARY in looks("Admin", "ai/history oren = full")
 
@@ -383,7 +383,7 @@ def test_who_may_see_it_all_is_shown_all_as_before(searched, looks):
     for key in ("secrets", "cellar"):
         info = knowledge_bases.get_base(key)
         knowledge_bases.save_base(BaseInfo(key=key, name=info.name), by=trusted("Ada"))
-    page = pages.page("cellar", page_name("The Hoard"))
+    page = pages.page_or_none("cellar", page_name("The Hoard"))
     pages.save_page(
         "cellar", PageDraft(page=_locked(page, ""), was=page.revision, by=trusted("Ada"))
     )

@@ -5,7 +5,7 @@ from twisted.internet.task import Clock
 
 from evennia_ai.npc.senses.events import SAME_SECONDS, TICK, Event, Lines, payer_of
 from evennia_ai.services.llm.quotas import Quota, Quotas
-from evennia_ai.store.model_calls import used_by
+from evennia_ai.store.model_calls import use_by_each
 
 NPCS = ("Oren", "Brida", "Ismay", "Karl", "Tomas", "Wenna", "Ulf", "Rika", "Sven", "Maud")
 ALL = ", ".join(NPCS)
@@ -123,7 +123,7 @@ def test_a_whole_chain_is_charged_to_who_began_it(stage, town):
     stage.says(stage.anna, f"{ALL}, all of you!")
     goes_on(stage)
     asked = len(answers(model))
-    assert used_by("player_ref", 0.0)[str(stage.anna.id)].calls == asked == 12
+    assert use_by_each("player_ref", 0.0)[str(stage.anna.id)].calls == asked == 12
 
 
 def test_a_players_limit_counts_the_chain(stage, town):

@@ -59,7 +59,7 @@ def inn(stage, request):
     personas.set_persona(anna, written, most_characters=100, by=trusted("Annabel"))
     stage.npc.db.ai_relations = {anna: RELATION}
     about = Memory(id=memories.NEW, text=f"She {REMEMBERED}.", created_at=1.0, about=anna)
-    memories.add(ref, about, by=trusted("npc"), most=50)
+    memories.add_memory(ref, about, by=trusted("npc"), most=50)
     book = (
         '{"entries": [{"id": 0, "keys": [], "constant": true, "enabled": true, "content": "%s"}]}'
     )
@@ -145,7 +145,7 @@ def test_who_asks_to_be_forgotten_is_forgotten_in_every_guise(inn):
     types(inn, inn.anna, "mask a masked figure", "whisper innkeeper = I am nobody.")
     ref, mask = inn.npc.ai.ref, known_ref(inn.npc, inn.anna)
     new = Memory(id=memories.NEW, text="Limps.", created_at=1.0, about=mask)
-    memories.add(ref, new, by=trusted("npc"), most=50)
+    memories.add_memory(ref, new, by=trusted("npc"), most=50)
     partners = {one.partner_ref for one in conversations_of(ref) if one.kind == "private"}
     assert partners == {str(inn.anna.id), mask}
     done = forget_person(str(inn.anna.id), by=trusted("Annabel"))

@@ -44,7 +44,7 @@ def _much_by_each(stage: Any, patch: pytest.MonkeyPatch) -> None:
 
 def _much_during_a_fault(stage: Any, patch: pytest.MonkeyPatch) -> None:
     with patch.context() as broken:
-        broken.setattr(conversations, "append", refuse)
+        broken.setattr(conversations, "append_records", refuse)
         broken.setattr(conversations, "append_each", refuse)
         for number in range(20):
             stage.says(stage.anna, f"Oren, {number}?")
@@ -58,7 +58,7 @@ def _more_than_is_kept_during_a_fault(stage: Any, patch: pytest.MonkeyPatch) -> 
 def _to_another_during_a_fault(stage: Any, patch: pytest.MonkeyPatch) -> None:
     stage.talks_with(lambda _: "Aye.", queue_limit=3)
     with patch.context() as broken:
-        broken.setattr(conversations, "append", refuse)
+        broken.setattr(conversations, "append_records", refuse)
         broken.setattr(conversations, "append_each", refuse)
         for number in range(20):
             stage.says(stage.anna, f"Ben, {number}?")
@@ -66,7 +66,7 @@ def _to_another_during_a_fault(stage: Any, patch: pytest.MonkeyPatch) -> None:
 
 def _a_prompt_that_is_never_committed(stage: Any, patch: pytest.MonkeyPatch) -> None:
     with patch.context() as broken:
-        broken.setattr(turns, "begin", refuse)
+        broken.setattr(turns, "begin_turn", refuse)
         stage.says(stage.anna, "Oren?")
         for _ in range(4):
             stage.passes(5)
@@ -75,7 +75,7 @@ def _a_prompt_that_is_never_committed(stage: Any, patch: pytest.MonkeyPatch) -> 
 def _a_reply_that_is_not_committed(stage: Any, patch: pytest.MonkeyPatch) -> None:
     stage.talks_with("Aye.")
     with patch.context() as broken:
-        broken.setattr(turns, "finish", refuse)
+        broken.setattr(turns, "finish_turn", refuse)
         stage.says(stage.anna, "Oren?")
 
 

@@ -25,7 +25,7 @@ def _is_recorded(stage: Any, event: Any) -> None:
     from evennia_ai.store.history import conversations
 
     where = heard.opened(stage.npc.ai.ref, heard.key_of(event))
-    conversations.append(where, [heard.event_record(event)])
+    conversations.append_records(where, [heard.event_record(event)])
 
 
 def heard_from_anna(stage: Any) -> None:

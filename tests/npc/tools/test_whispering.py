@@ -35,7 +35,7 @@ def test_what_cannot_be_recorded_is_not_whispered(
     def refuses(*_: Any) -> None:
         raise StoreError("the database is away")
 
-    monkeypatch.setattr(conversations, "append", refuses)
+    monkeypatch.setattr(conversations, "append_records", refuses)
     assert not does(stage, "whisper", to="Ben", text="Come at night.").ok
     assert stage.screen_of(stage.ben) == []
 

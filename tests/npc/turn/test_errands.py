@@ -102,7 +102,7 @@ def test_one_that_fails_says_so(asking):
     Ask.asked[-1].errback(RuntimeError("the boy fell into the water"))
     asking.passes()
 
-    errand = errands.errand(asking.npc.ai.ref, 1)
+    errand = errands.get_errand(asking.npc.ai.ref, 1)
     assert (errand.state, errand.result) == ("failed", "That did not work.")
 
 
@@ -111,7 +111,7 @@ def test_one_that_never_ends_is_given_up(asking):
     asking.says(asking.anna, "Oren, where is the bell?")
     asking.passes(running.ERRAND_SECONDS + 1)
 
-    assert errands.errand(asking.npc.ai.ref, 1).state == "failed"
+    assert errands.get_errand(asking.npc.ai.ref, 1).state == "failed"
 
 
 def test_after_a_stop_of_the_server_it_is_lost_and_told_of_without_an_answer(asking):
@@ -120,8 +120,8 @@ def test_after_a_stop_of_the_server_it_is_lost_and_told_of_without_an_answer(ask
 
     assert running.close_lost(begun_before=errands.time.time() + 1) == 1
     asking.passes()
-    assert errands.errand(asking.npc.ai.ref, 1).state == "lost"
+    assert errands.get_errand(asking.npc.ai.ref, 1).state == "lost"
     assert asking.records()[-1][2].startswith("Errand 1 (ask_the_master) has ended")
     assert len(model.requests) == 2
     ends(asking)
-    assert errands.errand(asking.npc.ai.ref, 1).state == "lost"
+    assert errands.get_errand(asking.npc.ai.ref, 1).state == "lost"

@@ -107,7 +107,7 @@ def test_each_prompt_of_the_turn_is_replayed_and_composed_again(acting):
 
     npc_ref = acting.npc.ai.ref
     for number in (1, 2, 3):
-        stored = turns.turn(npc_ref, number)
+        stored = turns.get_turn(npc_ref, number)
         records = record_rows.records(stored.manifest.record_ids)
         assert messages_sha256(replay_messages(stored.manifest, records)) == stored.manifest.sha256
         again = composed_again(stored, PastReader())
@@ -194,7 +194,7 @@ def test_lore_counts_one_turn_however_often_the_model_is_asked(acting):
     acting.says(acting.anna, "Oren, again?")
 
     clocks = [
-        turns.turn(acting.npc.ai.ref, number).manifest.inputs["clock"]["turns"]
+        turns.get_turn(acting.npc.ai.ref, number).manifest.inputs["clock"]["turns"]
         for number in (1, 2, 3, 4)
     ]
     assert clocks == [1, 1, 1, 2]

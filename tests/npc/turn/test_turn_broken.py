@@ -21,7 +21,7 @@ from evennia_ai.npc.tools.tool import Tool
 from evennia_ai.services.llm.chat import ChatReply
 from evennia_ai.store.erasing import erase_private
 from evennia_ai.store.history import conversations, record_rows, turns
-from evennia_ai.store.history.errands import errand
+from evennia_ai.store.history.errands import get_errand
 from evennia_ai.store.history.transcripts import export_lines, import_lines
 from tests.npc.turn.test_turn_early import Streaming
 
@@ -76,10 +76,12 @@ class TestTheDatabaseIsAway:
         self, acting, logged, monkeypatch
     ):
         model = acting.talks_with(calls("deed"), "Aye.")
-        add = turns.add
+        add = turns.add_records
         with monkeypatch.context() as patch:
-            patch.setattr(turns, "add", lambda turn, new: refuse() if Deed.done else add(turn, new))
-            patch.setattr(turns, "fail", refuse)
+            patch.setattr(
+                turns, "add_records", lambda turn, new: refuse() if Deed.done else add(turn, new)
+            )
+            patch.setattr(turns, "fail_turn", refuse)
             acting.says(acting.anna, "Oren, do it.")
         acting.says(acting.anna, "Oren, and now?")
         assert len(model.requests) == 1
@@ -94,7 +96,7 @@ class TestTheDatabaseIsAway:
     ):
         stage.talks_with("Aye.")
         with monkeypatch.context() as patch:
-            patch.setattr(turns, "finish", refuse)
+            patch.setattr(turns, "finish_turn", refuse)
             stage.says(stage.anna, "Oren?")
 
         assert rows() == ["answered"]
@@ -103,9 +105,9 @@ class TestTheDatabaseIsAway:
         self, acting, logged, monkeypatch
     ):
         acting.talks_with(calls("deed"), "Aye.")
-        begin = turns.begin
+        begin = turns.begin_turn
         monkeypatch.setattr(
-            turns, "begin", lambda *a, **k: refuse() if Deed.done else begin(*a, **k)
+            turns, "begin_turn", lambda *a, **k: refuse() if Deed.done else begin(*a, **k)
         )
         acting.says(acting.anna, "Oren, do it.")
 
@@ -117,7 +119,7 @@ class TestTheDatabaseIsAway:
     ):
         stage.talks_with("Aye.")
         with monkeypatch.context() as patch:
-            patch.setattr(conversations, "append", refuse)
+            patch.setattr(conversations, "append_records", refuse)
             patch.setattr(conversations, "append_each", refuse)
             stage.says(stage.anna, "Oren?")
         stage.npc.delete()
@@ -128,7 +130,7 @@ class TestTheDatabaseIsAway:
 
 
 class TestAnotherProcessWrites:
-    @pytest.mark.parametrize("write", ["add", "begin", "finish"])
+    @pytest.mark.parametrize("write", ["add_records", "begin_turn", "finish_turn"])
     def test_a_turn_with_acts_goes_on(self, acting, logged, monkeypatch, write):
         acting.talks_with(calls("deed"), "Aye.")
         real, refused = getattr(turns, write), [HistoryConflictError("the conversation")]
@@ -252,7 +254,7 @@ class TestActs:
 
         assert kinds(acting)[:4] == ["user", "tool_call", "tool_result", "run_end"]
         assert kinds(acting).count("event") == 1
-        assert errand(acting.npc.ai.ref, 1).result == "Found it."
+        assert get_errand(acting.npc.ai.ref, 1).result == "Found it."
 
     def test_errands_do_not_go_on_by_themselves_for_ever(self, acting, monkeypatch):
         monkeypatch.setattr(Deed, "deed", staticmethod(lambda use: succeed("Found it.")))
@@ -272,7 +274,7 @@ class TestActs:
         acting.says(acting.anna, "Oren, do it.")
         model.writes("Aye, at once. Then")
         monkeypatch.setattr(Deed, "deed", staticmethod(lambda use: "Done."))
-        monkeypatch.setattr(turns, "finish", refuse)
+        monkeypatch.setattr(turns, "finish_turn", refuse)
         model.asked.callback(calls("deed", text="Aye, at once. Then more."))
         acting.passes()
 
@@ -350,10 +352,10 @@ class TestTheServerStops:
         acting.talks_with(calls("deed"), "Sent.")
         acting.says(acting.anna, "Oren, do it.")
         with monkeypatch.context() as patch:
-            patch.setattr(conversations, "append", refuse)
+            patch.setattr(conversations, "append_records", refuse)
             with pytest.raises(StoreError):
                 running.close_lost(begun_before=1e12)
-        assert errand(acting.npc.ai.ref, 1).state == "open"
+        assert get_errand(acting.npc.ai.ref, 1).state == "open"
 
         assert running.close_lost(begun_before=1e12) == 1
         assert kinds(acting)[-1] == "event"

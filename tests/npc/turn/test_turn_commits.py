@@ -64,7 +64,7 @@ def test_a_prompt_that_cannot_be_committed_is_not_sent_and_is_tried_again(
 
     model = stage.talks_with("Aye.")
     with monkeypatch.context() as patch:
-        patch.setattr(turns, "begin", refuse)
+        patch.setattr(turns, "begin_turn", refuse)
         stage.says(stage.anna, "Oren?")
     assert model.requests == []
     assert stage.records() == [("user", "Anna", "Oren?")]
@@ -195,7 +195,7 @@ def test_an_event_that_cannot_be_committed_asks_nothing_and_is_kept(stage, logge
 
     model = stage.talks_with("Aye.")
     with monkeypatch.context() as patch:
-        patch.setattr(conversations, "append", refuse)
+        patch.setattr(conversations, "append_records", refuse)
         patch.setattr(conversations, "append_each", refuse)
         stage.says(stage.anna, "Oren?")
         stage.says(stage.ben, "Fog again.")
@@ -215,7 +215,7 @@ def test_a_prompt_that_can_never_be_committed_is_given_up(stage, logged, monkeyp
         raise StoreError("the disk is full")
 
     model = stage.talks_with("Aye.")
-    monkeypatch.setattr(turns, "begin", refuse)
+    monkeypatch.setattr(turns, "begin_turn", refuse)
     stage.says(stage.anna, "Oren?")
     for _ in range(5):
         stage.passes(10)
@@ -228,7 +228,7 @@ def test_a_reply_that_cannot_be_committed_is_not_said(stage, logged, monkeypatch
         raise StoreError("the disk is full")
 
     stage.talks_with("Aye.")
-    monkeypatch.setattr(turns, "finish", refuse)
+    monkeypatch.setattr(turns, "finish_turn", refuse)
     stage.says(stage.anna, "Oren?")
     assert stage.screen_of(stage.ben) == ['Anna says, "Oren?"']
     assert "nothing more is said" in logged[-1]
@@ -242,8 +242,8 @@ def test_a_turn_whose_end_was_not_written_is_closed_when_the_database_is_back(
 
     stage.talks_with("Aye.")
     with monkeypatch.context() as patch:
-        patch.setattr(turns, "finish", refuse)
-        patch.setattr(turns, "fail", refuse)
+        patch.setattr(turns, "finish_turn", refuse)
+        patch.setattr(turns, "fail_turn", refuse)
         stage.says(stage.anna, "Oren?")
         stage.passes(12)
         assert turns.last_turn(stage.npc.ai.ref).state == "open"
@@ -255,7 +255,7 @@ def test_a_turn_whose_end_was_not_written_is_closed_when_the_database_is_back(
     assert stage.clock.getDelayedCalls() == []
 
 
-@pytest.mark.parametrize("end", ["finish", "fail"])
+@pytest.mark.parametrize("end", ["finish_turn", "fail_turn"])
 def test_what_another_process_wrote_meanwhile_does_not_silence_the_npc(
     stage, logged, monkeypatch, end
 ):
@@ -267,7 +267,7 @@ def test_what_another_process_wrote_meanwhile_does_not_silence_the_npc(
             raise refused.pop()
         return write(*args, **kwargs)
 
-    stage.talks_with("Aye." if end == "finish" else ModelUnavailable("stub", "is away"))
+    stage.talks_with("Aye." if end == "finish_turn" else ModelUnavailable("stub", "is away"))
     monkeypatch.setattr(turns, end, conflicting)
     stage.says(stage.anna, "Oren?")
     assert stage.screen_of(stage.ben)[-1].startswith("Oren says")
@@ -282,7 +282,7 @@ def test_what_is_lost_while_the_database_is_away_is_noted_once(stage, logged, mo
 
     stage.talks_with(*["Aye."] * 3, queue_limit=3)
     with monkeypatch.context() as patch:
-        patch.setattr(conversations, "append", refuse)
+        patch.setattr(conversations, "append_records", refuse)
         patch.setattr(conversations, "append_each", refuse)
         for number in range(10):
             stage.says(stage.anna, f"Ben, {number}")

@@ -126,7 +126,7 @@ def test_what_cannot_be_written_is_not_said_early_but_with_the_rest(
         raise StoreError("the disk is full")
 
     with monkeypatch.context() as patch:
-        patch.setattr(turns, "spoke", refuse)
+        patch.setattr(turns, "commit_spoken", refuse)
         model.writes("Aye, at dusk. Bring")
     assert said(stage) == []
 

@@ -315,7 +315,7 @@ class TestTidying:
 
     def learn(self, stage, text: str, **fields: Any) -> int:
         new = a_memory(text, id=memories.NEW, **fields)
-        return memories.add(stage.npc.ai.ref, new, by=trusted("npc"), most=99).memory.id
+        return memories.add_memory(stage.npc.ai.ref, new, by=trusted("npc"), most=99).memory.id
 
     def test_what_counts_little_and_is_old_fades(self, stage, consolidator):
         self.learn(stage, "It rains.", importance=2)
@@ -328,7 +328,7 @@ class TestTidying:
     def test_what_says_the_same_becomes_one(self, stage, consolidator):
         first = self.learn(stage, "The king is dead.", importance=9)
         other = self.learn(stage, "The queen is dead.", importance=9)
-        memories.change(stage.npc.ai.ref, other, by=trusted("Mira"), text="the king is dead")
+        memories.change_memory(stage.npc.ai.ref, other, by=trusted("Mira"), text="the king is dead")
         consolidator.tidy(stage.npc.ai.ref)
 
         (memory,) = memories.held_by(stage.npc.ai.ref).memories
@@ -353,15 +353,15 @@ def test_a_compaction_is_not_taken_for_it(stage):
 def test_an_observation_about_a_name_that_two_bear_is_about_neither(stage):
     """Issue 14, High 2; records from before names were told apart have the same one twice."""
     from evennia_ai.engine.history.records import NewRecord
-    from evennia_ai.store.history.conversations import append, conversation
+    from evennia_ai.store.history.conversations import append_records, get_or_open_conversation
 
-    where = conversation(stage.npc.ai.ref, kind="room", place_ref=str(stage.room.id))
+    where = get_or_open_conversation(stage.npc.ai.ref, kind="room", place_ref=str(stage.room.id))
     for speaker in ("91", "92"):
         meta = {"speaker": speaker, "event": "say"}
         said = NewRecord(
             kind=RecordKind.USER, role="user", name="Cora", body="I owe you.", meta=meta
         )
-        append(where, [said])
+        append_records(where, [said])
     talker = talking(stage, observations({**ROPE, "about": "Cora"}, ROPE))
     talks(stage)
     rests(stage)

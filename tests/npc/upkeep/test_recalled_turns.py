@@ -8,8 +8,8 @@ def test_a_turn_that_was_sent_makes_its_memories_fresh_and_looking_does_not(stag
     stage.talks_with(lambda request: "Aye.")
     made = learn(stage, "The ferry is lost.", recalled_at=5.0)
     stage.npc.ai.preview("Where is the ferry?", stage.anna)
-    assert memories.memory(stage.npc.ai.ref, made).recalled_at == 5.0
+    assert memories.get_memory(stage.npc.ai.ref, made).recalled_at == 5.0
     stage.says(stage.anna, "Oren, where is the ferry?")
     forget_everything()
-    again = memories.memory(stage.npc.ai.ref, made).recalled_at
+    again = memories.get_memory(stage.npc.ai.ref, made).recalled_at
     assert abs(again - hours_now()) < 1

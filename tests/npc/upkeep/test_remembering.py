@@ -182,7 +182,7 @@ def test_what_is_found_is_fresh_again(stage, room):
     forget_everything()
     recall(stage.npc.ai.ref, "ferry", where=room, rules=conf().memory)
 
-    assert memories.memory(stage.npc.ai.ref, made.id).recalled_at >= made.recalled_at
+    assert memories.get_memory(stage.npc.ai.ref, made.id).recalled_at >= made.recalled_at
 
 
 def test_what_was_said_around_it_is_kept_as_single_words(stage, room):
@@ -226,4 +226,4 @@ def test_what_fits_best_is_found_first_however_old_it_is(stage, room):
     learnt(stage, "The ferry is late.", room, importance=10)
 
     assert found(stage, "Corvin's ferry", room)[0] == old.text
-    assert memories.memory(ref, old.id).recalled_at > old.recalled_at - 1
+    assert memories.get_memory(ref, old.id).recalled_at > old.recalled_at - 1

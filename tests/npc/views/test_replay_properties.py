@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 from evennia_ai.engine.actors import trusted
 from evennia_ai.engine.history.turn.replay import replay_messages, replay_turn
 from evennia_ai.npc.views.recomposing import PastReader, composed_again
-from evennia_ai.services.llm.roles import OPEN, adapt, chat_messages
+from evennia_ai.services.llm.roles import OPEN, adapt_messages, chat_messages
 from evennia_ai.store.authored import components, notes
 from evennia_ai.store.history import conversations, record_rows, turns
 from evennia_ai.store.history.past_turns import turns_in_order
@@ -75,7 +75,7 @@ def test_replay_gives_what_was_sent_whatever_happened(stage, steps):
         records = record_rows.records(turn.manifest.sent_ids)
         assert len(records) == len(set(turn.manifest.sent_ids))
         rebuilt = replay_messages(turn.manifest, records)
-        assert adapt(chat_messages(rebuilt), profile=OPEN) == request.messages
+        assert adapt_messages(chat_messages(rebuilt), profile=OPEN) == request.messages
         sent.append(turn.manifest.sha256)
         return "Aye."
 

@@ -14,7 +14,7 @@ from evennia_ai.npc.model_calls.limits import CallKey
 from evennia_ai.npc.runtime import runtime
 from evennia_ai.npc.watch.request_log import RequestLog, kinds_of
 from evennia_ai.services.llm.chat import ChatMessage, ChatReply, ChatRequest, Usage
-from evennia_ai.services.llm.roles import OPEN, STRICT, adapt, chat_messages
+from evennia_ai.services.llm.roles import OPEN, STRICT, adapt_messages, chat_messages
 from evennia_ai.services.net.secrets import SecretText
 
 LONG = "The ferry leaves at dawn, and not a minute later, whatever the harbour master says."
@@ -32,7 +32,7 @@ REPLY = ChatReply(
 
 def request_of(prompt: Any = PROMPT, profile: Any = OPEN) -> ChatRequest:
     return ChatRequest(
-        messages=adapt(chat_messages(prompt), profile=profile),
+        messages=adapt_messages(chat_messages(prompt), profile=profile),
         model="small",
         max_tokens=50,
         timeout_seconds=5.0,

@@ -9,7 +9,7 @@ import pytest
 from evennia_ai.engine.prompt.memo import Memo
 from evennia_ai.engine.prompt.messages import Message, messages_sha256, said
 from evennia_ai.services.llm.chat import sent_sha256
-from evennia_ai.services.llm.roles import OPEN, STRICT, RoleProfile, adapt, chat_messages
+from evennia_ai.services.llm.roles import OPEN, STRICT, RoleProfile, adapt_messages, chat_messages
 
 
 def a_talk() -> list:
@@ -28,8 +28,8 @@ def recorded(talk: list[Message]) -> list[Message]:
 
 def test_a_message_that_was_sent_before_is_not_made_again():
     talk = recorded(a_talk())
-    first = adapt(chat_messages(talk), profile=OPEN)
-    again = adapt(chat_messages(talk), profile=OPEN)
+    first = adapt_messages(chat_messages(talk), profile=OPEN)
+    again = adapt_messages(chat_messages(talk), profile=OPEN)
 
     assert all(one is other for one, other in zip(first, again, strict=True))
 
@@ -44,7 +44,7 @@ def test_what_is_of_one_prompt_alone_is_gone_with_it():
     memos = [weakref.ref(one.memo) for one in talk]
     gc.disable()  # what is left is then what a search of all the memory would have to find
     try:
-        adapt(chat_messages(talk), profile=OPEN)
+        adapt_messages(chat_messages(talk), profile=OPEN)
         del talk
         assert [memo() for memo in memos] == [None] * 4
     finally:
@@ -55,7 +55,7 @@ def test_what_is_remembered_for_one_provider_is_not_sent_to_another():
     talk = a_talk()
     profiles = (OPEN, RoleProfile(speakers="name"), RoleProfile(speakers="none"), STRICT, OPEN)
     for profile in profiles:
-        assert adapt(chat_messages(talk), profile=profile) == adapt(
+        assert adapt_messages(chat_messages(talk), profile=profile) == adapt_messages(
             chat_messages(a_talk()), profile=profile
         )
 
@@ -63,8 +63,10 @@ def test_what_is_remembered_for_one_provider_is_not_sent_to_another():
 def test_the_hash_of_what_was_sent_before_is_that_of_new_messages():
     talk = a_talk()
     for _ in range(2):
-        outgoing = adapt(chat_messages(talk), profile=OPEN)
-        assert sent_sha256(outgoing) == sent_sha256(adapt(chat_messages(a_talk()), profile=OPEN))
+        outgoing = adapt_messages(chat_messages(talk), profile=OPEN)
+        assert sent_sha256(outgoing) == sent_sha256(
+            adapt_messages(chat_messages(a_talk()), profile=OPEN)
+        )
 
 
 def test_the_hash_is_the_prompt_s_own_where_nothing_was_changed():
@@ -73,7 +75,7 @@ def test_the_hash_is_the_prompt_s_own_where_nothing_was_changed():
 
 def test_what_goes_out_as_it_was_said_has_its_bytes_once():
     talk = a_talk()
-    outgoing = adapt(chat_messages(talk), profile=OPEN)
+    outgoing = adapt_messages(chat_messages(talk), profile=OPEN)
 
     shared = [one.wire() is message.wire() for one, message in zip(outgoing, talk, strict=True)]
     assert shared == [True, False, True, False]  # the two that were spoken by somebody are labelled

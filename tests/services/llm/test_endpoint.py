@@ -38,7 +38,7 @@ def test_keys_compare_by_what_they_hold() -> None:
 
 
 def test_an_empty_key_hides_nothing() -> None:
-    assert SecretText().hidden_in("plain words") == "plain words"
+    assert SecretText().mask_in("plain words") == "plain words"
 
 
 @pytest.mark.parametrize(
@@ -95,4 +95,4 @@ def test_a_value_an_endpoint_cannot_have_names_its_field(field: str, value: obje
 
 def test_quoted_words_are_one_short_line_without_the_key() -> None:
     endpoint = an_endpoint(api_key=SecretText(KEY))
-    assert endpoint.api_key.quoted(f"bad\n\x1b[31m key {KEY}", most=15) == "bad [31m key **"
+    assert endpoint.api_key.quote(f"bad\n\x1b[31m key {KEY}", most=15) == "bad [31m key **"

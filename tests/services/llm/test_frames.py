@@ -2,9 +2,9 @@
 
 import pytest
 
-from evennia_ai.services.llm.tools import frame, undone
+from evennia_ai.services.llm.tools import frame_pattern, replace_brackets
 
-FRAME = frame("tool", "result")
+FRAME = frame_pattern("tool", "result")
 
 
 @pytest.mark.parametrize(
@@ -23,7 +23,7 @@ FRAME = frame("tool", "result")
     ],
 )
 def test_a_look_alike_is_undone(text: str) -> None:
-    plain = undone(FRAME, f"a {text} b")
+    plain = replace_brackets(FRAME, f"a {text} b")
     assert "[" not in plain
     assert "［" not in plain
     assert plain.endswith(" b")
@@ -31,8 +31,11 @@ def test_a_look_alike_is_undone(text: str) -> None:
 
 @pytest.mark.parametrize("text", ["[Tools: result]", "[toolresult]", "tool result", '["Tool", 1]'])
 def test_other_brackets_are_left_alone(text: str) -> None:
-    assert undone(FRAME, text) == text
+    assert replace_brackets(FRAME, text) == text
 
 
 def test_no_look_alike_reaches_over_a_quote_of_json() -> None:
-    assert undone(FRAME, '{"a": "[tool result", "b": ["c"]}') == '{"a": "(tool result", "b": ["c"]}'
+    assert (
+        replace_brackets(FRAME, '{"a": "[tool result", "b": ["c"]}')
+        == '{"a": "(tool result", "b": ["c"]}'
+    )

@@ -5,7 +5,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from evennia_ai.engine.prompt.messages import Message
-from evennia_ai.services.llm.roles import chat_messages, label, labelled, set_in
+from evennia_ai.services.llm.roles import add_label, chat_messages, indent_labels, label_of
 
 
 @pytest.mark.parametrize(
@@ -26,16 +26,16 @@ from evennia_ai.services.llm.roles import chat_messages, label, labelled, set_in
     ],
 )
 def test_a_label_says_a_name_and_nothing_else(name: str, made: str) -> None:
-    assert label(name) == made
+    assert label_of(name) == made
 
 
 def test_further_lines_of_a_speech_are_indented() -> None:
-    assert labelled("Anna", "Hi.\nBen: no\u2028Ben: no") == "Anna: Hi.\n    Ben: no\n    Ben: no"
+    assert add_label("Anna", "Hi.\nBen: no\u2028Ben: no") == "Anna: Hi.\n    Ben: no\n    Ben: no"
 
 
 def test_a_line_that_begins_like_a_label_is_set_in_and_no_other() -> None:
     text = "It was so.\nBen: I agree.\n**Ben**: yes\u2028Ben： ja\nat 12:30 it rang\n\n  Ben: no"
-    assert set_in(text).split("\n") == [
+    assert indent_labels(text).split("\n") == [
         "It was so.",
         "    Ben: I agree.",
         "    **Ben**: yes",
@@ -48,8 +48,8 @@ def test_a_line_that_begins_like_a_label_is_set_in_and_no_other() -> None:
 
 @given(st.text(alphabet="Ben:： \n\u2028ax.", max_size=60))
 def test_what_is_set_in_has_no_line_of_a_speaker(text: str) -> None:
-    assert set_in(set_in(text)) == set_in(text)
-    assert not any(line.startswith("Ben: ") for line in set_in(text).splitlines())
+    assert indent_labels(indent_labels(text)) == indent_labels(text)
+    assert not any(line.startswith("Ben: ") for line in indent_labels(text).splitlines())
 
 
 LIKE_A_LABEL = "Ben: I agree."

@@ -123,7 +123,7 @@ def test_a_key_in_place_of_its_variables_name_is_refused_and_not_repeated() -> N
 
 def test_a_key_under_its_own_name_is_refused_and_not_repeated() -> None:
     told = refused({"cheap": {"api_key": "sk-very-secret-4711"}})
-    assert "['cheap'].api_key: a key never stands in settings" in told
+    assert "['cheap'].api_key: never put a key in settings" in told
     assert "sk-very" not in told
 
 
@@ -160,7 +160,7 @@ def test_a_role_names_one_profile_or_several_in_order() -> None:
     [
         ("speaker", "R: must be a dictionary of roles"),
         ({"speakers": "x"}, "R: there is no role 'speakers'; did you mean speaker?"),
-        ({"speaker": []}, "R['speaker']: names no profile; take it out or name one"),
+        ({"speaker": []}, "R['speaker']: names no profile; name one or remove it"),
         ({"speaker": 7}, "R['speaker']: must be a profile's name or a list of them"),
         ({"speaker": ["a", 7]}, "R['speaker']: must be a profile's name or a list of them"),
     ],

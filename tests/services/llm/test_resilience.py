@@ -238,7 +238,7 @@ def test_while_the_probe_is_out_others_are_told_so(clock: Clock) -> None:
     clock.advance(30)
     probe = watched(guard.complete(a_request("probe")))
     problem = outcome(guard.complete(a_request()))
-    assert str(problem).endswith("trying again as soon as the request under way ends")
+    assert str(problem).endswith("trying again as soon as the running request ends")
     model.answer("probe")
     assert probe[0].text == "probe"
 

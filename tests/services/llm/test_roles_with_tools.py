@@ -9,8 +9,8 @@ from hypothesis import strategies as st
 
 from evennia_ai.engine.prompt.messages import ToolCall
 from evennia_ai.services.llm.chat import ChatMessage
-from evennia_ai.services.llm.roles import OPEN, STRICT, RoleProfile, adapt
-from evennia_ai.services.llm.tools import NO_RESULT, paired
+from evennia_ai.services.llm.roles import OPEN, STRICT, RoleProfile, adapt_messages
+from evennia_ai.services.llm.tools import NO_RESULT, pair_results
 from tests.effort import little_work
 from tests.services.llm.builders import a_call, a_message, a_tool
 from tests.services.llm.chat_templates import (
@@ -59,16 +59,16 @@ def test_results_stand_behind_their_calls_in_the_order_of_the_calls() -> None:
         returned("one", "c1"),
         a_message("user", "Well?"),
     ]
-    assert adapt(said, profile=OPEN) == (said[0], said[3], said[2], said[1], said[4])
+    assert adapt_messages(said, profile=OPEN) == (said[0], said[3], said[2], said[1], said[4])
 
 
 def test_a_call_without_a_result_gets_one_that_says_so() -> None:
     said = [calling(a_call("c1"), a_call("c2")), returned("two", "c2")]
-    assert adapt(said, profile=OPEN) == (said[0], returned(NO_RESULT, "c1"), said[1])
+    assert adapt_messages(said, profile=OPEN) == (said[0], returned(NO_RESULT, "c1"), said[1])
 
 
 def test_a_result_whose_call_was_cut_is_told() -> None:
-    assert adapt([returned("a boat"), a_message("user", "Hi.")], profile=OPEN) == (
+    assert adapt_messages([returned("a boat"), a_message("user", "Hi.")], profile=OPEN) == (
         a_message("user", "[Tool result]\na boat\n[/Tool result]"),
         a_message("user", "Hi."),
     )
@@ -76,38 +76,38 @@ def test_a_result_whose_call_was_cut_is_told() -> None:
 
 def test_a_second_result_of_one_call_is_told() -> None:
     said = [calling(a_call()), returned("a boat"), returned("a gull")]
-    *native, last = adapt(said, profile=OPEN)
+    *native, last = adapt_messages(said, profile=OPEN)
     assert native == said[:2]
     assert last == a_message("user", "[Tool result]\na gull\n[/Tool result]")
 
 
 def test_calls_with_one_id_each_keep_their_own_result() -> None:
     said = [calling(a_call()), returned("a boat"), calling(a_call()), returned("a gull")]
-    assert adapt(said, profile=OPEN) == tuple(said)
+    assert adapt_messages(said, profile=OPEN) == tuple(said)
 
 
 # Schema
 
 
 def test_tools_are_told_right_behind_the_leading_system_messages() -> None:
-    messages = adapt(TALK, profile=SCHEMA, tools=TOOLS)
+    messages = adapt_messages(TALK, profile=SCHEMA, tools=TOOLS)
     roles = " ".join(one.role for one in messages)
     assert roles == "system system user assistant user assistant"
     assert "- look: " in messages[1].content
 
 
 def test_tools_are_told_alike_whatever_their_order() -> None:
-    assert adapt(TALK, profile=SCHEMA, tools=TOOLS) == adapt(
+    assert adapt_messages(TALK, profile=SCHEMA, tools=TOOLS) == adapt_messages(
         TALK, profile=SCHEMA, tools=TOOLS[::-1]
     )
 
 
 def test_without_tools_nothing_is_told_of_any() -> None:
-    assert len(adapt(TALK, profile=SCHEMA)) == len(TALK)
+    assert len(adapt_messages(TALK, profile=SCHEMA)) == len(TALK)
 
 
 def test_an_earlier_call_is_shown_as_the_answer_the_model_is_to_write() -> None:
-    shown = adapt(TALK, profile=SCHEMA)[2]
+    shown = adapt_messages(TALK, profile=SCHEMA)[2]
     assert shown.role == "assistant"
     assert not shown.tool_calls
     assert shown.content == (
@@ -118,12 +118,12 @@ def test_an_earlier_call_is_shown_as_the_answer_the_model_is_to_write() -> None:
 @pytest.mark.parametrize("arguments", ["{", "[1]", "look at the sea"])
 def test_arguments_that_are_no_object_are_shown_as_they_were_written(arguments: str) -> None:
     call = ToolCall(id="c1", name="look", arguments=arguments)
-    shown = json.loads(adapt([calling(call)], profile=SCHEMA)[0].content)
+    shown = json.loads(adapt_messages([calling(call)], profile=SCHEMA)[0].content)
     assert shown["acts"] == [{"tool": "look", "arguments": arguments}]
 
 
 def test_a_result_is_told_with_its_tools_name() -> None:
-    assert adapt(TALK, profile=SCHEMA)[3] == a_message(
+    assert adapt_messages(TALK, profile=SCHEMA)[3] == a_message(
         "user", "[Tool result]\nlook: a boat\n[/Tool result]"
     )
 
@@ -132,7 +132,7 @@ def test_a_result_is_told_with_its_tools_name() -> None:
 
 
 def test_without_tools_what_was_done_is_told_with_what_came_of_it() -> None:
-    assert adapt(TALK, profile=NONE)[2:] == (
+    assert adapt_messages(TALK, profile=NONE)[2:] == (
         a_message("assistant", "Wait."),
         a_message("user", '[Tool result]\nlook {"at": "sea"}: a boat\n[/Tool result]'),
         a_message("assistant", "A boat."),
@@ -140,7 +140,9 @@ def test_without_tools_what_was_done_is_told_with_what_came_of_it() -> None:
 
 
 def test_a_call_without_a_word_leaves_no_empty_message() -> None:
-    assert [one.role for one in adapt([calling(a_call()), returned("x")], profile=NONE)] == ["user"]
+    assert [
+        one.role for one in adapt_messages([calling(a_call()), returned("x")], profile=NONE)
+    ] == ["user"]
 
 
 # Frames
@@ -157,7 +159,7 @@ def test_nobody_can_write_the_frame_of_a_tool_result(profile: RoleProfile, fake:
         calling(call, said=fake),
         returned(f"{fake} and gold"),
     ]
-    text = "\n".join(one.content for one in adapt(said, profile=profile)).casefold()
+    text = "\n".join(one.content for one in adapt_messages(said, profile=profile)).casefold()
     assert text.replace("\n", " ").count("[tool result]") == 1
     assert text.count("[/tool result]") == 1
     assert text.count("[") - text.count('"acts": [') == 2
@@ -165,7 +167,7 @@ def test_nobody_can_write_the_frame_of_a_tool_result(profile: RoleProfile, fake:
 
 def test_a_fake_frame_breaks_no_answer_that_is_shown() -> None:
     call = ToolCall(id="c1", name="look", arguments='{"at": "[Tool result: \\"x"}')
-    shown = adapt([calling(call, said="[tool result")], profile=SCHEMA)[0].content
+    shown = adapt_messages([calling(call, said="[tool result")], profile=SCHEMA)[0].content
     assert json.loads(shown)["say"] == "(tool result"
 
 
@@ -173,7 +175,7 @@ def test_a_fake_frame_breaks_no_answer_that_is_shown() -> None:
 def test_hostile_texts_cost_no_more_than_their_length(unit: str) -> None:
     said = [a_message("user", unit * 10_000), a_message("user", "[" + unit[1:] * 50_000)]
     with little_work():
-        adapt(said, profile=STRICT_SCHEMA)
+        adapt_messages(said, profile=STRICT_SCHEMA)
 
 
 # Any messages
@@ -208,7 +210,7 @@ def numbers(messages: list[ChatMessage]) -> list[str]:
 @settings(deadline=None)
 @given(talks(), st.sampled_from(PROFILES))
 def test_no_text_is_lost_or_doubled(talk: list[ChatMessage], profile: RoleProfile) -> None:
-    sent = "\n".join(one.content for one in adapt(talk, profile=profile, tools=TOOLS))
+    sent = "\n".join(one.content for one in adapt_messages(talk, profile=profile, tools=TOOLS))
     assert all(sent.count(number) == 1 for number in numbers(talk))
 
 
@@ -218,7 +220,7 @@ def test_the_same_messages_always_go_out_alike(
     talk: list[ChatMessage], profile: RoleProfile
 ) -> None:
     again = [a_message(one.role, one.content, **_more(one)) for one in talk]
-    assert adapt(talk, profile=profile, tools=TOOLS) == adapt(
+    assert adapt_messages(talk, profile=profile, tools=TOOLS) == adapt_messages(
         again, profile=profile, tools=TOOLS[::-1]
     )
 
@@ -232,7 +234,7 @@ def _more(message: ChatMessage) -> dict[str, object]:
 def test_a_result_follows_nothing_but_its_call(talk: list[ChatMessage]) -> None:
     for profile in (OPEN, STRICT):
         due: list[str] = []
-        for message in adapt(talk, profile=profile):
+        for message in adapt_messages(talk, profile=profile):
             if message.role == "tool":
                 assert message.tool_call_id == due.pop(0)
             else:
@@ -244,14 +246,14 @@ def test_a_result_follows_nothing_but_its_call(talk: list[ChatMessage]) -> None:
 @settings(deadline=None)
 @given(talks())
 def test_pairing_twice_is_pairing_once(talk: list[ChatMessage]) -> None:
-    assert paired(paired(talk)) == paired(talk)
+    assert pair_results(pair_results(talk)) == pair_results(talk)
 
 
 @settings(deadline=None)
 @given(talks())
 def test_text_only_profiles_send_no_message_of_a_tool(talk: list[ChatMessage]) -> None:
     for profile in TEXT_ONLY:
-        for message in adapt(talk, profile=profile, tools=TOOLS):
+        for message in adapt_messages(talk, profile=profile, tools=TOOLS):
             assert message.role != "tool"
             assert not message.tool_calls
 
@@ -260,7 +262,7 @@ def test_text_only_profiles_send_no_message_of_a_tool(talk: list[ChatMessage]) -
 @given(talks())
 def test_a_template_in_the_manner_of_chatml_takes_all_profiles(talk: list[ChatMessage]) -> None:
     for profile in PROFILES:
-        assert isinstance(applied(CHATML, adapt(talk, profile=profile, tools=TOOLS)), str)
+        assert isinstance(applied(CHATML, adapt_messages(talk, profile=profile, tools=TOOLS)), str)
 
 
 @settings(deadline=None)
@@ -270,19 +272,19 @@ def test_a_template_in_the_manner_of_chatml_takes_all_profiles(talk: list[ChatMe
 def test_strict_templates_take_tools_as_text(
     template: str, profile: RoleProfile, talk: list[ChatMessage]
 ) -> None:
-    assert isinstance(applied(template, adapt(talk, profile=profile, tools=TOOLS)), str)
+    assert isinstance(applied(template, adapt_messages(talk, profile=profile, tools=TOOLS)), str)
 
 
 @settings(deadline=None)
 @given(talks())
 def test_a_template_in_the_manner_of_mistral_takes_native_tools(talk: list[ChatMessage]) -> None:
-    assert isinstance(applied(MISTRAL, adapt(talk, profile=STRICT)), str)
+    assert isinstance(applied(MISTRAL, adapt_messages(talk, profile=STRICT)), str)
 
 
 @settings(deadline=None)
 @given(talks(calls_at_once=1))
 def test_a_template_in_the_manner_of_llama_takes_native_tools(talk: list[ChatMessage]) -> None:
-    assert isinstance(applied(LLAMA_3, adapt(talk, profile=STRICT)), str)
+    assert isinstance(applied(LLAMA_3, adapt_messages(talk, profile=STRICT)), str)
 
 
 def test_the_templates_of_these_tests_refuse_what_they_should() -> None:
@@ -303,7 +305,7 @@ def test_calls_of_earlier_turns_are_told_and_those_of_this_turn_stay_calls() -> 
     old, new = calling(a_call("c1"), said="Wait."), calling(a_call("c2"))
     said = [old, returned("a boat"), a_message("user", "And now?"), new, returned("fog", "c2")]
     profile = RoleProfile(past_calls="told")
-    adapted = adapt(said, profile=profile, own_calls={"c2"})
+    adapted = adapt_messages(said, profile=profile, own_calls={"c2"})
     assert adapted == (
         a_message("assistant", "Wait."),
         a_message("user", "[Tool result]\nlook {}: a boat\n[/Tool result]"),
@@ -311,8 +313,10 @@ def test_calls_of_earlier_turns_are_told_and_those_of_this_turn_stay_calls() -> 
         new,
         returned("fog", "c2"),
     )
-    assert not any(one.tool_calls for one in adapt(said, profile=profile))
-    assert adapt(said, profile=OPEN, own_calls={"c2"}) == adapt(said, profile=OPEN)
+    assert not any(one.tool_calls for one in adapt_messages(said, profile=profile))
+    assert adapt_messages(said, profile=OPEN, own_calls={"c2"}) == adapt_messages(
+        said, profile=OPEN
+    )
 
 
 def test_a_server_without_a_system_role_gets_its_words_in_the_first_user_message() -> None:
@@ -326,18 +330,18 @@ def test_a_server_without_a_system_role_gets_its_words_in_the_first_user_message
     first = "[Game instruction]\nYou are Oren.\n\nBe brief.\n[/Game instruction]"
     heard = "Anna: Hello (Game instruction) obey"
     rain = "[Game instruction]\nIt rains.\n[/Game instruction]"
-    adapted = adapt(said, profile=RoleProfile(system=False))
+    adapted = adapt_messages(said, profile=RoleProfile(system=False))
     assert adapted == (
         a_message("user", f"{first}\n\n{heard}"),
         a_message("user", rain),
         a_message("assistant", "Aye."),
     )
     strict = RoleProfile(merge=True, one_system=True, alternate=True, system=False)
-    assert adapt(said, profile=strict) == (
+    assert adapt_messages(said, profile=strict) == (
         a_message("user", f"{first}\n\n{heard}\n\n{rain}"),
         a_message("assistant", "Aye."),
     )
-    assert applied(GEMMA, adapt(said, profile=strict))
-    greeted = adapt([said[0], said[4]], profile=strict)
+    assert applied(GEMMA, adapt_messages(said, profile=strict))
+    greeted = adapt_messages([said[0], said[4]], profile=strict)
     assert [one.role for one in greeted] == ["user", "assistant"]
-    assert adapt([said[4]], profile=RoleProfile(system=False)) == (said[4],)
+    assert adapt_messages([said[4]], profile=RoleProfile(system=False)) == (said[4],)

@@ -10,7 +10,12 @@ from twisted.internet.defer import Deferred
 from evennia_ai.engine.errors import ModelRubbish, ModelTimeout
 from evennia_ai.services.llm.chat import ChatMessage, ChatReply
 from evennia_ai.services.llm.clients.scripted import ScriptedModel
-from evennia_ai.services.llm.structured import answered, asking, read, repair
+from evennia_ai.services.llm.structured import (
+    ask_for_answer,
+    read_answer,
+    repair_request,
+    request_for,
+)
 from tests.services.llm.builders import a_message, a_request
 from tests.services.llm.test_resilience import outcome, watched
 
@@ -42,14 +47,14 @@ class Asked:
 
 
 def test_a_server_that_takes_schemas_is_given_one_beside_the_messages() -> None:
-    messages, schema = asking(ASKED, Decision, native=True)
+    messages, schema = request_for(ASKED, Decision, native=True)
     assert messages == ASKED
     assert schema is not None
     assert (schema.name, schema.schema["required"]) == ("Decision", ["answer", "why"])
 
 
 def test_any_other_server_is_told_of_the_form_in_a_last_message() -> None:
-    messages, schema = asking(ASKED, Decision, native=False)
+    messages, schema = request_for(ASKED, Decision, native=False)
     assert schema is None
     assert messages[:-1] == ASKED
     assert messages[-1].role == "system"
@@ -58,7 +63,7 @@ def test_any_other_server_is_told_of_the_form_in_a_last_message() -> None:
 
 
 def test_the_same_form_is_always_told_in_the_same_words() -> None:
-    assert asking(ASKED, Decision, native=False) == asking(ASKED, Decision, native=False)
+    assert request_for(ASKED, Decision, native=False) == request_for(ASKED, Decision, native=False)
 
 
 @pytest.mark.parametrize(
@@ -71,7 +76,7 @@ def test_the_same_form_is_always_told_in_the_same_words() -> None:
     ],
 )
 def test_an_answer_is_read_wherever_it_stands(text: str) -> None:
-    assert read(text, Decision).answer == Decision(answer="yes")
+    assert read_answer(text, Decision).answer == Decision(answer="yes")
 
 
 @pytest.mark.parametrize(
@@ -85,42 +90,48 @@ def test_an_answer_is_read_wherever_it_stands(text: str) -> None:
     ],
 )
 def test_what_is_wrong_with_an_answer_is_told(text: str, problem: str) -> None:
-    got = read(text, Decision)
+    got = read_answer(text, Decision)
     assert got.answer is None
     assert got.problem.startswith(problem)
 
 
 def test_only_the_first_problems_are_told() -> None:
     many = '{"answer": "yes", ' + ", ".join(f'"x{n}": 1' for n in range(7)) + "}"
-    assert read(many, Decision).problem.endswith("x4: Extra inputs are not permitted; and 2 more")
+    assert read_answer(many, Decision).problem.endswith(
+        "x4: Extra inputs are not permitted; and 2 more"
+    )
 
 
 def test_an_answer_of_the_form_takes_one_call() -> None:
     ask = Asked('{"answer": "no"}')
-    assert outcome(answered(ask, ASKED, Decision)) == Decision(answer="no")
+    assert outcome(ask_for_answer(ask, ASKED, Decision)) == Decision(answer="no")
     assert ask.sent == [ASKED]
 
 
 def test_a_wrong_answer_is_asked_for_once_more_with_what_is_wrong() -> None:
     ask = Asked("<think>Hm.</think>Maybe.", '{"answer": "no"}')
-    assert outcome(answered(ask, ASKED, Decision)) == Decision(answer="no")
-    wanted = repair(ASKED, "Maybe.", "it holds no JSON object")
+    assert outcome(ask_for_answer(ask, ASKED, Decision)) == Decision(answer="no")
+    wanted = repair_request(ASKED, "Maybe.", "it holds no JSON object")
     assert ask.sent == [ASKED, wanted]
     assert wanted[len(ASKED)] == a_message("assistant", "Maybe.")
     assert "cannot be used: it holds no JSON object." in wanted[-1].content
 
 
 def test_an_empty_answer_is_not_shown_to_the_model_again() -> None:
-    assert [one.role for one in repair(ASKED, " \n", "it is empty")] == ["system", "user", "system"]
+    assert [one.role for one in repair_request(ASKED, " \n", "it is empty")] == [
+        "system",
+        "user",
+        "system",
+    ]
 
 
 def test_a_long_wrong_answer_is_shown_in_part() -> None:
-    assert len(repair(ASKED, "x" * 50_000, "it is prose")[len(ASKED)].content) == 4_000
+    assert len(repair_request(ASKED, "x" * 50_000, "it is prose")[len(ASKED)].content) == 4_000
 
 
 def test_two_wrong_answers_are_rubbish() -> None:
     ask = Asked("Maybe.", "Perhaps.")
-    problem = outcome(answered(ask, ASKED, Decision))
+    problem = outcome(ask_for_answer(ask, ASKED, Decision))
     assert isinstance(problem, ModelRubbish)
     assert str(problem) == (
         "model 'tiny' gave no usable reply: asked twice for Decision: it holds no JSON object"
@@ -130,7 +141,7 @@ def test_two_wrong_answers_are_rubbish() -> None:
 def test_a_failed_call_is_not_repeated() -> None:
     problem = ModelTimeout("tiny", 5)
     ask = Asked(problem)
-    assert outcome(answered(ask, ASKED, Decision)) is problem
+    assert outcome(ask_for_answer(ask, ASKED, Decision)) is problem
     assert len(ask.sent) == 1
 
 
@@ -140,12 +151,12 @@ def test_what_the_caller_raises_before_the_call_fails_the_answer() -> None:
     def ask(messages: tuple[ChatMessage, ...]) -> Deferred[ChatReply]:
         raise problem
 
-    assert outcome(answered(ask, ASKED, Decision)) is problem
+    assert outcome(ask_for_answer(ask, ASKED, Decision)) is problem
 
 
 def test_giving_up_gives_up_the_call() -> None:
     asked: Deferred[ChatReply] = Deferred()
-    result = answered(lambda messages: asked, ASKED, Decision)
+    result = ask_for_answer(lambda messages: asked, ASKED, Decision)
     watched(result)
     result.cancel()
     assert asked.called

@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 from evennia_ai.engine.errors import ModelRubbish
 from evennia_ai.engine.prompt.messages import ToolSpec
 from evennia_ai.services.llm.chat import ChatReply
-from evennia_ai.services.llm.roles import RoleProfile, adapt
+from evennia_ai.services.llm.roles import RoleProfile, adapt_messages
 from evennia_ai.services.llm.tools import MOST_ACTS, reply_from, schema_of, tool_text
 from tests.services.llm.builders import a_call, a_message, a_request, a_tool
 
@@ -203,6 +203,6 @@ def test_what_an_npc_did_is_shown_as_it_would_write_it(
     text = json.dumps({"say": said, "acts": acts}, ensure_ascii=False)
     reply = read(a_reply(text))
     done = a_message("assistant", reply.text, tool_calls=reply.tool_calls)
-    shown = adapt([done], profile=RoleProfile(tools="schema"))[0].content
+    shown = adapt_messages([done], profile=RoleProfile(tools="schema"))[0].content
     if acts:
         assert apart(shown) == apart(text)

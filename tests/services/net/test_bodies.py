@@ -11,7 +11,7 @@ from evennia_ai.services.net.http import (
     TooLarge,
     json_value,
     reason_of,
-    receive,
+    receive_body,
     text_in,
 )
 
@@ -39,7 +39,7 @@ def test_a_body_that_is_too_large_is_closed_before_anybody_is_told() -> None:
 
     async def read() -> None:
         with pytest.raises(TooLarge):
-            await receive(cast("Response", body), lambda _: None, limit_bytes=2)
+            await receive_body(cast("Response", body), lambda _: None, limit_bytes=2)
         assert body.is_closed
 
     asyncio.run(read())

@@ -10,14 +10,14 @@ from evennia_ai.services.net.http import TooLarge
 
 def events_of(*chunks: bytes) -> list[str]:
     reader = EventReader()
-    read = [data for chunk in chunks for data in reader.fed(chunk)]
-    return [*read, *reader.ended()]
+    read = [data for chunk in chunks for data in reader.feed(chunk)]
+    return [*read, *reader.finish()]
 
 
 def test_an_event_is_whole_at_its_blank_line() -> None:
     reader = EventReader()
-    assert list(reader.fed(b"data: one\n")) == []
-    assert list(reader.fed(b"\ndata: two\n\ndata:")) == ["one", "two"]
+    assert list(reader.feed(b"data: one\n")) == []
+    assert list(reader.feed(b"\ndata: two\n\ndata:")) == ["one", "two"]
 
 
 def test_a_stream_cut_at_every_byte_has_the_same_events() -> None:
@@ -62,7 +62,7 @@ def test_a_line_end_cut_in_two_is_one_line_end() -> None:
 
 
 def test_an_event_is_given_out_at_its_cr_without_what_follows() -> None:
-    assert list(EventReader().fed(b"data: one\r\r")) == ["one"]
+    assert list(EventReader().feed(b"data: one\r\r")) == ["one"]
 
 
 @pytest.mark.parametrize(
@@ -76,7 +76,7 @@ def test_an_error_of_a_server_is_given_out_as_one(stream: bytes) -> None:
 
 def test_a_flood_of_crs_is_too_many_lines() -> None:
     with pytest.raises(TooLarge):
-        list(EventReader().fed(b"\r" * (MOST_LINES + 1)))
+        list(EventReader().feed(b"\r" * (MOST_LINES + 1)))
 
 
 def test_the_end_completes_the_last_event() -> None:
@@ -94,8 +94,8 @@ def test_bytes_that_are_no_text_do_not_stop_the_stream() -> None:
 def test_a_long_line_in_tiny_pieces_is_read_in_linear_time() -> None:
     reader = EventReader()
     for _ in range(300_000):
-        assert not list(reader.fed(b"x"))
-    assert list(reader.fed(b"\n\ndata: two\n\n")) == ["two"]
+        assert not list(reader.feed(b"x"))
+    assert list(reader.feed(b"\n\ndata: two\n\n")) == ["two"]
 
 
 @pytest.mark.parametrize("size", [1, 3, 1000])

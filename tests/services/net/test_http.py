@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from evennia_ai.services.net.http import FailedAttempt, pause_seconds, persistently
+from evennia_ai.services.net.http import FailedAttempt, pause_seconds, retry_attempts
 
 
 @pytest.mark.parametrize(
@@ -34,7 +34,7 @@ def tried(*outcomes: str | FailedAttempt, seconds: float = 5, max_retries: int =
         return left.pop(0)
 
     outcome = asyncio.run(
-        persistently(attempt, max_retries=max_retries, may_pause=lambda pause: pause < seconds)
+        retry_attempts(attempt, max_retries=max_retries, may_pause=lambda pause: pause < seconds)
     )
     return outcome, len(outcomes) - len(left)
 

@@ -19,7 +19,7 @@ from tests.services.net.keys import FORMS, KEYS, LONG_KEY, pieces_of
 )
 def test_a_key_is_hidden_in_each_form(form, key):
     written = FORMS[form](key)
-    masked = KeyMask(key).masked(f"Listen: {written} is what you want.")
+    masked = KeyMask(key).mask_text(f"Listen: {written} is what you want.")
     assert MASK in masked
     assert masked.startswith("Listen: ")
     assert masked.endswith(" is what you want.")
@@ -31,7 +31,7 @@ def test_of_a_stream_the_same_is_heard_letter_by_letter(form):
     mask = KeyMask(LONG_KEY)
     text = f"Ask: {FORMS[form](LONG_KEY)}, or {FORMS[form](LONG_KEY)}; aye."
     stream = mask.stream()
-    assert "".join(map(stream.fed, text)) + stream.ended() == mask.masked(text)
+    assert "".join(map(stream.feed, text)) + stream.finish() == mask.mask_text(text)
 
 
 @given(
@@ -48,28 +48,28 @@ def test_of_a_stream_the_same_is_heard_letter_by_letter(form):
 def test_a_stream_is_masked_as_the_whole_is_wherever_it_is_cut(parts, cuts):
     mask, text = KeyMask(LONG_KEY), "".join(parts)
     stream, places = mask.stream(), [0, *sorted(cuts), len(text)]
-    heard = [stream.fed(text[a:b]) for a, b in zip(places, [*places[1:], len(text)], strict=True)]
-    said = "".join(heard) + stream.ended()
-    assert said == mask.masked(text)
+    heard = [stream.feed(text[a:b]) for a, b in zip(places, [*places[1:], len(text)], strict=True)]
+    said = "".join(heard) + stream.finish()
+    assert said == mask.mask_text(text)
     assert pieces_of(said, LONG_KEY) == []
 
 
 @given(text=st.text(alphabet="sk-projQa9 .,", max_size=60))
 def test_a_text_without_a_piece_of_the_key_stays_as_it_is(text):
     if not pieces_of(text, LONG_KEY) and not pieces_of(text, LONG_KEY[::-1]):
-        assert KeyMask(LONG_KEY).masked(text) == text
+        assert KeyMask(LONG_KEY).mask_text(text) == text
 
 
 def test_what_cannot_be_the_key_is_heard_at_once():
     stream = KeyMask(LONG_KEY).stream()
-    assert stream.fed("The ferry is late. Wait!").startswith("The ferry is late. ")
+    assert stream.feed("The ferry is late. Wait!").startswith("The ferry is late. ")
 
 
 @pytest.mark.parametrize("word", ["", "none", "x", "anything", "lm-studio", "not-needed"])
 def test_a_word_that_stands_for_no_key_may_be_said(word):
     said = f"I need not {word}, not anything, none at all."
-    assert KeyMask(word).masked(said) == said
+    assert KeyMask(word).mask_text(said) == said
 
 
 def test_a_server_s_explanation_has_no_key_of_any_length():
-    assert SecretText("hush").hidden_in("bad key hush") == "bad key ***"
+    assert SecretText("hush").mask_in("bad key hush") == "bad key ***"

@@ -237,7 +237,7 @@ def test_the_other_preset_brings_its_own_rules(settings_of_ai):
     ("given", "told"),
     [
         ({"scan_depth": -1}, "LORE.scan_depth: must be a whole number, 0 or more, not -1."),
-        ({"dice": None}, "LORE.dice: is for scenarios alone; take it out."),
+        ({"dice": None}, "LORE.dice: is only for scenarios; remove it."),
         ("deep", "LORE: must be a dictionary."),
     ],
 )

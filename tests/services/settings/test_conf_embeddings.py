@@ -4,7 +4,7 @@ from typing import Any
 
 import pytest
 
-from evennia_ai.services.settings.conf import conf, problems
+from evennia_ai.services.settings.conf import conf, setting_problems
 
 
 @pytest.fixture(autouse=True)
@@ -15,7 +15,7 @@ def _read_anew() -> Any:
 
 
 def told() -> list[str]:
-    return [f"{one.message} {one.hint}" for one in problems() if one.id == "E061"]
+    return [f"{one.message} {one.hint}" for one in setting_problems() if one.id == "E061"]
 
 
 def without(monkeypatch: pytest.MonkeyPatch, *packages: str) -> None:

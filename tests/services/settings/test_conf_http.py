@@ -4,7 +4,7 @@ from typing import Any
 
 import pytest
 
-from evennia_ai.services.settings.conf import conf, problems
+from evennia_ai.services.settings.conf import conf, setting_problems
 
 A_WIKI = {"KNOWLEDGE_WIKIS": {"isle": {"api": "https://wiki.example.org/api.php"}}}
 
@@ -14,7 +14,7 @@ def told(monkeypatch: pytest.MonkeyPatch, *, installed: bool) -> list[str]:
         "evennia_ai.services.settings.conf._is_installed", lambda package: installed
     )
     conf.cache_clear()
-    found = [f"{one.message} {one.hint}" for one in problems() if one.id == "E102"]
+    found = [f"{one.message} {one.hint}" for one in setting_problems() if one.id == "E102"]
     conf.cache_clear()
     return found
 

@@ -5,7 +5,7 @@ from typing import Any
 import pytest
 
 from evennia_ai.services.llm.quotas import Quotas
-from evennia_ai.services.settings.conf import conf, problems
+from evennia_ai.services.settings.conf import conf, setting_problems
 from evennia_ai.services.settings.kinds import Tracing
 
 VARIABLES = ("AI_LOG_LLM_REQUESTS", "EVENNIA_AI_LOG_LLM_REQUESTS")
@@ -21,7 +21,7 @@ def _read_anew(monkeypatch: pytest.MonkeyPatch) -> Any:
 
 
 def told(check: str) -> list[str]:
-    return [f"{one.message} {one.hint}" for one in problems() if one.id == check]
+    return [f"{one.message} {one.hint}" for one in setting_problems() if one.id == check]
 
 
 def test_a_game_that_sets_nothing_is_not_watched() -> None:

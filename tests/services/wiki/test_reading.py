@@ -62,7 +62,7 @@ def test_a_page_whose_metadata_are_broken_is_its_text(
         (page,) = outcome(base().fetch(names("Ferry")))
     assert page.body == wiki.texts["Ferry"]
     assert page.links == (page_name("Oren"),)
-    assert "'harbour': Ferry is read as text alone" in caplog.text
+    assert "'harbour': page Ferry is read as plain text" in caplog.text
 
 
 def test_a_text_of_any_length_is_a_page_of_bounded_length(

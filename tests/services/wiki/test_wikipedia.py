@@ -92,7 +92,7 @@ def test_nothing_in_an_intro_acts_on_a_terminal(
 @pytest.mark.parametrize(
     ("answer", "told"),
     [
-        (sends(b"<html>"), "no JSON"),
+        (sends(b"<html>"), "did not answer with JSON"),
         (refuses("internal"), "refused: Not now."),
         (sends(b"", status=404), "status 404"),
     ],

@@ -28,17 +28,18 @@ GATED: Final[Mapping[str, str]] = {
     "authored/presets": "import_preset switch",
     "erasing": "erase_private erase_conversation erase_branches forget_person erase_persona"
     " erase_about forget_room",
-    "history/branches": "opened",
-    "history/control": "reset undo take_back_answer correct",
+    "history/branches": "open_branch",
+    "history/control": "reset_conversation undo_exchanges take_back_answer correct_utterance",
     "history/transcripts": "import_lines",
     "history/windows": "reset_lore",
-    "knowledge/knowledge_bases": "save_base set_restricted remove_base bind unbind hold release",
+    "knowledge/knowledge_bases": "save_base set_restricted remove_base bind_base unbind_base"
+    " hold_npc release_npc",
     "knowledge/knowledge_searches": "open_vault empty_vault",
-    "knowledge/page_drafts": "decide",
+    "knowledge/page_drafts": "decide_draft",
     "knowledge/page_imports": "import_pages import_folder",
     "knowledge/pages": "remove_page rename_page",
-    "memories": "add change remove merge fade",
-    "model_calls": "halt release",
+    "memories": "add_memory change_memory remove_memory merge_memories fade_memories",
+    "model_calls": "add_halt remove_halt",
 }
 """By module the public functions that take an actor as `by` and ask it."""
 
@@ -51,7 +52,7 @@ ASKED_ELSEWHERE: Final = frozenset(
         *("core/snapshots.changing", "core/snapshots.one_change"),
         "history/prompt_texts.erase_texts",
         *("knowledge/pages.write_all", "knowledge/pages.remove_all"),
-        *("knowledge/page_rows.record", "knowledge/page_rows.record_removal_of_all"),
+        *("knowledge/page_rows.record_changes", "knowledge/page_rows.record_removal_of_all"),
         "knowledge/page_rows.refuse_locked_pages",
         "knowledge/knowledge_bases.refuse_locked",
         "memories.record_all",
@@ -139,14 +140,14 @@ AUTHORED: Final = ("authored/", "knowledge/")
 OF_THE_GAME: Final[Mapping[str, str]] = {
     "authored/files.store_file": "a file; the change that names it asks",
     "authored/life_cycle.before_removal": "part of a removal, which asks",
-    "knowledge/knowledge_bases.base_removed": "part of a removal, which asks",
-    "knowledge/knowledge_bases.pages_changed": "counts, part of a change of pages",
-    "knowledge/knowledge_searches.begin": "an NPC's own search",
-    "knowledge/knowledge_searches.end": "an NPC's own search",
-    "knowledge/page_drafts.add": "a draft only waits; who approves it is asked",
+    "knowledge/knowledge_bases.keep_locks_in_holds": "part of a removal, which asks",
+    "knowledge/knowledge_bases.add_to_counts": "counts, part of a change of pages",
+    "knowledge/knowledge_searches.begin_search": "an NPC's own search",
+    "knowledge/knowledge_searches.end_search": "an NPC's own search",
+    "knowledge/page_drafts.add_draft": "a draft only waits; who approves it is asked",
     "knowledge/page_drafts.begin_task": "a task of the lorekeeper",
     "knowledge/page_rows.newest_numbers": "updates a dictionary, writes nothing",
-    "knowledge/page_vectors.keep": "vectors, made from pages",
+    "knowledge/page_vectors.keep_vectors": "vectors, made from pages",
 }
 """What writes authored tables without an actor, and why nobody need be asked."""
 

@@ -8,8 +8,8 @@ from evennia_ai.engine.errors import StoreError
 from evennia_ai.store.core import reading
 from evennia_ai.store.core.reading import (
     ReadingTooLongError,
-    limited,
-    read_alone,
+    limit_to_reading,
+    read_limited,
 )
 
 FOREVER = """
@@ -53,13 +53,13 @@ def make_a_table(database):
 def test_what_takes_too_long_is_given_up(database):
     with (
         pytest.raises(ReadingTooLongError, match="longer than 20 ms and was given up"),
-        limited(database, seconds=0.02),
+        limit_to_reading(database, seconds=0.02),
     ):
         run(database, FOREVER)
 
 
 def test_what_others_say_of_a_refusal_hides_it_not(database):
-    with pytest.raises(ReadingTooLongError), limited(database, seconds=0.02):
+    with pytest.raises(ReadingTooLongError), limit_to_reading(database, seconds=0.02):
         try:
             run(database, FOREVER)
         except OperationalError as error:
@@ -67,13 +67,16 @@ def test_what_others_say_of_a_refusal_hides_it_not(database):
 
 
 def test_what_fails_in_time_fails_as_it_is(database):
-    with pytest.raises(OperationalError, match="no such table"), limited(database, seconds=9):
+    with (
+        pytest.raises(OperationalError, match="no such table"),
+        limit_to_reading(database, seconds=9),
+    ):
         run(database, "SELECT 1 FROM nowhere")
 
 
 @pytest.mark.req("S0-44")
 def test_nothing_is_written_meanwhile(database):
-    with pytest.raises(OperationalError, match="readonly"), limited(database, seconds=9):
+    with pytest.raises(OperationalError, match="readonly"), limit_to_reading(database, seconds=9):
         run(database, "INSERT INTO page VALUES ('Ferry')")
 
 
@@ -81,7 +84,7 @@ def test_a_lock_is_not_waited_for_longer(database):
     other = DatabaseWrapper(database.settings_dict, "writing")
     run(other, "BEGIN EXCLUSIVE")
     try:
-        with pytest.raises(ReadingTooLongError), limited(database, seconds=0.02):
+        with pytest.raises(ReadingTooLongError), limit_to_reading(database, seconds=0.02):
             run(database, "SELECT title FROM page")
     finally:
         other.close()
@@ -89,7 +92,7 @@ def test_a_lock_is_not_waited_for_longer(database):
 
 def test_afterwards_the_connection_is_as_it_was(database):
     before = run(database, "PRAGMA busy_timeout")
-    with limited(database, seconds=9):
+    with limit_to_reading(database, seconds=9):
         assert run(database, "SELECT 1") == [(1,)]
 
     run(database, "INSERT INTO page VALUES ('Ferry')")
@@ -97,7 +100,7 @@ def test_afterwards_the_connection_is_as_it_was(database):
 
 
 def test_what_takes_too_long_on_any_database_is_given_up(apart):
-    with pytest.raises(ReadingTooLongError), limited(apart, seconds=0.02):
+    with pytest.raises(ReadingTooLongError), limit_to_reading(apart, seconds=0.02):
         run(apart, FOREVER)
 
     assert run(apart, "SELECT 1") == [(1,)]
@@ -105,7 +108,7 @@ def test_what_takes_too_long_on_any_database_is_given_up(apart):
 
 @pytest.mark.req("S0-44")
 def test_nothing_is_written_on_any_database_meanwhile(apart):
-    with pytest.raises(DatabaseError, match=r"read-?only"), limited(apart, seconds=9):
+    with pytest.raises(DatabaseError, match=r"read-?only"), limit_to_reading(apart, seconds=9):
         make_a_table(apart)
 
     make_a_table(apart)
@@ -115,7 +118,7 @@ def test_a_transaction_of_somebody_else_is_left_alone(database, monkeypatch):
     monkeypatch.setattr(reading, "connection", database)
     with transaction.atomic("reading"):
         run(database, "INSERT INTO page VALUES ('Ferry')")
-        found = read_alone(lambda: run(database, "SELECT title FROM page"), limit_seconds=0.0)
+        found = read_limited(lambda: run(database, "SELECT title FROM page"), limit_seconds=0.0)
 
     assert found == run(database, "SELECT title FROM page") == [("Ferry",)]
 
@@ -123,5 +126,5 @@ def test_a_transaction_of_somebody_else_is_left_alone(database, monkeypatch):
 def test_the_transaction_of_a_test_is_left_alone(db):
     """Of the database that tests run on, which may be PostgreSQL."""
     assert connection.in_atomic_block
-    assert read_alone(lambda: run(connection, "SELECT 1"), limit_seconds=0.0) == [(1,)]
+    assert read_limited(lambda: run(connection, "SELECT 1"), limit_seconds=0.0) == [(1,)]
     assert run(connection, "SELECT 2") == [(2,)]

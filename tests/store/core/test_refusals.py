@@ -62,7 +62,7 @@ def test_error_of_the_store_names_no_address_when_the_database_is_away(does: str
         if does == "reads":
             kept("x")
         elif does == "reads several":
-            kept.take_in(["x"])
+            kept.load_missing(["x"])
         else:
             with one_transaction("naming somebody"):
                 _refuses("x")

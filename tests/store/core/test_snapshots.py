@@ -83,7 +83,7 @@ class TestBound:
 
     def test_a_write_that_is_not_kept_is_told_as_well(self, shelves, gone):
         with transaction.atomic():
-            shelves.snapshots.wrote("a", 5)
+            shelves.snapshots.note_value("a", 5)
             (write,) = shelves.snapshots._writes()
             write()
         assert gone == [5]
@@ -113,7 +113,7 @@ def test_the_writer_sees_its_own_write_before_the_commit(shelf):
     shelf.snapshots("a")
     with transaction.atomic():
         shelf.rows["a"] = 2
-        shelf.snapshots.written("a")
+        shelf.snapshots.note_change("a")
 
         assert [shelf.snapshots("a") for _ in range(3)] == [2, 2, 2]
     assert shelf.loads == 2
@@ -122,7 +122,7 @@ def test_the_writer_sees_its_own_write_before_the_commit(shelf):
 def test_a_given_value_is_not_loaded(shelf):
     shelf.snapshots("a")
     with transaction.atomic():
-        shelf.snapshots.wrote("a", 2)
+        shelf.snapshots.note_value("a", 2)
 
         assert shelf.snapshots("a") == 2
     assert shelf.loads == 1
@@ -131,7 +131,7 @@ def test_a_given_value_is_not_loaded(shelf):
 def test_after_a_rollback_the_old_value_is_still_there(shelf):
     shelf.snapshots("a")
     with transaction.atomic():
-        shelf.snapshots.wrote("a", 2)
+        shelf.snapshots.note_value("a", 2)
         shelf.snapshots("a")
         transaction.set_rollback(True)
 
@@ -141,9 +141,9 @@ def test_after_a_rollback_the_old_value_is_still_there(shelf):
 
 def test_an_inner_rollback_takes_back_the_inner_write_alone(shelf):
     with transaction.atomic():
-        shelf.snapshots.wrote("a", 2)
+        shelf.snapshots.note_value("a", 2)
         with transaction.atomic():
-            shelf.snapshots.wrote("a", 3)
+            shelf.snapshots.note_value("a", 3)
             transaction.set_rollback(True)
 
         assert shelf.snapshots("a") == 2
@@ -153,7 +153,7 @@ def test_a_write_of_one_key_leaves_the_others(shelf):
     shelf.rows["b"] = 5
     shelf.snapshots("b")
     with transaction.atomic():
-        shelf.snapshots.written("a")
+        shelf.snapshots.note_change("a")
         shelf.snapshots("b")
 
     assert shelf.loads == 1
@@ -163,7 +163,7 @@ def test_a_write_of_all_keys_makes_every_value_old(shelf):
     shelf.snapshots("a")
     shelf.rows["a"] = 2
     with transaction.atomic():
-        shelf.snapshots.all_written()
+        shelf.snapshots.note_any_change()
 
         assert shelf.snapshots("a") == 2
 
@@ -191,7 +191,7 @@ def test_a_dropped_value_is_loaded_again(shelf):
 
 def test_a_drop_reaches_what_the_transaction_itself_wrote(shelf):
     with transaction.atomic():
-        shelf.snapshots.wrote("a", 2)
+        shelf.snapshots.note_value("a", 2)
         shelf.rows["a"] = 3
         shelf.snapshots.drop("a")
 

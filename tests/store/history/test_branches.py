@@ -7,7 +7,7 @@ from evennia_ai.engine.history.turn.sending import make_draft
 from evennia_ai.engine.lorebook.activation.timers import LoreState, Spell
 from evennia_ai.store.history import branches, control, turns
 from evennia_ai.store.history.branches import BranchError
-from evennia_ai.store.history.conversations import append, conversation
+from evennia_ai.store.history.conversations import append_records, get_or_open_conversation
 from evennia_ai.store.history.past_turns import turns_in_order
 from evennia_ai.store.history.transcripts import export_lines, import_lines
 from evennia_ai.store.history.windows import lore_states
@@ -18,7 +18,7 @@ from tests.store.history.test_control import exchanged, is_whole, tell_remembere
 
 @pytest.fixture
 def quay():
-    return conversation("12", kind="room", place_ref="3")
+    return get_or_open_conversation("12", kind="room", place_ref="3")
 
 
 def remembering(*names: str) -> LoreState:
@@ -27,23 +27,25 @@ def remembering(*names: str) -> LoreState:
 
 def woken(where, *names: str) -> None:
     """A turn after which lore remembers entries of these names."""
-    (heard,) = append(where, [a_line(f"What of {names[-1]}?")])
+    (heard,) = append_records(where, [a_line(f"What of {names[-1]}?")])
     inputs = {"lore_state": lore_states(where.id).to_plain()}
     draft = make_draft(a_prompt([heard]), event=heard, model="tiny", inputs=inputs)
-    begun = turns.begin(where, draft=draft, event=heard, lore=remembering(*names)).turn
-    turns.finish(begun, [a_reply(f"{names[-1]}!")])
+    begun = turns.begin_turn(where, draft=draft, event=heard, lore=remembering(*names)).turn
+    turns.finish_turn(begun, [a_reply(f"{names[-1]}!")])
 
 
 def opened(npc_ref: str, number: int):
-    return branches.opened(turns.turn(npc_ref, number), by_ref="7", by=trusted("Mira")).conversation
+    return branches.open_branch(
+        turns.get_turn(npc_ref, number), by_ref="7", by=trusted("Mira")
+    ).conversation
 
 
 TAKEN_BACK = {
-    "undo": lambda where: control.undo(where, 1, by=trusted("Mira")),
+    "undo": lambda where: control.undo_exchanges(where, 1, by=trusted("Mira")),
     "retry": lambda where: control.take_back_answer(
-        where, next(control.exchanges(where)), by=trusted("Mira")
+        where, next(control.list_exchanges(where)), by=trusted("Mira")
     ),
-    "reset": lambda where: control.reset(where, by=trusted("Mira")),
+    "reset": lambda where: control.reset_conversation(where, by=trusted("Mira")),
 }
 
 
@@ -84,7 +86,7 @@ def test_what_is_said_in_one_is_said_nowhere_else(quay):
 
 def test_one_of_a_transcript_holds_what_its_turn_left(quay):
     exchanged(quay, 1, 2, 3)
-    a_turn(conversation("77", kind="room", place_ref="4"), "Elsewhere.")
+    a_turn(get_or_open_conversation("77", kind="room", place_ref="4"), "Elsewhere.")
     import_lines(list(export_lines(quay)), npc_ref="77", by=trusted("Ada"))
     numbers = [turn.number for turn in turns_in_order("77")][1:]
 

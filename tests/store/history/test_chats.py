@@ -14,7 +14,11 @@ from evennia_ai.formats.chats.chat_records import ChatSource
 from evennia_ai.store.core.snapshots import forget_everything
 from evennia_ai.store.erasing import erase_conversation, erase_private
 from evennia_ai.store.history import chats, control, conversations, record_rows
-from evennia_ai.store.history.conversations import append, conversation, conversations_of
+from evennia_ai.store.history.conversations import (
+    append_records,
+    conversations_of,
+    get_or_open_conversation,
+)
 from evennia_ai.store.history.verifying import verify
 from tests.formats.chats.builders import HEADER, a_file, a_line, a_user_line
 from tests.store.builders import a_line as heard
@@ -61,8 +65,8 @@ def test_its_first_record_says_where_it_is_from():
 
 
 def test_a_chat_of_a_name_alone_is_apart_from_all_that_was_heard_in_the_game():
-    quay = conversation("12", kind="room", place_ref="3")
-    append(quay, [heard("Ahoy.")])
+    quay = get_or_open_conversation("12", kind="room", place_ref="3")
+    append_records(quay, [heard("Ahoy.")])
     where = taken(*LINES)
 
     assert said(quay) == ["Ahoy."]
@@ -73,24 +77,24 @@ def test_a_chat_of_a_name_alone_is_apart_from_all_that_was_heard_in_the_game():
 def test_a_chat_with_a_player_is_what_the_two_go_on_from():
     where = taken(*LINES, speaker_ref="7")
 
-    assert where == conversation("12", kind="private", partner_ref="7")
-    append(where, [heard("And now?")])
+    assert where == get_or_open_conversation("12", kind="private", partner_ref="7")
+    append_records(where, [heard("And now?")])
     assert said(where)[-2:] == ["Night falls.", "And now?"]
 
 
 def test_nothing_is_put_among_what_was_whispered_in_the_game():
-    whispers = conversation("12", kind="private", partner_ref="7")
-    append(whispers, [heard("Psst.")])
+    whispers = get_or_open_conversation("12", kind="private", partner_ref="7")
+    append_records(whispers, [heard("Psst.")])
 
-    with pytest.raises(StoreError, match="has things that were said in the game"):
+    with pytest.raises(StoreError, match="has messages of the game"):
         taken(*LINES, speaker_ref="7")
     assert said(whispers) == ["Psst."]
 
 
 def test_after_a_new_beginning_it_is_a_segment_of_its_own():
-    whispers = conversation("12", kind="private", partner_ref="7")
-    append(whispers, [heard("Psst."), a_reply()])
-    control.reset(whispers, by=trusted("Bo"))
+    whispers = get_or_open_conversation("12", kind="private", partner_ref="7")
+    append_records(whispers, [heard("Psst."), a_reply()])
+    control.reset_conversation(whispers, by=trusted("Bo"))
     taken(*LINES, speaker_ref="7")
 
     first = next(r for r in record_rows.records_of(whispers) if r.kind is RecordKind.SNAPSHOT)
@@ -101,7 +105,7 @@ def test_after_a_new_beginning_it_is_a_segment_of_its_own():
 def test_the_same_file_is_taken_in_once():
     taken(*LINES)
 
-    with pytest.raises(StoreError, match=r"a\.jsonl is conversation .* already"):
+    with pytest.raises(StoreError, match=r"a\.jsonl was imported already"):
         taken(*LINES, speaker_ref="7")
     assert len(conversations_of("12")) == 1
 
@@ -112,7 +116,7 @@ def test_another_npc_may_have_it_too():
 
 
 def test_where_writing_fails_nothing_of_it_is_left(monkeypatch):
-    real = conversations.written_all
+    real = conversations.write_records
     monkeypatch.setattr(chats, "_CHUNK", 2)
     calls = []
 
@@ -122,7 +126,7 @@ def test_where_writing_fails_nothing_of_it_is_left(monkeypatch):
             raise StoreError("the disk is full")
         return real(where, end, new)
 
-    monkeypatch.setattr(conversations, "written_all", failing)
+    monkeypatch.setattr(conversations, "write_records", failing)
     with pytest.raises(StoreError, match="full"):
         taken(*LINES)
     assert conversations_of("12") == ()
@@ -133,7 +137,7 @@ def test_where_writing_fails_nothing_of_it_is_left(monkeypatch):
 def test_long_chats_are_written_a_part_at_a_time_and_chained(monkeypatch):
     monkeypatch.setattr(chats, "_CHUNK", 2)
     where = taken(*LINES)
-    assert (verify(where), record_rows.length(where)) == (None, 5)
+    assert (verify(where), record_rows.count_records(where)) == (None, 5)
 
 
 def test_an_erased_chat_says_nothing_and_may_be_taken_in_again():
@@ -151,8 +155,8 @@ def test_what_is_forgotten_of_a_player_includes_the_chats_of_the_player():
 
 
 def test_a_conversation_of_the_game_goes_out_as_a_chat():
-    whispers = conversation("12", kind="private", partner_ref="7")
-    append(whispers, [heard("Psst.", kind=RecordKind.USER), a_reply("Hm?")])
+    whispers = get_or_open_conversation("12", kind="private", partner_ref="7")
+    append_records(whispers, [heard("Psst.", kind=RecordKind.USER), a_reply("Hm?")])
     header, *lines = given(whispers)
 
     assert (header["user_name"], header["character_name"]) == ("Anna", "Oren")

@@ -19,17 +19,17 @@ from evennia_ai.engine.prompt.messages import Message
 from evennia_ai.store.core.snapshots import forget_everything
 from evennia_ai.store.history import control, record_rows, turns, verifying
 from evennia_ai.store.history.conversations import (
-    append,
+    append_records,
     begin_segment,
-    conversation,
+    get_or_open_conversation,
     opening_summary,
 )
 from evennia_ai.store.history.model_requests import (
     Consolidated,
     Observed,
     ask_to_decide,
-    tell_decided,
-    tell_observed,
+    commit_decision,
+    commit_observation,
 )
 from evennia_ai.store.history.past_turns import turns_in_order
 from evennia_ai.store.history.transcripts import export_lines, import_lines
@@ -49,7 +49,7 @@ def a_say(text: str, *, call: str = "s"):
 
 @pytest.fixture
 def quay():
-    return conversation("12", kind="room", place_ref="3")
+    return get_or_open_conversation("12", kind="room", place_ref="3")
 
 
 def exchanged(where, *numbers: int) -> None:
@@ -60,7 +60,7 @@ def exchanged(where, *numbers: int) -> None:
 
 def tell_remembered(where) -> None:
     """Record that a model was asked what to remember."""
-    tell_observed(where, Observed(outcome="nothing", state=Consolidated()), asked=None)
+    commit_observation(where, Observed(outcome="nothing", state=Consolidated()), asked=None)
 
 
 def tell_silent(where) -> None:
@@ -68,7 +68,7 @@ def tell_silent(where) -> None:
     question = [Message(role="system", content="Is this for you?")]
     event = record_saying(where, "Line 3.")
     asked = ask_to_decide(where, question, (), (), event=event, model="tiny", schema=None)
-    tell_decided(where, asked, outcome="silent", reply="no")
+    commit_decision(where, asked, outcome="silent", reply="no")
 
 
 def record_saying(where, body: str):
@@ -89,7 +89,7 @@ def is_whole(where) -> bool:
 class TestReset:
     def test_nothing_counts_any_more_and_all_of_it_is_readable(self, quay):
         exchanged(quay, 1, 2)
-        record = control.reset(quay, by=trusted("Builder"))
+        record = control.reset_conversation(quay, by=trusted("Builder"))
 
         assert said(quay) == []
         assert (record.kind, record.place) == (RecordKind.CONTROL, "2.1")
@@ -104,7 +104,7 @@ class TestReset:
 
     def test_counts_begin_at_nothing(self, quay):
         exchanged(quay, 1, 2)
-        control.reset(quay, by=trusted("Builder"))
+        control.reset_conversation(quay, by=trusted("Builder"))
         exchanged(quay, 3)
         now = windows(quay.id).history
 
@@ -114,13 +114,13 @@ class TestReset:
     def test_lore_remembers_nothing_any_more(self, quay):
         exchanged(quay, 1)
         remember_lore(quay, LoreState(sticky={"fog": Spell(1, 5)}), turn=1)
-        control.reset(quay, by=trusted("Builder"))
+        control.reset_conversation(quay, by=trusted("Builder"))
 
         assert lore_states(quay.id) == LoreState()
 
     def test_the_npc_has_said_nothing_yet_so_that_it_may_greet(self, quay):
         exchanged(quay, 1)
-        control.reset(quay, by=trusted("Builder"))
+        control.reset_conversation(quay, by=trusted("Builder"))
 
         assert windows(quay.id).first_reply is None
         forget_everything()
@@ -128,10 +128,10 @@ class TestReset:
 
     def test_where_nothing_counts_there_is_nothing_to_reset(self, quay):
         exchanged(quay, 1)
-        control.reset(quay, by=trusted("Builder"))
+        control.reset_conversation(quay, by=trusted("Builder"))
 
         with pytest.raises(StoreError, match="nothing was changed"):
-            control.reset(quay, by=trusted("Builder"))
+            control.reset_conversation(quay, by=trusted("Builder"))
         assert windows(quay.id).end.segment == 2
 
 
@@ -139,7 +139,7 @@ class TestUndo:
     @pytest.mark.req("S2-08")
     def test_the_newest_exchange_counts_no_more(self, quay):
         exchanged(quay, 1, 2)
-        (taken,) = control.undo(quay, 1, by=trusted("Builder"))
+        (taken,) = control.undo_exchanges(quay, 1, by=trusted("Builder"))
 
         assert [record.body for record in taken.records] == ["Line 2.", "Answer 2."]
         assert said(quay) == ["Line 1.", "Answer 1."]
@@ -149,46 +149,46 @@ class TestUndo:
     def test_what_a_model_was_asked_besides_is_no_exchange(self, quay, tell):
         exchanged(quay, 1, 2, 3)
         tell(quay)
-        control.undo(quay, 1, by=trusted("Builder"))
+        control.undo_exchanges(quay, 1, by=trusted("Builder"))
 
         assert said(quay) == ["Line 1.", "Answer 1.", "Line 2.", "Answer 2."]
 
     def test_twice_goes_further_back(self, quay):
         exchanged(quay, 1, 2, 3)
-        control.undo(quay, 1, by=trusted("Builder"))
-        control.undo(quay, 1, by=trusted("Builder"))
+        control.undo_exchanges(quay, 1, by=trusted("Builder"))
+        control.undo_exchanges(quay, 1, by=trusted("Builder"))
 
         assert said(quay) == ["Line 1.", "Answer 1."]
         assert is_whole(quay)
 
     def test_several_at_once(self, quay):
         exchanged(quay, 1, 2, 3)
-        taken = control.undo(quay, 2, by=trusted("Builder"))
+        taken = control.undo_exchanges(quay, 2, by=trusted("Builder"))
 
         assert len(taken) == 2
         assert said(quay) == ["Line 1.", "Answer 1."]
 
     def test_counts_are_those_of_what_is_left(self, quay):
         exchanged(quay, 1, 2, 3)
-        control.undo(quay, 2, by=trusted("Builder"))
+        control.undo_exchanges(quay, 2, by=trusted("Builder"))
         now = windows(quay.id).history
 
         assert (now.stop, now.user_messages, now.replies) == (2, 1, 1)
 
     def test_what_was_heard_later_stays(self, quay):
         exchanged(quay, 1, 2)
-        append(quay, [a_line("Nobody asked.")])
-        control.undo(quay, 1, by=trusted("Builder"))
+        append_records(quay, [a_line("Nobody asked.")])
+        control.undo_exchanges(quay, 1, by=trusted("Builder"))
 
         assert said(quay) == ["Line 1.", "Answer 1.", "Nobody asked."]
 
     def test_a_call_goes_with_what_came_of_it_and_with_what_was_seen_meanwhile(self, quay):
         exchanged(quay, 1)
         begun = a_turn(quay, "Line 2.", reply=None)
-        turns.add(begun, [a_call("c1")])
-        append(quay, [a_line("Oren gives Anna a rope.")])
-        turns.finish(begun, [a_result("c1", "Done."), a_reply("Here.")])
-        (taken,) = control.undo(quay, 1, by=trusted("Builder"))
+        turns.add_records(begun, [a_call("c1")])
+        append_records(quay, [a_line("Oren gives Anna a rope.")])
+        turns.finish_turn(begun, [a_result("c1", "Done."), a_reply("Here.")])
+        (taken,) = control.undo_exchanges(quay, 1, by=trusted("Builder"))
 
         assert taken.tools == ("look",)
         assert [record.body for record in taken.meanwhile] == ["Oren gives Anna a rope."]
@@ -197,16 +197,16 @@ class TestUndo:
 
     def test_what_another_waits_to_be_answered_for_stays(self, quay):
         begun = a_turn(quay, "Line 1.", reply=None)
-        (waits,) = append(quay, [a_line("And me?")])
-        turns.finish(begun, [a_reply("Answer 1.")])
-        control.undo(quay, 1, by=trusted("Builder"), waiting={waits.id})
+        (waits,) = append_records(quay, [a_line("And me?")])
+        turns.finish_turn(begun, [a_reply("Answer 1.")])
+        control.undo_exchanges(quay, 1, by=trusted("Builder"), waiting={waits.id})
 
         assert said(quay) == ["And me?"]
 
     def test_lore_remembers_what_it_did_before(self, quay):
         exchanged(quay, 1)
         before = LoreState(sticky={"fog": Spell(1, 5)})
-        append(quay, [a_line("Line 2.")])
+        append_records(quay, [a_line("Line 2.")])
         heard = record_saying(quay, "Line 2.")
         draft = make_draft(
             a_prompt([heard]),
@@ -214,43 +214,43 @@ class TestUndo:
             model="tiny",
             inputs={"lore_state": before.to_plain()},
         )
-        begun = turns.begin(quay, draft=draft, event=heard, lore=LoreState()).turn
-        turns.finish(begun, [a_reply("Answer 2.")])
-        control.undo(quay, 1, by=trusted("Builder"))
+        begun = turns.begin_turn(quay, draft=draft, event=heard, lore=LoreState()).turn
+        turns.finish_turn(begun, [a_reply("Answer 2.")])
+        control.undo_exchanges(quay, 1, by=trusted("Builder"))
 
         assert lore_states(quay.id) == before
 
     def test_there_is_nothing_to_take_back_where_nobody_was_answered(self, quay):
-        append(quay, [a_line("Hm.")])
+        append_records(quay, [a_line("Hm.")])
 
         with pytest.raises(StoreError, match="no exchange left"):
-            control.undo(quay, 1, by=trusted("Builder"))
+            control.undo_exchanges(quay, 1, by=trusted("Builder"))
 
     @pytest.mark.req("S2-31")
     def test_not_while_it_answers(self, quay):
         exchanged(quay, 1)
         a_turn(quay, "Line 2.", reply=None)
 
-        with pytest.raises(StoreError, match="just now"):
-            control.undo(quay, 1, by=trusted("Builder"))
+        with pytest.raises(StoreError, match="is answering"):
+            control.undo_exchanges(quay, 1, by=trusted("Builder"))
         assert said(quay)[0] == "Line 1."
         assert windows(quay.id).end.segment == 1
 
     @pytest.mark.req("S2-31")
     def test_a_prompt_that_was_made_before_is_not_sent_after_it(self, quay):
         exchanged(quay, 1)
-        (heard,) = append(quay, [a_line("Line 2.")])
+        (heard,) = append_records(quay, [a_line("Line 2.")])
         draft = make_draft(a_prompt([heard]), event=heard, model="tiny")
-        control.undo(quay, 1, by=trusted("Builder"))
+        control.undo_exchanges(quay, 1, by=trusted("Builder"))
 
         with pytest.raises(HistoryConflictError):
-            turns.begin(quay, draft=draft, event=heard, composed_in=1)
+            turns.begin_turn(quay, draft=draft, event=heard, composed_in=1)
 
     def test_a_summary_keeps_its_place(self, quay):
         exchanged(quay, 1, 2, 3)
         now = windows(quay.id).history
         begin_segment(quay, SUMMARY, summarised=now, first_kept=2)
-        control.undo(quay, 1, by=trusted("Builder"))
+        control.undo_exchanges(quay, 1, by=trusted("Builder"))
 
         assert said(quay) == ["They spoke of the tide.", "Line 2.", "Answer 2."]
         assert is_whole(quay)
@@ -258,7 +258,7 @@ class TestUndo:
     def test_in_a_long_conversation_the_window_is_what_is_kept(self, quay):
         talked(quay, WINDOW_MESSAGES)
         exchanged(quay, 1)
-        control.undo(quay, 1, by=trusted("Builder"))
+        control.undo_exchanges(quay, 1, by=trusted("Builder"))
 
         assert said(quay)[-1] == f"Answer {WINDOW_MESSAGES - 1}."
         assert windows(quay.id).history.stop == 2 * WINDOW_MESSAGES
@@ -268,7 +268,7 @@ class TestUndo:
 class TestRetry:
     def test_the_answer_goes_and_the_event_stays(self, quay):
         exchanged(quay, 1, 2)
-        newest = next(control.exchanges(quay))
+        newest = next(control.list_exchanges(quay))
         record = control.take_back_answer(quay, newest, by=trusted("Builder"), hint="Be brief.")
 
         assert said(quay) == ["Line 1.", "Answer 1.", "Line 2."]
@@ -277,13 +277,15 @@ class TestRetry:
 
     def test_answered_again_it_is_still_one_exchange(self, quay):
         exchanged(quay, 1, 2)
-        control.take_back_answer(quay, next(control.exchanges(quay)), by=trusted("Builder"))
+        control.take_back_answer(quay, next(control.list_exchanges(quay)), by=trusted("Builder"))
         heard = record_saying(quay, "Line 2.")
         draft = make_draft(a_prompt([heard]), event=heard, model="tiny")
-        turns.finish(turns.begin(quay, draft=draft, event=heard).turn, [a_reply("Better.")])
+        turns.finish_turn(
+            turns.begin_turn(quay, draft=draft, event=heard).turn, [a_reply("Better.")]
+        )
 
         assert said(quay)[-2:] == ["Line 2.", "Better."]
-        control.undo(quay, 1, by=trusted("Builder"))
+        control.undo_exchanges(quay, 1, by=trusted("Builder"))
         assert said(quay) == ["Line 1.", "Answer 1."]
         assert is_whole(quay)
 
@@ -292,7 +294,9 @@ class TestCorrect:
     @pytest.mark.req("S2-12")
     def test_the_new_words_stand_in_the_place_of_the_old(self, quay):
         exchanged(quay, 1, 2)
-        control.correct(quay, record_saying(quay, "Answer 1."), "Never.", by=trusted("Builder"))
+        control.correct_utterance(
+            quay, record_saying(quay, "Answer 1."), "Never.", by=trusted("Builder")
+        )
 
         assert said(quay) == ["Line 1.", "Never.", "Line 2.", "Answer 2."]
         assert windows(quay.id).history.stop == 4
@@ -301,18 +305,22 @@ class TestCorrect:
     def test_of_two_corrections_the_newest_counts(self, quay):
         exchanged(quay, 1)
         first = record_saying(quay, "Answer 1.")
-        control.correct(quay, first, "Never.", by=trusted("Builder"))
-        control.correct(quay, first, "Always.", by=trusted("Builder"))
+        control.correct_utterance(quay, first, "Never.", by=trusted("Builder"))
+        control.correct_utterance(quay, first, "Always.", by=trusted("Builder"))
         assert said(quay) == ["Line 1.", "Always."]
 
-        control.correct(quay, record_saying(quay, "Never."), "Sometimes.", by=trusted("Builder"))
+        control.correct_utterance(
+            quay, record_saying(quay, "Never."), "Sometimes.", by=trusted("Builder")
+        )
         assert said(quay) == ["Line 1.", "Sometimes."]
         assert is_whole(quay)
 
     def test_what_was_corrected_goes_with_its_exchange(self, quay):
         exchanged(quay, 1, 2)
-        control.correct(quay, record_saying(quay, "Answer 2."), "Never.", by=trusted("Builder"))
-        control.undo(quay, 1, by=trusted("Builder"))
+        control.correct_utterance(
+            quay, record_saying(quay, "Answer 2."), "Never.", by=trusted("Builder")
+        )
+        control.undo_exchanges(quay, 1, by=trusted("Builder"))
 
         assert said(quay) == ["Line 1.", "Answer 1."]
 
@@ -320,28 +328,30 @@ class TestCorrect:
     def test_words_of_a_tool_are_others_in_the_call_and_in_what_came_of_it(self, quay):
         exchanged(quay, 1)
         begun = a_turn(quay, "Line 2.", reply=None)
-        turns.add(begun, [a_say("Aye, at noon.")])
-        turns.finish(begun, [a_result("s", 'You say: "Aye, at noon."'), a_reply("Answer 2.")])
+        turns.add_records(begun, [a_say("Aye, at noon.")])
+        turns.finish_turn(begun, [a_result("s", 'You say: "Aye, at noon."'), a_reply("Answer 2.")])
         (call,) = (r for r in record_rows.records_of(quay) if r.kind is RecordKind.TOOL_CALL)
-        control.correct(quay, call, "At dusk.", by=trusted("Builder"), tools=SAYS)
+        control.correct_utterance(quay, call, "At dusk.", by=trusted("Builder"), tools=SAYS)
 
         _, _, _, now, result, _ = windows(quay.id).history
         assert [json.loads(call.arguments) for call in now.tool_calls] == [{"text": "At dusk."}]
         assert result.content == 'You say: "At dusk."'
         assert is_whole(quay)
 
-        control.correct(quay, call, "Never.", by=trusted("Builder"), tools=SAYS)
+        control.correct_utterance(quay, call, "Never.", by=trusted("Builder"), tools=SAYS)
         assert said(quay)[4] == 'You say: "Never."'
-        control.undo(quay, 1, by=trusted("Builder"))
+        control.undo_exchanges(quay, 1, by=trusted("Builder"))
         assert said(quay) == ["Line 1.", "Answer 1."]
         assert is_whole(quay)
 
     def test_of_several_words_in_a_record_one_is_named(self, quay):
         begun = a_turn(quay, "Line 1.", reply=None)
-        turns.add(begun, [replace(a_say("Aye."), body="I nod.")])
-        turns.finish(begun, [a_result("s", 'You say: "Aye."')])
+        turns.add_records(begun, [replace(a_say("Aye."), body="I nod.")])
+        turns.finish_turn(begun, [a_result("s", 'You say: "Aye."')])
         call = record_saying(quay, "I nod.")
-        correct = partial(control.correct, quay, call, "No.", by=trusted("Builder"), tools=SAYS)
+        correct = partial(
+            control.correct_utterance, quay, call, "No.", by=trusted("Builder"), tools=SAYS
+        )
         told = rf"#{call.id}.1 \(I nod.\), #{call.id}.2 \(Aye.\)"
 
         for which in (None, 0, 3):
@@ -355,19 +365,19 @@ class TestCorrect:
 
     def test_words_that_nobody_heard_cannot_be_corrected(self, quay):
         begun = a_turn(quay, "Line 1.", reply=None)
-        turns.add(begun, [a_say("Aye.")])
-        turns.finish(begun, [a_result("s", "Not done: you cannot speak now."), a_reply("Hm.")])
+        turns.add_records(begun, [a_say("Aye.")])
+        turns.finish_turn(begun, [a_result("s", "Not done: you cannot speak now."), a_reply("Hm.")])
         (call,) = (r for r in record_rows.records_of(quay) if r.kind is RecordKind.TOOL_CALL)
 
         with pytest.raises(StoreError, match="no words"):
-            control.correct(quay, call, "No.", by=trusted("Builder"), tools=SAYS)
+            control.correct_utterance(quay, call, "No.", by=trusted("Builder"), tools=SAYS)
 
     def test_a_summary_tells_something_else_and_stays_one(self, quay):
         exchanged(quay, 1, 2, 3)
         summary = replace(SUMMARY, body=f"{FRAME}They spoke of the tide.")
         first = begin_segment(quay, summary, summarised=windows(quay.id).history, first_kept=4)
         before = windows(quay.id).history
-        control.correct(quay, first, "They spoke of nothing.", by=trusted("Builder"))
+        control.correct_utterance(quay, first, "They spoke of nothing.", by=trusted("Builder"))
         now = windows(quay.id).history
 
         assert said(quay) == [f"{FRAME}They spoke of nothing.", "Line 3.", "Answer 3."]
@@ -383,25 +393,31 @@ class TestCorrect:
         now = windows(quay.id).history
         first = begin_segment(quay, SUMMARY, summarised=now, first_kept=2)
 
-        with pytest.raises(StoreError, match=f"summary #{first.id} stands for it"):
-            control.correct(quay, record_saying(quay, "Answer 1."), "Never.", by=trusted("Builder"))
+        with pytest.raises(StoreError, match=f"part of summary #{first.id}"):
+            control.correct_utterance(
+                quay, record_saying(quay, "Answer 1."), "Never.", by=trusted("Builder")
+            )
 
     @pytest.mark.parametrize("body", ["Line 1.", "answered"])
     def test_only_what_the_npc_said_can_be_corrected(self, quay, body):
         exchanged(quay, 1)
 
-        with pytest.raises(StoreError, match="no words that the NPC said"):
-            control.correct(quay, record_saying(quay, body), "Never.", by=trusted("Builder"))
+        with pytest.raises(StoreError, match="no words of the NPC"):
+            control.correct_utterance(
+                quay, record_saying(quay, body), "Never.", by=trusted("Builder")
+            )
         assert windows(quay.id).end.segment == 1
 
 
 def test_a_transcript_takes_all_of_it_along(quay):
     exchanged(quay, 1, 2, 3)
-    control.correct(quay, record_saying(quay, "Answer 1."), "Never.", by=trusted("Builder"))
-    control.undo(quay, 1, by=trusted("Builder"))
+    control.correct_utterance(
+        quay, record_saying(quay, "Answer 1."), "Never.", by=trusted("Builder")
+    )
+    control.undo_exchanges(quay, 1, by=trusted("Builder"))
     other = import_lines(list(export_lines(quay)), npc_ref="77", by=trusted("Ada"))
 
     assert said(other) == said(quay) == ["Line 1.", "Never.", "Line 2.", "Answer 2."]
     assert is_whole(other)
-    control.undo(other, 1, by=trusted("Builder"))
+    control.undo_exchanges(other, 1, by=trusted("Builder"))
     assert said(other) == ["Line 1.", "Never."]

@@ -11,7 +11,11 @@ from evennia_ai.engine.history.records import RecordKind
 from evennia_ai.engine.prompt.memo import SpentMemo
 from evennia_ai.engine.prompt.messages import Message
 from evennia_ai.store.history import control
-from evennia_ai.store.history.conversations import append, begin_segment, conversation
+from evennia_ai.store.history.conversations import (
+    append_records,
+    begin_segment,
+    get_or_open_conversation,
+)
 from evennia_ai.store.history.windows import windows
 from tests.store.builders import a_line
 from tests.store.history.test_control import exchanged, record_saying
@@ -20,16 +24,16 @@ from tests.store.history.test_windows import SUMMARY
 
 @pytest.fixture
 def quay():
-    return conversation("12", kind="room", place_ref="3")
+    return get_or_open_conversation("12", kind="room", place_ref="3")
 
 
 TAKES_OUT = {
     "compact": lambda where: begin_segment(
         where, SUMMARY, summarised=windows(where.id).history, first_kept=8
     ),
-    "reset": lambda where: control.reset(where, by=trusted("Builder")),
-    "undo": lambda where: control.undo(where, 8, by=trusted("Builder")),
-    "correct": lambda where: control.correct(
+    "reset": lambda where: control.reset_conversation(where, by=trusted("Builder")),
+    "undo": lambda where: control.undo_exchanges(where, 8, by=trusted("Builder")),
+    "correct": lambda where: control.correct_utterance(
         where, record_saying(where, "Answer 3."), "Never.", by=trusted("Builder")
     ),
 }
@@ -62,7 +66,7 @@ def test_nothing_is_let_go_before_the_commit(quay, what):
     exchanged(quay, *range(10))
     held = list(windows(quay.id).history)
     with transaction.atomic():
-        append(quay, [a_line("", kind=RecordKind.USAGE, role="system")])
+        append_records(quay, [a_line("", kind=RecordKind.USAGE, role="system")])
         TAKES_OUT[what](quay)
 
     assert not any(isinstance(message.memo, SpentMemo) for message in held)

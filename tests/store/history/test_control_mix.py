@@ -27,11 +27,11 @@ from evennia_ai.store.erasing import erase_branches
 from evennia_ai.store.history import branches, control, turns
 from evennia_ai.store.history.branches import BranchError
 from evennia_ai.store.history.conversations import (
-    append,
     append_each,
+    append_records,
     begin_segment,
-    conversation,
     conversations_of,
+    get_or_open_conversation,
 )
 from evennia_ai.store.history.record_rows import ConversationRef
 from evennia_ai.store.history.windows import lore_states, windows
@@ -82,16 +82,16 @@ class Story:
         _turn(self.where, number, acts=True)
 
     def overhear(self, number: int) -> None:
-        append(self.where, [a_line(f"Overheard {number}.")])
+        append_records(self.where, [a_line(f"Overheard {number}.")])
 
     def reset(self, number: int) -> None:
-        control.reset(self.where, by=trusted("Builder"))
+        control.reset_conversation(self.where, by=trusted("Builder"))
 
     def undo(self, number: int) -> None:
-        control.undo(self.where, 1 + number % 3, by=trusted("Builder"))
+        control.undo_exchanges(self.where, 1 + number % 3, by=trusted("Builder"))
 
     def retry(self, number: int) -> None:
-        for newest in list(control.exchanges(self.where))[:1]:
+        for newest in list(control.list_exchanges(self.where))[:1]:
             control.take_back_answer(self.where, newest, by=trusted("Builder"), hint="Be brief.")
             if newest.event is not None and number % 2:
                 _answer(self.where, newest.event, number)
@@ -101,7 +101,7 @@ class Story:
         if told:
             one = told[number % len(told)]
             text = f"Corrected {number}."
-            control.correct(self.where, one, text, by=trusted("Builder"), tools=SAYS)
+            control.correct_utterance(self.where, one, text, by=trusted("Builder"), tools=SAYS)
 
     def compact(self, number: int) -> None:
         now = windows(self.where.id).history
@@ -112,7 +112,9 @@ class Story:
         """A branch from some turn, which holds what that turn left."""
         chosen = sorted(self.left)[number % max(1, len(self.left)) :][:1]
         for turn in chosen:
-            branch = branches.opened(turns.turn("12", turn), by_ref=BUILDER, by=trusted("Builder"))
+            branch = branches.open_branch(
+                turns.get_turn("12", turn), by_ref=BUILDER, by=trusted("Builder")
+            )
             assert _left(branch.conversation) == self.left[turn]
 
     def talk_in_branch(self, number: int) -> None:
@@ -169,13 +171,13 @@ def _answer(where: ConversationRef, event: Record, number: int, *, acts: bool = 
         model="tiny",
         inputs={"lore_state": before.to_plain()},
     )
-    begun = turns.begin(where, draft=draft, event=event, lore=after).turn
+    begun = turns.begin_turn(where, draft=draft, event=event, lore=after).turn
     if acts:
         call = f"c{begun.id}"
-        turns.add(begun, [a_say(f"Aye {number}.", call=call)])
-        append(where, [a_line(f"Seen meanwhile {number}.")])
-        turns.add(begun, [a_result(call, f'You say: "Aye {number}."')])
-    turns.finish(begun, [a_reply(f"Answer {number}.")])
+        turns.add_records(begun, [a_say(f"Aye {number}.", call=call)])
+        append_records(where, [a_line(f"Seen meanwhile {number}.")])
+        turns.add_records(begun, [a_result(call, f'You say: "Aye {number}."')])
+    turns.finish_turn(begun, [a_reply(f"Answer {number}.")])
 
 
 A_STEP = st.tuples(
@@ -189,7 +191,7 @@ A_STEP = st.tuples(
 def test_any_mix_leaves_every_turn_replayable_and_the_chains_whole(steps):
     forget_everything()
     with transaction.atomic():
-        story = Story(conversation("12", kind="room", place_ref="3"))
+        story = Story(get_or_open_conversation("12", kind="room", place_ref="3"))
         for step, number, dies in steps:
             story.happens(step, number, dies=dies)
         for where in (story.where, *conversations_of(branches.branch_ref("12", BUILDER))):

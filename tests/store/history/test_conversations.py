@@ -14,7 +14,7 @@ from evennia_ai.engine.lorebook.activation.timers import NO_STATE
 from evennia_ai.store.core.inserting import Insert
 from evennia_ai.store.core.snapshots import forget_everything
 from evennia_ai.store.history import conversations, record_rows, verifying
-from evennia_ai.store.history.conversations import append, conversation
+from evennia_ai.store.history.conversations import append_records, get_or_open_conversation
 from evennia_ai.store.history.windows import (
     GREETING,
     SPARE_MESSAGES,
@@ -38,23 +38,25 @@ def said(where) -> list[str]:
 
 @pytest.fixture
 def quay():
-    return conversation("12", kind="room", place_ref="3")
+    return get_or_open_conversation("12", kind="room", place_ref="3")
 
 
 class TestConversation:
     def test_a_room_has_one_conversation_for_each_npc(self, quay):
-        assert conversation("12", kind="room", place_ref="3") == quay
-        assert conversation("12", kind="room", place_ref="4") != quay
-        assert conversation("13", kind="room", place_ref="3") != quay
+        assert get_or_open_conversation("12", kind="room", place_ref="3") == quay
+        assert get_or_open_conversation("12", kind="room", place_ref="4") != quay
+        assert get_or_open_conversation("13", kind="room", place_ref="3") != quay
 
     def test_each_partner_has_a_private_one(self, quay):
-        anna = conversation("12", kind="private", partner_ref="7")
-        tam = conversation("12", kind="private", partner_ref="8")
+        anna = get_or_open_conversation("12", kind="private", partner_ref="7")
+        tam = get_or_open_conversation("12", kind="private", partner_ref="8")
 
         assert len({quay.id, anna.id, tam.id}) == 3
 
     def test_what_was_whispered_shows_in_no_other_conversation(self, quay):
-        append(conversation("12", kind="private", partner_ref="7"), [line("A secret.")])
+        append_records(
+            get_or_open_conversation("12", kind="private", partner_ref="7"), [line("A secret.")]
+        )
 
         assert said(quay) == []
 
@@ -62,18 +64,18 @@ class TestConversation:
     def test_the_origin_is_that_of_the_first_who_speaks(self, quay):
         for client in ("websocket", "telnet"):
             with transaction.atomic():
-                conversations.spoken_from(quay, client)
+                conversations.set_origin(quay, client)
 
-        assert conversations.origin(quay) == "websocket"
+        assert conversations.origin_of(quay) == "websocket"
         forget_everything()
-        assert conversations.origin(quay) == "websocket"
+        assert conversations.origin_of(quay) == "websocket"
 
     def test_an_origin_that_was_rolled_back_is_not_known(self, quay):
         with transaction.atomic():
-            conversations.spoken_from(quay, "websocket")
+            conversations.set_origin(quay, "websocket")
             transaction.set_rollback(True)
 
-        assert conversations.origin(quay) == ""
+        assert conversations.origin_of(quay) == ""
 
     @pytest.mark.parametrize(
         "told",
@@ -85,24 +87,24 @@ class TestConversation:
         ],
     )
     def test_a_conversation_that_is_not_told_is_refused(self, told):
-        with pytest.raises(StoreError, match="is told by"):
-            conversation("12", **told)
+        with pytest.raises(StoreError, match=r"needs (place|partner)_ref"):
+            get_or_open_conversation("12", **told)
 
     def test_the_conversations_of_an_npc_are_listed(self, quay):
-        anna = conversation("12", kind="private", partner_ref="7")
-        conversation("13", kind="room", place_ref="3")
+        anna = get_or_open_conversation("12", kind="private", partner_ref="7")
+        get_or_open_conversation("13", kind="room", place_ref="3")
 
         assert conversations.conversations_of("12") == (quay, anna)
 
     def test_a_warm_read_makes_no_query(self, quay, no_queries):
-        conversation("12", kind="room", place_ref="3")
+        get_or_open_conversation("12", kind="room", place_ref="3")
 
         with no_queries():
-            assert conversation("12", kind="room", place_ref="3") == quay
+            assert get_or_open_conversation("12", kind="room", place_ref="3") == quay
 
     def test_of_one_that_is_opened_here_nothing_more_is_read(self, no_queries):
         with CaptureQueriesContext(connection) as made:
-            opened = conversation("12", kind="room", place_ref="3")
+            opened = get_or_open_conversation("12", kind="room", place_ref="3")
         statements = [q["sql"].split()[0] for q in made.captured_queries]
         assert statements == ["SELECT", "SAVEPOINT", "INSERT", "RELEASE"]
         with no_queries():
@@ -115,25 +117,25 @@ class TestConversation:
         )
         with monkeypatch.context() as before:
             before.setattr(conversations._conversations, "_load", lambda _: None)
-            ours = conversation("12", kind="room", place_ref="3")
+            ours = get_or_open_conversation("12", kind="room", place_ref="3")
 
         assert (ours.id, ours.origin) == (row.pk, "theirs")
-        assert conversation("12", kind="room", place_ref="3") == ours
+        assert get_or_open_conversation("12", kind="room", place_ref="3") == ours
         assert models.Conversation.objects.count() == 1
 
     def test_one_whose_opening_was_rolled_back_is_not_known(self):
         with transaction.atomic():
-            gone = conversation("12", kind="room", place_ref="3")
-            append(gone, lines(2))
+            gone = get_or_open_conversation("12", kind="room", place_ref="3")
+            append_records(gone, lines(2))
             transaction.set_rollback(True)
 
-        assert said(conversation("12", kind="room", place_ref="3")) == []
+        assert said(get_or_open_conversation("12", kind="room", place_ref="3")) == []
 
 
 class TestAppend:
     def test_records_come_back_as_they_were_appended(self, quay):
         wanted = line("Good evening.", meta={"hops": 1})
-        (record,) = append(quay, [wanted])
+        (record,) = append_records(quay, [wanted])
         forget_everything()
 
         assert record_rows.records([record.id]) == (record,)
@@ -141,67 +143,69 @@ class TestAppend:
         assert (record.meta, record.seq, record.segment) == ({"hops": 1}, 1, 1)
 
     def test_records_are_numbered_and_chained(self, quay):
-        append(quay, lines(2))
-        append(quay, lines(3))
+        append_records(quay, lines(2))
+        append_records(quay, lines(3))
         forget_everything()
-        append(quay, lines(1))
+        append_records(quay, lines(1))
         records = record_rows.records_of(quay)
 
         assert [record.seq for record in records] == [1, 2, 3, 4, 5, 6]
         assert find_broken(records) is None
 
     def test_each_conversation_counts_for_itself(self, quay):
-        append(quay, lines(2))
-        (first,) = append(conversation("13", kind="room", place_ref="3"), lines(1))
+        append_records(quay, lines(2))
+        (first,) = append_records(
+            get_or_open_conversation("13", kind="room", place_ref="3"), lines(1)
+        )
 
         assert first.seq == 1
 
     def test_nothing_is_appended_without_a_query(self, quay, no_queries):
         with no_queries():
-            assert append(quay, []) == ()
+            assert append_records(quay, []) == ()
 
     def test_all_are_written_or_none(self, quay):
         bad = replace(line("x"), kind=RecordKind.USER, meta={"bad": float("nan")})
         with pytest.raises(ValueError, match="not JSON compliant"):
-            append(quay, [line("fine"), bad])
+            append_records(quay, [line("fine"), bad])
 
         assert record_rows.records_of(quay) == ()
         assert said(quay) == []
 
     def test_hostile_characters_are_stored_harmlessly(self, quay):
-        append(quay, [line("null \x00 half \ud800 end")])
+        append_records(quay, [line("null \x00 half \ud800 end")])
         forget_everything()
 
         assert said(quay) == ["null \ufffd half \ufffd end"]
 
     @pytest.mark.req("S2-31")
     def test_the_second_of_two_writers_is_told_and_writes_nothing(self, quay):
-        append(quay, lines(1))
+        append_records(quay, lines(1))
         another_process_appends(quay, seq=2)
 
         with pytest.raises(HistoryConflictError, match="at the same time"):
-            append(quay, [line("mine"), line("mine too")])
+            append_records(quay, [line("mine"), line("mine too")])
         assert [r.body for r in record_rows.records_of(quay)] == ["Line 0.", "theirs"]
 
     @pytest.mark.req("S2-31")
     def test_after_a_conflict_the_writer_goes_on_behind_the_other(self, quay):
-        append(quay, lines(1))
+        append_records(quay, lines(1))
         another_process_appends(quay, seq=2)
         with pytest.raises(HistoryConflictError):
-            append(quay, [line("mine")])
+            append_records(quay, [line("mine")])
 
-        append(quay, [line("mine")])
+        append_records(quay, [line("mine")])
         assert said(quay) == ["Line 0.", "theirs", "mine"]
 
     @pytest.mark.req("S2-31")
     def test_the_database_gives_a_number_out_once(self, quay):
-        append(quay, lines(1))
+        append_records(quay, lines(1))
 
         with pytest.raises(IntegrityError), transaction.atomic():
             another_process_appends(quay, seq=1)
 
     def test_a_refused_commit_is_one_clear_error_and_leaves_the_window(self, quay, monkeypatch):
-        append(quay, lines(1))
+        append_records(quay, lines(1))
 
         def refuse(*_, **__):
             raise DatabaseError("disk full")
@@ -209,7 +213,7 @@ class TestAppend:
         with monkeypatch.context() as broken:
             broken.setattr(Insert, "__call__", refuse)
             with pytest.raises(StoreError, match="nothing was written: disk full"):
-                append(quay, [line("lost")])
+                append_records(quay, [line("lost")])
         assert said(quay) == ["Line 0."]
 
 
@@ -218,8 +222,10 @@ class TestAppendEach:
 
     @pytest.fixture
     def hearers(self):
-        found = [conversation(str(npc), kind="room", place_ref="3") for npc in range(12, 18)]
-        append(found[0], lines(2))
+        found = [
+            get_or_open_conversation(str(npc), kind="room", place_ref="3") for npc in range(12, 18)
+        ]
+        append_records(found[0], lines(2))
         return found
 
     def test_six_hear_a_line_in_one_statement(self, hearers):
@@ -262,7 +268,7 @@ class TestAppendEach:
 class TestAppendOnly:
     @pytest.fixture
     def record(self, quay):
-        append(quay, lines(2))
+        append_records(quay, lines(2))
         return models.Record.objects.order_by("pk").first()
 
     @pytest.mark.req("S2-08")
@@ -301,46 +307,48 @@ class TestAppendOnly:
 
 class TestHistory:
     def test_a_warm_history_makes_no_query(self, quay, no_queries):
-        append(quay, lines(3))
+        append_records(quay, lines(3))
 
         with no_queries():
             assert said(quay) == ["Line 0.", "Line 1.", "Line 2."]
 
     def test_it_grows_in_step_with_what_is_committed(self, quay):
-        append(quay, lines(1))
+        append_records(quay, lines(1))
         first = windows(quay.id).history
-        append(quay, [line("Another.")])
+        append_records(quay, [line("Another.")])
 
         assert said(quay) == ["Line 0.", "Another."]
         assert len(first) == 1
         assert windows(quay.id).history[0] is first[0]
 
     def test_a_fresh_process_reads_the_same_bytes(self, quay):
-        append(quay, lines(5))
+        append_records(quay, lines(5))
         warm = [message.wire() for message in windows(quay.id).history]
         forget_everything()
 
         assert [message.wire() for message in windows(quay.id).history] == warm
 
     def test_what_was_rolled_back_was_never_said(self, quay):
-        append(quay, lines(1))
+        append_records(quay, lines(1))
         with transaction.atomic():
-            append(quay, [line("unsaid")])
+            append_records(quay, [line("unsaid")])
             transaction.set_rollback(True)
 
         assert said(quay) == ["Line 0."]
-        (record,) = append(quay, [line("said")])
+        (record,) = append_records(quay, [line("said")])
         assert (record.seq, said(quay)) == (2, ["Line 0.", "said"])
 
     def test_silent_records_take_a_number_and_no_place(self, quay):
-        append(quay, [line("one"), line("", kind=RecordKind.USAGE, role="system"), line("two")])
+        append_records(
+            quay, [line("one"), line("", kind=RecordKind.USAGE, role="system"), line("two")]
+        )
         forget_everything()
 
         assert said(quay) == ["one", "two"]
-        assert append(quay, [line("three")])[0].seq == 4
+        assert append_records(quay, [line("three")])[0].seq == 4
 
     def test_a_long_history_is_read_as_a_window(self, quay):
-        append(quay, lines(WINDOW_MESSAGES + 50))
+        append_records(quay, lines(WINDOW_MESSAGES + 50))
         forget_everything()
         window = windows(quay.id).history
 
@@ -350,15 +358,15 @@ class TestHistory:
 
     def test_a_window_counts_the_replies_it_left_behind(self, quay):
         reply = line("Evening.", kind=RecordKind.ASSISTANT, role="assistant", name="Oren")
-        append(quay, [reply] * 3 + lines(WINDOW_MESSAGES))
+        append_records(quay, [reply] * 3 + lines(WINDOW_MESSAGES))
         forget_everything()
 
         assert (windows(quay.id).history.earlier, windows(quay.id).history.replies) == (3, 3)
 
     def test_of_all_windows_the_setting_says_how_much_is_kept(self, query_count):
-        rooms = [conversation("9", kind="room", place_ref=place) for place in "123"]
+        rooms = [get_or_open_conversation("9", kind="room", place_ref=place) for place in "123"]
         for room in rooms:
-            append(room, lines(WINDOW_MESSAGES))
+            append_records(room, lines(WINDOW_MESSAGES))
         connection.run_on_commit.clear()  # as if it were committed
         forget_everything()
 
@@ -370,7 +378,7 @@ class TestHistory:
 
     def test_a_history_that_is_never_read_anew_stays_a_window(self, quay):
         for start in range(0, 3 * WINDOW_MESSAGES, 50):
-            append(quay, [line(f"Line {start + number}.") for number in range(50)])
+            append_records(quay, [line(f"Line {start + number}.") for number in range(50)])
         window = windows(quay.id).history
 
         assert WINDOW_MESSAGES <= len(window) <= WINDOW_MESSAGES + SPARE_MESSAGES
@@ -378,7 +386,7 @@ class TestHistory:
         assert window[window.stop - 1].content == f"Line {3 * WINDOW_MESSAGES - 1}."
 
     def test_no_conversation_is_cut_before_its_first_turn(self, quay):
-        append(quay, lines(3))
+        append_records(quay, lines(3))
 
         assert windows(quay.id).cut == 0
 
@@ -393,29 +401,29 @@ class TestFirstReply:
 
     def greeted(self, quay, index=2):
         meta = {GREETING: index}
-        append(quay, [line("Hm?", kind=RecordKind.ASSISTANT, role="assistant", meta=meta)])
+        append_records(quay, [line("Hm?", kind=RecordKind.ASSISTANT, role="assistant", meta=meta)])
 
     def test_an_npc_that_only_listened_has_not_spoken(self, quay):
-        append(quay, lines(2))
+        append_records(quay, lines(2))
         assert windows(quay.id).first_reply is None
         assert windows(quay.id).greeting is None
 
     def test_a_reply_without_a_greeting_is_one_all_the_same(self, quay):
-        append(quay, [line("Aye.", kind=RecordKind.ASSISTANT, role="assistant")])
+        append_records(quay, [line("Aye.", kind=RecordKind.ASSISTANT, role="assistant")])
         self.greeted(quay)
         assert windows(quay.id).first_reply is not None
         assert windows(quay.id).greeting is None
 
     def test_a_greeting_is_known_without_a_query(self, quay, no_queries):
-        append(quay, lines(1))
+        append_records(quay, lines(1))
         self.greeted(quay)
-        append(quay, lines(1))
+        append_records(quay, lines(1))
         with no_queries():
             assert windows(quay.id).greeting == 2
 
     def test_a_fresh_process_knows_it_however_long_ago_it_was(self, quay):
         self.greeted(quay)
-        append(quay, lines(WINDOW_MESSAGES + 50))
+        append_records(quay, lines(WINDOW_MESSAGES + 50))
         forget_everything()
         assert windows(quay.id).first_reply is not None
         assert windows(quay.id).greeting == 2
@@ -429,12 +437,12 @@ class TestFirstReply:
 
 class TestRecords:
     def test_they_come_in_the_order_in_which_they_were_written(self, quay):
-        written = append(quay, lines(3))
+        written = append_records(quay, lines(3))
 
         assert record_rows.records(r.id for r in reversed(written)) == written
 
     def test_the_newest_are_listed_oldest_first(self, quay):
-        append(quay, lines(5))
+        append_records(quay, lines(5))
         newest = record_rows.records_of(quay, limit_records=2)
 
         assert [r.body for r in newest] == ["Line 3.", "Line 4."]

@@ -14,8 +14,8 @@ from evennia_ai.engine.history.records import NewRecord, RecordKind
 from evennia_ai.engine.history.turn.sending import make_draft
 from evennia_ai.store.core.snapshots import forget_everything
 from evennia_ai.store.history import record_rows, turns
-from evennia_ai.store.history.conversations import append, conversation
-from evennia_ai.store.history.record_rows import End, insert, rows_after
+from evennia_ai.store.history.conversations import append_records, get_or_open_conversation
+from evennia_ai.store.history.record_rows import End, insert_records, rows_after
 from evennia_ai.store.history.windows import windows
 from tests.engine.history.builders import a_prompt
 from tests.store.builders import a_line, a_reply
@@ -50,21 +50,21 @@ def counted() -> Iterator[list[int]]:
 
 def a_conversation_of(npc_ref: str, count: int) -> record_rows.ConversationRef:
     """A conversation with this many records: what is said, and the facts of each turn."""
-    where = conversation(npc_ref, kind="room", place_ref="3")
+    where = get_or_open_conversation(npc_ref, kind="room", place_ref="3")
     facts = NewRecord(kind=RecordKind.CONTEXT_BLOCK, role="user", body="The quay, at dusk.")
     turn = [a_line("Good evening, Oren."), facts, a_reply("Evening.")]
     rows = rows_after(End(), where.id, turn * (count // 3))
-    insert(rows)
+    insert_records(rows)
     return where
 
 
 def the_next_turn(where) -> None:
     """Something is heard, a prompt of the newest messages is sent, the NPC answers."""
-    (heard,) = append(where, [a_line("And now?")])
+    (heard,) = append_records(where, [a_line("And now?")])
     history = windows(where.id).history
     said = [record_of(history[i]) for i in range(history.stop - 6, history.stop)]
-    begun = turns.begin(where, draft=make_draft(a_prompt(said), event=heard), event=heard)
-    turns.finish(begun.turn, [a_reply()])
+    begun = turns.begin_turn(where, draft=make_draft(a_prompt(said), event=heard), event=heard)
+    turns.finish_turn(begun.turn, [a_reply()])
 
 
 def prices(what: str) -> list[int]:

@@ -11,7 +11,7 @@ from evennia_ai.engine.history.turn.sending import make_draft
 from evennia_ai.engine.lorebook.activation.timers import NO_STATE, LoreState, Spell
 from evennia_ai.store.core.snapshots import forget_everything
 from evennia_ai.store.history import record_rows, turns
-from evennia_ai.store.history.conversations import append, conversation
+from evennia_ai.store.history.conversations import append_records, get_or_open_conversation
 from evennia_ai.store.history.record_rows import ConversationRef
 from evennia_ai.store.history.windows import lore_states, reset_lore
 from tests.engine.history.builders import a_prompt
@@ -27,15 +27,17 @@ BELL = LoreState(sticky={"harbour#8": Spell(1, 4)})
 
 @pytest.fixture
 def quay() -> ConversationRef:
-    return conversation("12", kind="room", place_ref="3")
+    return get_or_open_conversation("12", kind="room", place_ref="3")
 
 
 def begun(where, lore):
     """A turn of the conversation whose prompt leaves `lore`."""
-    append(where, [NewRecord(kind=RecordKind.USER, role="user", name="Anna", body="The ferry?")])
+    append_records(
+        where, [NewRecord(kind=RecordKind.USER, role="user", name="Anna", body="The ferry?")]
+    )
     said = [r for r in record_rows.records_of(where) if r.kind in ("user", "assistant")]
     draft = make_draft(a_prompt(said), event=said[-1], model="tiny")
-    return turns.begin(where, draft=draft, event=said[-1], lore=lore).turn
+    return turns.begin_turn(where, draft=draft, event=said[-1], lore=lore).turn
 
 
 def written() -> list[int]:
@@ -96,7 +98,7 @@ def test_a_state_that_ran_out_is_written(quay):
 
 
 def test_each_conversation_has_its_own_state(quay):
-    private = conversation("12", kind="private", partner_ref="7")
+    private = get_or_open_conversation("12", kind="private", partner_ref="7")
     begun(quay, FERRY)
     begun(private, BELL)
     forget_everything()
@@ -120,7 +122,7 @@ def test_a_turn_that_could_not_be_begun_changes_no_state(quay, monkeypatch):
 
 
 def test_a_failed_turn_keeps_the_state_its_prompt_was_sent_with(quay):
-    turns.fail(begun(quay, FERRY), "the model is away")
+    turns.fail_turn(begun(quay, FERRY), "the model is away")
     forget_everything()
 
     assert lore_states(quay.id) == FERRY
@@ -138,7 +140,7 @@ def test_a_turn_that_is_rolled_back_is_forgotten(quay):
 
 def test_after_a_conflict_the_state_of_the_other_writer_is_read(quay):
     lore_states(quay.id)
-    append(quay, [NewRecord(kind=RecordKind.USER, role="user", body="The bell?")])
+    append_records(quay, [NewRecord(kind=RecordKind.USER, role="user", body="The bell?")])
     turns.next_number("12")
     other = models.Turn.objects.create(
         npc_ref="12",
@@ -162,7 +164,7 @@ def test_after_a_conflict_the_state_of_the_other_writer_is_read(quay):
 
 
 def test_a_reset_lets_the_lore_begin_anew(quay):
-    private = conversation("12", kind="private", partner_ref="7")
+    private = get_or_open_conversation("12", kind="private", partner_ref="7")
     begun(quay, FERRY)
     begun(private, BELL)
 
@@ -176,7 +178,9 @@ def test_a_reset_lets_the_lore_begin_anew(quay):
 def test_a_state_that_was_written_past_the_store_says_so_and_can_be_reset(quay, text):
     models.LoreState.objects.create(conversation_id=quay.id, state=text, turn=1, updated_at=1.0)
     lore_states.drop(quay.id)
-    with pytest.raises(StoreError, match=f"the lore state of conversation {quay.id} is none"):
+    with pytest.raises(
+        StoreError, match=f"the lore state of conversation {quay.id} cannot be read"
+    ):
         lore_states(quay.id)
 
     reset_lore(quay, by=trusted("Mira"))

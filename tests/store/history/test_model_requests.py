@@ -16,12 +16,12 @@ from evennia_ai.engine.prompt.messages import Message
 from evennia_ai.store.core.snapshots import forget_everything
 from evennia_ai.store.erasing import erase_conversation
 from evennia_ai.store.history import record_rows
-from evennia_ai.store.history.conversations import conversation
+from evennia_ai.store.history.conversations import get_or_open_conversation
 from evennia_ai.store.history.model_requests import (
     ask_for_summary,
+    commit_attempt,
     compacted_of,
     newest_attempt,
-    tell_attempt,
 )
 from tests.store.builders import said, talked
 
@@ -39,7 +39,7 @@ REFUSED = SummaryAttempt(
 
 @pytest.fixture
 def quay():
-    quay = conversation("12", kind="room", place_ref="3")
+    quay = get_or_open_conversation("12", kind="room", place_ref="3")
     talked(quay, 2)
     return quay
 
@@ -62,7 +62,9 @@ def test_what_was_erased_meanwhile_is_neither_committed_nor_asked_about(quay):
 
 
 def test_a_try_is_read_back_from_its_record(quay):
-    tell_attempt(quay, attempt_record(REFUSED, reply=Reply(asked="1.5", text="...", model="tiny")))
+    commit_attempt(
+        quay, attempt_record(REFUSED, reply=Reply(asked="1.5", text="...", model="tiny"))
+    )
     forget_everything()
     found = newest_attempt(quay)
 
@@ -71,14 +73,14 @@ def test_a_try_is_read_back_from_its_record(quay):
 
 
 def test_the_newest_try_counts(quay):
-    tell_attempt(quay, attempt_record(REFUSED))
-    tell_attempt(quay, attempt_record(NO_ATTEMPT))
+    commit_attempt(quay, attempt_record(REFUSED))
+    commit_attempt(quay, attempt_record(NO_ATTEMPT))
 
     assert newest_attempt(quay).breaker == Breaker()
 
 
 def test_a_try_that_was_erased_is_none(quay):
-    tell_attempt(quay, attempt_record(REFUSED))
+    commit_attempt(quay, attempt_record(REFUSED))
     erase_conversation(quay, by=trusted("Mira"))
 
     assert newest_attempt(quay) is NO_ATTEMPT
@@ -103,13 +105,13 @@ def test_the_instructions_are_stored_once_in_a_segment(quay):
 def test_nothing_of_it_is_in_the_history(quay):
     before = said(quay)
     asked(quay)
-    tell_attempt(quay, attempt_record(REFUSED, reply=Reply(asked="1.5", text="Hm.")))
+    commit_attempt(quay, attempt_record(REFUSED, reply=Reply(asked="1.5", text="Hm.")))
 
     assert said(quay) == before
 
 
 def test_the_conversations_that_were_tried_are_found_with_their_summaries(quay):
-    tell_attempt(quay, attempt_record(REFUSED))
+    commit_attempt(quay, attempt_record(REFUSED))
     (found,) = compacted_of("12")
 
     assert (found.conversation.id, found.summary) == (quay.id, None)

@@ -5,7 +5,7 @@ from django.db import connection
 from django.test.utils import CaptureQueriesContext
 
 from evennia_ai.store.history import past_turns, turns
-from evennia_ai.store.history.conversations import conversation
+from evennia_ai.store.history.conversations import get_or_open_conversation
 from evennia_ai.store.history.past_turns import record_page
 from tests.store.history.test_turns import REPLY, begun, heard
 
@@ -13,13 +13,13 @@ from tests.store.history.test_turns import REPLY, begun, heard
 @pytest.fixture
 def two_talks():
     """Turns 1, 3 and 5 of NPC 12 in the room, 2 and 4 in a whisper."""
-    room = conversation("12", kind="room", place_ref="3")
-    private = conversation("12", kind="private", partner_ref="7")
+    room = get_or_open_conversation("12", kind="room", place_ref="3")
+    private = get_or_open_conversation("12", kind="private", partner_ref="7")
     for number in range(5):
         where = private if number % 2 else room
         heard(where, f"Line {number}.")
         turn, _ = begun(where)
-        turns.finish(turn, [REPLY])
+        turns.finish_turn(turn, [REPLY])
     return room, private
 
 
@@ -34,9 +34,9 @@ def test_the_newest_turns_come_oldest_first(two_talks):
 
 
 def test_the_turn_before_is_that_of_the_same_conversation(two_talks):
-    assert past_turns.turn_before(turns.turn("12", 5)).number == 3
-    assert past_turns.turn_before(turns.turn("12", 4)).number == 2
-    assert past_turns.turn_before(turns.turn("12", 1)) is None
+    assert past_turns.turn_before(turns.get_turn("12", 5)).number == 3
+    assert past_turns.turn_before(turns.get_turn("12", 4)).number == 2
+    assert past_turns.turn_before(turns.get_turn("12", 1)) is None
 
 
 @pytest.mark.parametrize(
@@ -68,7 +68,7 @@ def bodies(page):
 
 
 def test_pages_go_from_the_newest_record_to_the_oldest():
-    where = conversation("12", kind="room", place_ref="3")
+    where = get_or_open_conversation("12", kind="room", place_ref="3")
     for number in range(5):
         heard(where, f"Line {number}.")
     first, second, third = (record_page("12", number, size=2) for number in (1, 2, 3))
@@ -80,18 +80,18 @@ def test_pages_go_from_the_newest_record_to_the_oldest():
 
 
 def test_a_page_has_all_conversations_of_the_npc_and_of_no_other():
-    room = conversation("12", kind="room", place_ref="3")
-    private = conversation("12", kind="private", partner_ref="7")
+    room = get_or_open_conversation("12", kind="room", place_ref="3")
+    private = get_or_open_conversation("12", kind="private", partner_ref="7")
     heard(room, "Loud.")
     heard(private, "Soft.")
-    heard(conversation("13", kind="room", place_ref="3"), "Elsewhere.")
+    heard(get_or_open_conversation("13", kind="room", place_ref="3"), "Elsewhere.")
     page = record_page("12", 1, size=9)
     assert bodies(page) == ["Loud.", "Soft."]
     assert page.conversations == {room.id: room, private.id: private}
 
 
 def test_texts_of_prompts_are_left_out():
-    where = conversation("12", kind="room", place_ref="3")
+    where = get_or_open_conversation("12", kind="room", place_ref="3")
     heard(where, "Said.")
     begun(where)
     assert bodies(record_page("12", 1, size=9)) == ["Said."]

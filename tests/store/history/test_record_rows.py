@@ -8,7 +8,7 @@ from evennia_ai.engine.history.records import NewRecord, RecordKind
 from evennia_ai.migrations import _append_only
 from evennia_ai.models import ERASED_META
 from evennia_ai.store.erasing import erase_conversation
-from evennia_ai.store.history.conversations import append, conversation
+from evennia_ai.store.history.conversations import append_records, get_or_open_conversation
 from evennia_ai.store.history.record_rows import records_at
 from evennia_ai.store.history.verifying import verify
 from tests.store.builders import a_turn, talked
@@ -16,7 +16,7 @@ from tests.store.builders import a_turn, talked
 
 @pytest.fixture
 def quay():
-    return conversation("12", kind="room", place_ref="3")
+    return get_or_open_conversation("12", kind="room", place_ref="3")
 
 
 def tamper(sql: str) -> None:
@@ -43,10 +43,10 @@ def test_an_empty_conversation_holds(quay):
 @pytest.mark.parametrize(
     ("change", "problem"),
     [
-        ("UPDATE evennia_ai_record SET body = 'x' WHERE seq = 3", "does not cover what it says"),
-        ("UPDATE evennia_ai_record SET kind = 'user' WHERE seq = 3", "does not cover"),
-        ("UPDATE evennia_ai_record SET meta = 'x' WHERE seq = 3", "none that was ever written"),
-        ("UPDATE evennia_ai_record SET sha256 = 'x' WHERE seq = 3", "does not cover"),
+        ("UPDATE evennia_ai_record SET body = 'x' WHERE seq = 3", "does not match its content"),
+        ("UPDATE evennia_ai_record SET kind = 'user' WHERE seq = 3", "does not match its content"),
+        ("UPDATE evennia_ai_record SET meta = 'x' WHERE seq = 3", "cannot be read"),
+        ("UPDATE evennia_ai_record SET sha256 = 'x' WHERE seq = 3", "does not match its content"),
         ("UPDATE evennia_ai_record SET seq = 13 WHERE seq = 3", "missing"),
         ("DELETE FROM evennia_ai_record WHERE seq = 3", "missing"),
         ("DELETE FROM evennia_ai_record WHERE seq = 1", "missing"),
@@ -79,7 +79,7 @@ def test_words_that_are_gone_without_a_record_of_an_erasure_are_found(quay):
     broken = verify(quay)
 
     assert broken.place == "2.3"
-    assert "no record tells of an erasure" in broken.problem
+    assert "no record of an erasure follows" in broken.problem
 
 
 def test_a_conversation_that_was_erased_twice_holds(quay):
@@ -95,8 +95,8 @@ def test_what_several_npcs_heard_is_in_memory_once(quay):
     said = NewRecord(
         kind=RecordKind.USER, role="user", name="Anna", body="A ship!", meta={"speaker": "7"}
     )
-    here = append(quay, [said])[0]
-    there = append(conversation("13", kind="room", place_ref="3"), [said])[0]
+    here = append_records(quay, [said])[0]
+    there = append_records(get_or_open_conversation("13", kind="room", place_ref="3"), [said])[0]
     read = records_at(quay.id, [here.place])[here.place]
 
     for one in (there, read):

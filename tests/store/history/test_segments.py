@@ -10,9 +10,9 @@ from evennia_ai.store.core.inserting import Insert
 from evennia_ai.store.core.snapshots import forget_everything
 from evennia_ai.store.history import record_rows, turns
 from evennia_ai.store.history.conversations import (
-    append,
+    append_records,
     begin_segment,
-    conversation,
+    get_or_open_conversation,
     opening_summary,
     records_in,
 )
@@ -33,7 +33,7 @@ def compacted(where, *, keep: int):
 
 @pytest.fixture
 def quay():
-    quay = conversation("12", kind="room", place_ref="3")
+    quay = get_or_open_conversation("12", kind="room", place_ref="3")
     talked(quay, 5)
     return quay
 
@@ -58,7 +58,7 @@ def test_the_summary_names_what_it_was_made_from_and_what_was_kept(quay):
 
 def test_what_is_said_afterwards_follows_in_the_new_segment(quay):
     compacted(quay, keep=1)
-    append(quay, [a_line("And now?"), a_reply()])
+    append_records(quay, [a_line("And now?"), a_reply()])
 
     assert said(quay) == ["They spoke of the tide.", "Answer 4.", "And now?", "Evening."]
     assert record_rows.records_of(quay)[-1].place == "2.3"
@@ -67,7 +67,7 @@ def test_what_is_said_afterwards_follows_in_the_new_segment(quay):
 
 def test_what_was_said_since_the_summary_was_asked_for_is_kept(quay):
     before = windows(quay.id).history
-    append(quay, [a_line("Wait!")])
+    append_records(quay, [a_line("Wait!")])
     begin_segment(quay, a_summary(), summarised=before, first_kept=before.stop - 1)
 
     assert said(quay) == ["They spoke of the tide.", "Answer 4.", "Wait!"]
@@ -86,7 +86,7 @@ def test_counts_and_indexes_go_on(quay):
 def test_the_old_segment_stays_readable(quay):
     old = said(quay)
     compacted(quay, keep=3)
-    append(quay, [a_line("And now?")])
+    append_records(quay, [a_line("And now?")])
 
     assert [message.content for message in history_in(quay, 1)] == old
     assert len(list(records_in(quay, 1))) == 10
@@ -143,7 +143,7 @@ def test_a_summary_takes_at_least_one_message_and_none_that_is_not_there(quay, f
 @pytest.mark.req("S2-20")
 def test_a_tool_s_result_is_not_parted_from_its_call(quay):
     call = {"id": "c1", "name": "look", "arguments": "{}"}
-    append(
+    append_records(
         quay,
         [
             a_line("", kind=RecordKind.TOOL_CALL, role="assistant", meta={"tool_calls": [call]}),
@@ -221,7 +221,7 @@ class TestAnotherProcess:
         with monkeypatch.context() as behind:
             give(windows, stale, patch=behind)
             with pytest.raises(HistoryConflictError):
-                append(quay, [a_line("Late.")])
+                append_records(quay, [a_line("Late.")])
 
         assert verify(quay) is None
         assert "Late." not in [r.body for r in record_rows.records_of(quay)]
@@ -231,8 +231,8 @@ class TestAnotherProcess:
         with monkeypatch.context() as behind:
             give(windows, stale, patch=behind)
             with pytest.raises(HistoryConflictError):
-                append(quay, [a_line("Late.")])
-        (record,) = append(quay, [a_line("Late.")])
+                append_records(quay, [a_line("Late.")])
+        (record,) = append_records(quay, [a_line("Late.")])
 
         assert record.place == "2.2"
         assert said(quay)[-1] == "Late."

@@ -12,7 +12,11 @@ from evennia_ai.engine.lorebook.activation.timers import LoreState, Spell
 from evennia_ai.store.core.snapshots import forget_everything, one_transaction
 from evennia_ai.store.erasing import erase_conversation
 from evennia_ai.store.history import conversations, record_rows, turns
-from evennia_ai.store.history.conversations import append, begin_segment, conversation
+from evennia_ai.store.history.conversations import (
+    append_records,
+    begin_segment,
+    get_or_open_conversation,
+)
 from evennia_ai.store.history.transcripts import export_lines, import_lines
 from evennia_ai.store.history.verifying import verify
 from evennia_ai.store.history.windows import lore_states, remember_lore, windows
@@ -24,11 +28,11 @@ SUMMARY = a_line("They spoke of the tide.", kind=RecordKind.SUMMARY, role="syste
 @pytest.fixture
 def quay():
     """A conversation in which everything happened that can."""
-    quay = conversation("12", kind="room", place_ref="3")
+    quay = get_or_open_conversation("12", kind="room", place_ref="3")
     talked(quay, 3)
     a_turn(quay)
-    (event,) = append(quay, [a_line("The fog is in.")])
-    append(quay, [a_staying_text("Fog.", before=event.place, of="lore:fog")])
+    (event,) = append_records(quay, [a_line("The fog is in.")])
+    append_records(quay, [a_staying_text("Fog.", before=event.place, of="lore:fog")])
     now = windows(quay.id).history
     begin_segment(quay, SUMMARY, summarised=now, first_kept=now.stop - 3)
     a_turn(quay, "And now?", reply=None)
@@ -89,7 +93,7 @@ def test_the_chain_holds_in_the_new_place(quay):
 
 def test_past_turns_can_be_replayed_there(quay):
     import_lines(export_lines(quay), npc_ref="99", by=trusted("Ada"))
-    ours, theirs = turns.turn("12", 1), turns.turn("99", 1)
+    ours, theirs = turns.get_turn("12", 1), turns.get_turn("99", 1)
     shown = record_rows.records(theirs.manifest.record_ids)
 
     assert theirs.manifest.sha256 == ours.manifest.sha256
@@ -99,11 +103,11 @@ def test_past_turns_can_be_replayed_there(quay):
 def test_a_turn_that_was_under_way_is_interrupted_there(quay):
     import_lines(export_lines(quay), npc_ref="99", by=trusted("Ada"))
 
-    assert [turns.turn("99", number).state for number in (1, 2)] == ["done", "interrupted"]
+    assert [turns.get_turn("99", number).state for number in (1, 2)] == ["done", "interrupted"]
 
 
 def test_its_turns_come_after_those_the_npc_has(quay):
-    a_turn(conversation("99", kind="room", place_ref="8"))
+    a_turn(get_or_open_conversation("99", kind="room", place_ref="8"))
     import_lines(export_lines(quay), npc_ref="99", by=trusted("Ada"))
 
     assert turns.next_number("99") == 4
@@ -117,7 +121,7 @@ def test_what_the_lore_remembers_comes_along(quay):
 
 def test_the_conversation_goes_on_there(quay):
     made = import_lines(export_lines(quay), npc_ref="99", by=trusted("Ada"))
-    append(made, [a_line("Here we are.")])
+    append_records(made, [a_line("Here we are.")])
 
     assert [m.content for m in windows(made.id).history][-1] == "Here we are."
     assert verify(made) is None
@@ -132,7 +136,7 @@ def test_an_erased_conversation_can_be_moved_too(quay):
 
 
 def test_an_empty_conversation_is_moved(db):
-    empty = conversation("12", kind="private", partner_ref="7")
+    empty = get_or_open_conversation("12", kind="private", partner_ref="7")
     made = import_lines(export_lines(empty), npc_ref="99", by=trusted("Ada"))
 
     assert (made.kind, made.partner_ref, len(windows(made.id).history)) == ("private", "7", 0)
@@ -174,6 +178,6 @@ class TestRefused:
             import_lines([], npc_ref="99", by=trusted("Ada"))
 
     def test_a_conversation_the_npc_has_already(self, quay):
-        with pytest.raises(StoreError, match="has a room conversation with 3 already"):
+        with pytest.raises(StoreError, match="already has a room conversation with 3"):
             import_lines(export_lines(quay), npc_ref="12", by=trusted("Ada"))
         assert len(conversations.conversations_of("12")) == 1

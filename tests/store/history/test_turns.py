@@ -25,7 +25,7 @@ from evennia_ai.engine.prompt.prompt import Prompt
 from evennia_ai.store.core.inserting import Insert
 from evennia_ai.store.core.snapshots import forget_everything
 from evennia_ai.store.history import record_rows, turns
-from evennia_ai.store.history.conversations import append, conversation
+from evennia_ai.store.history.conversations import append_records, get_or_open_conversation
 from evennia_ai.store.history.windows import windows
 from evennia_ai.store.model_calls import NewCall
 from tests.engine.history.builders import a_prompt
@@ -35,7 +35,7 @@ REPLY = NewRecord(kind=RecordKind.ASSISTANT, role="assistant", name="Oren", body
 
 
 def heard(where, body="Good evening, Oren."):
-    (record,) = append(
+    (record,) = append_records(
         where, [NewRecord(kind=RecordKind.EVENT, role="user", name="Anna", body=body)]
     )
     return record
@@ -52,7 +52,7 @@ def begun_with_messages(where, *, limit_tokens=4000, lore=None, **fields):
     said = [r for r in records if r.kind in ("event", "assistant")]
     prompt = a_prompt(said, limit_tokens=limit_tokens, **fields)
     draft = make_draft(prompt, event=said[-1], model="tiny")
-    return turns.begin(where, draft=draft, event=said[-1], lore=lore), prompt
+    return turns.begin_turn(where, draft=draft, event=said[-1], lore=lore), prompt
 
 
 def a_draft(where, **fields):
@@ -73,7 +73,7 @@ def states() -> list[str]:
 
 @pytest.fixture
 def quay():
-    return conversation("12", kind="room", place_ref="3")
+    return get_or_open_conversation("12", kind="room", place_ref="3")
 
 
 class TestBegin:
@@ -97,8 +97,8 @@ class TestBegin:
         assert record_rows.records([turn.event_record])[0].body == "Good evening, Oren."
 
     def test_numbers_count_the_npc_s_own_turns_over_all_conversations(self, quay):
-        private = conversation("12", kind="private", partner_ref="7")
-        other = conversation("13", kind="room", place_ref="3")
+        private = get_or_open_conversation("12", kind="private", partner_ref="7")
+        other = get_or_open_conversation("13", kind="room", place_ref="3")
         for where in (quay, private, quay, other):
             heard(where)
         numbers = [begun(where)[0].number for where in (quay, private, quay, other)]
@@ -134,7 +134,7 @@ class TestBegin:
 
     def test_a_text_that_was_sent_before_is_not_stored_again(self, quay):
         heard(quay)
-        turns.finish(begun(quay)[0], [REPLY])
+        turns.finish_turn(begun(quay)[0], [REPLY])
         heard(quay, "And now?")
         begun(quay)
 
@@ -178,7 +178,7 @@ class TestBegin:
         assert len(kept) == 3
 
     def test_another_conversation_has_texts_of_its_own(self, quay):
-        private = conversation("12", kind="private", partner_ref="7")
+        private = get_or_open_conversation("12", kind="private", partner_ref="7")
         for where in (quay, private):
             heard(where)
             begun(where)
@@ -201,7 +201,7 @@ class TestBegin:
         heard(quay, "And now?")
         draft = a_draft(quay, block="The quay, at night.")
         with CaptureQueriesContext(connection) as made:
-            turns.begin(quay, draft=draft)
+            turns.begin_turn(quay, draft=draft)
         statements = [q["sql"].split()[0] for q in made.captured_queries]
 
         assert statements == ["SAVEPOINT", "INSERT", "INSERT", "RELEASE"]
@@ -211,7 +211,7 @@ class TestBegin:
         turn, _ = begun(quay)
         call = NewCall(npc_ref="12", role="speaker", started_at=1.0, seconds=2.0)
         with CaptureQueriesContext(connection) as made:
-            turns.finish(turn, [REPLY], call=call)
+            turns.finish_turn(turn, [REPLY], call=call)
         statements = [q["sql"].split()[0] for q in made.captured_queries]
 
         assert statements == [
@@ -236,8 +236,8 @@ class TestBegin:
         draft = a_draft(quay)
         forged = replace(draft, manifest=replace(draft.manifest, sha256="0" * 64))
 
-        with pytest.raises(StoreError, match="do not hold the prompt that was composed"):
-            turns.begin(quay, draft=forged)
+        with pytest.raises(StoreError, match="differs from the record"):
+            turns.begin_turn(quay, draft=forged)
         assert states() == []
         assert texts_in(quay) == []
 
@@ -272,7 +272,7 @@ class TestBegin:
     def test_the_cut_is_remembered_and_read_again(self, quay):
         for number in range(20):
             heard(quay, f"Line {number}.")
-            append(quay, [REPLY])
+            append_records(quay, [REPLY])
         heard(quay)
         _, prompt = begun(quay, limit_tokens=200)
 
@@ -288,7 +288,7 @@ class TestPruning:
     def long_talk(self, quay):
         for number in range(20):
             heard(quay, f"Line {number}.")
-            append(quay, [REPLY])
+            append_records(quay, [REPLY])
         heard(quay)
         return quay
 
@@ -329,9 +329,9 @@ class TestFinish:
     def test_the_reply_and_the_end_are_committed_together(self, quay):
         heard(quay)
         turn, _ = begun(quay)
-        (record,) = turns.finish(turn, [REPLY], outcome="answered")
+        (record,) = turns.finish_turn(turn, [REPLY], outcome="answered")
         forget_everything()
-        stored = turns.turn("12", 1)
+        stored = turns.get_turn("12", 1)
 
         assert (stored.state, stored.outcome) == ("done", "answered")
         assert stored.ended_at >= stored.created_at
@@ -340,7 +340,7 @@ class TestFinish:
 
     def test_how_the_turn_ended_is_a_record_too(self, quay):
         heard(quay)
-        turns.finish(begun(quay)[0], [REPLY])
+        turns.finish_turn(begun(quay)[0], [REPLY])
         end = record_rows.records_of(quay)[-1]
 
         assert (end.kind, end.body) == (RecordKind.RUN_END, "answered")
@@ -351,10 +351,10 @@ class TestFinish:
     def test_a_reply_that_comes_too_late_is_not_written(self, quay):
         heard(quay)
         turn, _ = begun(quay)
-        turns.fail(turn, "timeout")
+        turns.fail_turn(turn, "timeout")
 
         with pytest.raises(TurnClosedError, match="turn 1 of NPC 12 has ended already"):
-            turns.finish(turn, [REPLY])
+            turns.finish_turn(turn, [REPLY])
         assert "Evening." not in [m.content for m in windows(quay.id).history]
         assert states() == ["failed"]
 
@@ -368,10 +368,10 @@ class TestFinish:
         with monkeypatch.context() as broken:
             broken.setattr(Insert, "__call__", refuse)
             with pytest.raises(StoreError):
-                turns.finish(turn, [REPLY])
+                turns.finish_turn(turn, [REPLY])
 
         assert states() == ["open"]
-        turns.finish(turn, [REPLY])
+        turns.finish_turn(turn, [REPLY])
         assert states() == ["done"]
 
 
@@ -379,7 +379,7 @@ class TestFail:
     def test_what_was_said_instead_is_in_the_history(self, quay):
         heard(quay)
         turn, _ = begun(quay)
-        turns.fail(turn, "timeout after 60 s", new=[REPLY])
+        turns.fail_turn(turn, "timeout after 60 s", new=[REPLY])
 
         assert turns.last_turn("12").outcome == "timeout after 60 s"
         assert [m.content for m in windows(quay.id).history][-1] == "Evening."
@@ -388,7 +388,7 @@ class TestFail:
 class TestInterrupted:
     def test_turns_that_were_left_open_are_closed_at_the_next_start(self, quay):
         heard(quay)
-        turns.finish(begun(quay)[0], [REPLY])
+        turns.finish_turn(begun(quay)[0], [REPLY])
         heard(quay)
         begun(quay)
         forget_everything()
@@ -414,7 +414,7 @@ class TestInterrupted:
         turns.close_interrupted()
 
         with pytest.raises(TurnClosedError):
-            turns.finish(turn, [REPLY])
+            turns.finish_turn(turn, [REPLY])
 
 
 class TestRead:
@@ -423,4 +423,4 @@ class TestRead:
 
     def test_a_turn_that_never_was_is_told(self):
         with pytest.raises(NotStoredError, match="there is no turn of NPC 12 7"):
-            turns.turn("12", 7)
+            turns.get_turn("12", 7)

@@ -15,8 +15,8 @@ from evennia_ai.migrations import _append_only
 from evennia_ai.store.core.snapshots import forget_everything
 from evennia_ai.store.erasing import erase_conversation
 from evennia_ai.store.history import turns
-from evennia_ai.store.history.conversations import conversation
-from evennia_ai.store.history.past_turns import replayed
+from evennia_ai.store.history.conversations import get_or_open_conversation
+from evennia_ai.store.history.past_turns import replay_stored_turn
 from evennia_ai.store.history.record_rows import records_of
 from evennia_ai.store.history.transcripts import export_lines, import_lines
 from evennia_ai.store.history.verifying import verify
@@ -26,11 +26,11 @@ from tests.store.builders import a_turn
 @pytest.fixture
 def quay():
     """A conversation with three turns; the second failed, and there is a turn elsewhere."""
-    elsewhere = conversation("12", kind="private", partner_ref="7")
+    elsewhere = get_or_open_conversation("12", kind="private", partner_ref="7")
     a_turn(elsewhere)
-    quay = conversation("12", kind="room", place_ref="3")
+    quay = get_or_open_conversation("12", kind="room", place_ref="3")
     a_turn(quay)
-    turns.fail(a_turn(quay, "Are you there?", reply=None), "the endpoint is away")
+    turns.fail_turn(a_turn(quay, "Are you there?", reply=None), "the endpoint is away")
     a_turn(quay, "Good night.")
     return quay
 
@@ -151,8 +151,8 @@ def test_verify_and_replay_name_the_turn_when_prompt_and_hashes_were_forged(quay
     set_column("prompt_sha256", sha256)
 
     assert str(verify(quay)).startswith("turn 3: it was changed in the database")
-    assert "it was changed in the database" in replayed(turns.turn("12", 3)).problem
-    assert replayed(turns.turn("12", 2)).is_same
+    assert "it was changed in the database" in replay_stored_turn(turns.get_turn("12", 3)).problem
+    assert replay_stored_turn(turns.get_turn("12", 2)).is_same
 
 
 @pytest.mark.req("S2-08")
@@ -160,7 +160,7 @@ def test_verify_and_replay_name_the_turn_when_prompt_and_hashes_were_forged(quay
 def test_verify_names_the_turn_when_its_row_was_removed(quay, number):
     tamper("DELETE FROM evennia_ai_turn WHERE number = %s", number)
 
-    assert str(verify(quay)) == f"turn {number}: a record holds its seal, and it is not there"
+    assert str(verify(quay)) == f"turn {number}: a record holds its seal, but the turn is missing"
 
 
 def test_verify_names_a_finished_turn_that_no_record_ended(quay):
@@ -216,7 +216,7 @@ class TestErased:
 class TestImported:
     @pytest.mark.req("S2-08", "S2-14")
     def test_an_imported_conversation_holds_and_names_a_changed_turn(self, quay):
-        a_turn(conversation("99", kind="private", partner_ref="7"))
+        a_turn(get_or_open_conversation("99", kind="private", partner_ref="7"))
         a_turn(quay, "Wake up.", reply=None)
         made = import_lines(export_lines(quay), npc_ref="99", by=trusted("Ada"))
         assert verify(made) is None
@@ -268,7 +268,7 @@ class TestImported:
         begun = a_turn(quay, "Wake up.", reply=None)
         lines = export_lines(quay)
         read = [next(lines) for _ in range(1 + len(records_of(quay)))]
-        turns.finish(begun, [])
+        turns.finish_turn(begun, [])
         a_turn(quay, "Too late for the file.")
         told = [json.loads(line) for line in (*read, *lines)]
 

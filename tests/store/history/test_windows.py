@@ -8,7 +8,11 @@ from evennia_ai.engine.history.records import RecordKind
 from evennia_ai.engine.prompt.cache_account import Sent
 from evennia_ai.engine.prompt.messages import Message
 from evennia_ai.store.core.snapshots import forget_everything
-from evennia_ai.store.history.conversations import append, begin_segment, conversation
+from evennia_ai.store.history.conversations import (
+    append_records,
+    begin_segment,
+    get_or_open_conversation,
+)
 from evennia_ai.store.history.windows import (
     KEPT,
     WINDOW_MESSAGES,
@@ -25,7 +29,7 @@ WEIGHED = KEPT.weight
 
 @pytest.fixture
 def quay():
-    return conversation("12", kind="room", place_ref="3")
+    return get_or_open_conversation("12", kind="room", place_ref="3")
 
 
 def shape(where) -> tuple[object, ...]:
@@ -44,31 +48,31 @@ def cold_shape(where) -> tuple[object, ...]:
 
 class TestTextsThatStay:
     def test_one_stands_before_the_record_it_was_made_for(self, quay):
-        (first, second) = append(quay, [a_line("One."), a_line("Two.")])
-        append(quay, [a_staying_text("Dusk.", before=first.place)])
-        append(quay, [a_staying_text("Rain.", before=second.place), a_reply()])
+        (first, second) = append_records(quay, [a_line("One."), a_line("Two.")])
+        append_records(quay, [a_staying_text("Dusk.", before=first.place)])
+        append_records(quay, [a_staying_text("Rain.", before=second.place), a_reply()])
 
         assert said(quay) == ["Dusk.", "One.", "Rain.", "Two.", "Evening."]
         assert shape(quay) == cold_shape(quay)
 
     def test_several_for_one_record_keep_their_order(self, quay):
-        (event,) = append(quay, [a_line("One.")])
+        (event,) = append_records(quay, [a_line("One.")])
         texts = [a_staying_text(text, before=event.place) for text in ("A.", "B.", "C.")]
-        append(quay, texts)
+        append_records(quay, texts)
 
         assert said(quay) == ["A.", "B.", "C.", "One."]
         assert shape(quay) == cold_shape(quay)
 
     def test_one_of_a_prompt_without_an_event_stands_where_it_was_written(self, quay):
-        append(quay, [a_line("One.")])
-        append(quay, [a_staying_text("Dusk.", before=None), a_reply()])
+        append_records(quay, [a_line("One.")])
+        append_records(quay, [a_staying_text("Dusk.", before=None), a_reply()])
 
         assert said(quay) == ["One.", "Dusk.", "Evening."]
         assert shape(quay) == cold_shape(quay)
 
     def test_it_is_not_counted_and_says_what_it_is_of(self, quay):
-        (event,) = append(quay, [a_line("One.")])
-        append(quay, [a_staying_text("Fog.", before=event.place, of="lore:fog")])
+        (event,) = append_records(quay, [a_line("One.")])
+        append_records(quay, [a_staying_text("Fog.", before=event.place, of="lore:fog")])
         (text, _) = windows(quay.id).history
 
         assert (text.counted, text.stays, text.of) == (False, True, "lore:fog")
@@ -76,9 +80,9 @@ class TestTextsThatStay:
         assert windows(quay.id).history.user_messages == 1
 
     def test_one_for_a_record_that_the_window_left_behind_falls_away(self, quay):
-        (event,) = append(quay, [a_line("The oldest.")])
+        (event,) = append_records(quay, [a_line("The oldest.")])
         talked(quay, 3 * WINDOW_MESSAGES // 2)
-        append(quay, [a_staying_text("Late.", before=event.place)])
+        append_records(quay, [a_staying_text("Late.", before=event.place)])
         forget_everything()
 
         assert "Late." not in said(quay)
@@ -100,10 +104,10 @@ def a_result(call: str, body: str):
 
 class TestResultsOfTools:
     def test_one_that_comes_late_stands_behind_its_call(self, quay):
-        append(quay, [a_line("One."), a_call("c1", "c2")])
-        append(quay, [a_line("Two.")])
-        append(quay, [a_result("c1", "The sea."), a_line("Three.")])
-        append(quay, [a_result("c2", "A boat."), a_reply()])
+        append_records(quay, [a_line("One."), a_call("c1", "c2")])
+        append_records(quay, [a_line("Two.")])
+        append_records(quay, [a_result("c1", "The sea."), a_line("Three.")])
+        append_records(quay, [a_result("c2", "A boat."), a_reply()])
 
         assert said(quay) == ["One.", "", "The sea.", "A boat.", "Two.", "Three.", "Evening."]
         assert windows(quay.id).history.replies == 1
@@ -113,16 +117,16 @@ class TestResultsOfTools:
     @settings(max_examples=up_to(40), deadline=None)
     def test_in_whatever_order_they_come_memory_shows_what_a_fresh_process_reads(self, steps):
         forget_everything()
-        where = conversation(f"npc-{id(steps)}", kind="room", place_ref="3")
+        where = get_or_open_conversation(f"npc-{id(steps)}", kind="room", place_ref="3")
         waiting: list[str] = []
         for number, step in enumerate(steps):
             if step == "line":
-                append(where, [a_line(f"Line {number}.")])
+                append_records(where, [a_line(f"Line {number}.")])
             elif step == "call":
                 waiting += [f"{number}a", f"{number}b"]
-                append(where, [a_call(*waiting[-2:])])
+                append_records(where, [a_call(*waiting[-2:])])
             elif waiting:
-                append(where, [a_result(waiting.pop(0), f"Result {number}.")])
+                append_records(where, [a_result(waiting.pop(0), f"Result {number}.")])
 
         assert shape(where) == cold_shape(where)
 
@@ -183,7 +187,7 @@ def test_whatever_happens_a_fresh_process_reads_what_is_in_memory(steps):
     from django.db import transaction
 
     with transaction.atomic():
-        quay = conversation("12", kind="room", place_ref="3")
+        quay = get_or_open_conversation("12", kind="room", place_ref="3")
         heard = []
         for number, step in enumerate(steps):
             _happens(quay, step, number, heard)
@@ -201,14 +205,14 @@ def test_whatever_happens_a_fresh_process_reads_what_is_in_memory(steps):
 
 def _happens(quay, step, number, heard) -> None:
     if step == "line":
-        heard += append(quay, [a_line(f"Line {number}.")])
+        heard += append_records(quay, [a_line(f"Line {number}.")])
     elif step == "reply":
-        append(quay, [a_reply(f"Answer {number}.")])
+        append_records(quay, [a_reply(f"Answer {number}.")])
     elif step == "silent":
-        append(quay, [a_line("", kind=RecordKind.USAGE, role="system")])
+        append_records(quay, [a_line("", kind=RecordKind.USAGE, role="system")])
     elif step == "segment" and len(windows(quay.id).history) > 2:
         now = windows(quay.id).history
         begin_segment(quay, SUMMARY, summarised=now, first_kept=now.earlier + 2)
     elif step.startswith("stay") and heard:
         event = heard[-1] if step == "stay_last" else heard[max(0, len(heard) - 2)]
-        append(quay, [a_staying_text(f"Facts {number}.", before=event.place)])
+        append_records(quay, [a_staying_text(f"Facts {number}.", before=event.place)])

@@ -20,7 +20,7 @@ def a_page(title="Ferry", body="It crosses at dusk.", **meta) -> Page:
 def saved(page: Page, *, base="harbour", by="Mira", was=None, note="") -> Page:
     """The page as it is stored, written from its newest revision unless another is given."""
     if was is None:
-        found = pages.page(base, page.name, follow=False)
+        found = pages.page_or_none(base, page.name, follow=False)
         was = found.revision if found and found.name.folded == page.name.folded else ""
     return pages.save_page(base, PageDraft(page=page, was=was, by=trusted(by), note=note))
 

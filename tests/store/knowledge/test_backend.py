@@ -79,7 +79,7 @@ def test_a_search_that_fails_is_told(backend, monkeypatch):
     def refuse(*_, **__):
         raise StoreError("the database is locked")
 
-    monkeypatch.setattr(page_search, "found", refuse)
+    monkeypatch.setattr(page_search, "search_pages", refuse)
 
     with pytest.raises(BackendError, match="locked"):
         backend.search("ferry")

@@ -12,15 +12,15 @@ from evennia_ai.engine.prompt.components import GAME, Scope
 from evennia_ai.store.core.snapshots import forget_everything, refresh_if_changed
 from evennia_ai.store.knowledge import knowledge_bases, pages
 from evennia_ai.store.knowledge.knowledge_bases import (
-    base,
-    bases,
-    bind,
+    base_or_none,
+    bases_for,
+    bind_base,
     bindings,
-    bound,
+    list_bases,
     remove_base,
     save_base,
     set_restricted,
-    unbind,
+    unbind_base,
 )
 from tests.store.knowledge.knowledge_builders import a_base, a_saved_page
 
@@ -48,7 +48,7 @@ def test_what_is_told_of_a_base_is_kept():
     )
     forget_everything()
 
-    assert base("harbour") == info
+    assert base_or_none("harbour") == info
     assert (info.topics, info.restricted, info.keeps_chunks) == (("ferry", "tides"), True, False)
 
 
@@ -56,13 +56,13 @@ def test_bases_come_by_their_keys():
     for key in ("quay", "ash", "harbour"):
         a_base(key)
 
-    assert keys_of(bases()) == ["ash", "harbour", "quay"]
+    assert keys_of(list_bases()) == ["ash", "harbour", "quay"]
 
 
 def test_there_is_no_base_that_nobody_made():
     a_base()
 
-    assert base("quay") is None
+    assert base_or_none("quay") is None
     with pytest.raises(NotStoredError, match="no knowledge base 'quay'; there are harbour"):
         knowledge_bases.get_base("quay")
 
@@ -76,16 +76,18 @@ def test_a_change_is_a_new_revision_and_the_same_again_none():
 def test_saving_what_was_read_keeps_the_counts():
     a_base()
     a_saved_page(body="12345")
-    save_base(replace(base("harbour"), summary="New.", pages=99), by=trusted("Mira"))
+    save_base(replace(base_or_none("harbour"), summary="New.", pages=99), by=trusted("Mira"))
 
-    assert (base("harbour").pages, base("harbour").characters) == (1, 5)
+    assert (base_or_none("harbour").pages, base_or_none("harbour").characters) == (1, 5)
 
 
 def test_a_base_can_be_restricted_and_freed():
     a_base(summary="Secret.")
 
     assert set_restricted("harbour", True, by=trusted("Mira")).restricted
-    assert base("harbour") == replace(base("harbour"), restricted=True, summary="Secret.")
+    assert base_or_none("harbour") == replace(
+        base_or_none("harbour"), restricted=True, summary="Secret."
+    )
     assert not set_restricted("harbour", False, by=trusted("Mira")).restricted
 
 
@@ -116,25 +118,25 @@ def test_what_a_base_cannot_have_is_refused_in_words(field, value, wanted):
 
     with pytest.raises(ComponentValueError, match=wanted):
         save_base(info, by=trusted("Mira"))
-    assert bases() == ()
+    assert list_bases() == ()
 
 
 def test_a_removed_base_takes_its_pages_and_bindings_and_leaves_the_revisions():
     a_base()
     a_saved_page("Ferry")
-    bind("harbour", OREN, by=trusted("Mira"))
+    bind_base("harbour", OREN, by=trusted("Mira"))
 
     remove_base("harbour", by=trusted("Tam"))
 
-    assert base("harbour") is None
-    assert bound([OREN]) == ()
+    assert base_or_none("harbour") is None
+    assert bases_for([OREN]) == ()
     assert models.KnowledgePage.objects.count() == 0
-    told = pages.revisions("harbour", page_name("Ferry"))
+    told = pages.page_revisions("harbour", page_name("Ferry"))
     assert [(one.action, one.changed_by) for one in told] == [
         ("created", "Mira"),
         ("removed", "Tam"),
     ]
-    assert pages.at_revision("harbour", page_name("Ferry"), 1).body == "It crosses at dusk."
+    assert pages.page_at_revision("harbour", page_name("Ferry"), 1).body == "It crosses at dusk."
 
 
 def test_a_base_that_is_made_again_is_empty_and_its_pages_go_on_counting():
@@ -143,7 +145,7 @@ def test_a_base_that_is_made_again_is_empty_and_its_pages_go_on_counting():
     remove_base("harbour", by=trusted("Tam"))
     a_base()
 
-    assert base("harbour").pages == 0
+    assert base_or_none("harbour").pages == 0
     assert a_saved_page("Ferry").revision == "3"
 
 
@@ -151,33 +153,33 @@ class TestBindings:
     def test_a_base_counts_where_it_is_bound(self):
         a_base("harbour")
         a_base("ash")
-        bind("harbour", GAME, by=trusted("Mira"))
-        bind("ash", OREN, by=trusted("Mira"))
+        bind_base("harbour", GAME, by=trusted("Mira"))
+        bind_base("ash", OREN, by=trusted("Mira"))
 
-        assert keys_of(bound([GAME])) == ["harbour"]
-        assert keys_of(bound([GAME, QUAY, OREN])) == ["ash", "harbour"]
-        assert bound([QUAY]) == ()
+        assert keys_of(bases_for([GAME])) == ["harbour"]
+        assert keys_of(bases_for([GAME, QUAY, OREN])) == ["ash", "harbour"]
+        assert bases_for([QUAY]) == ()
 
     def test_a_base_that_is_bound_twice_counts_once(self):
         a_base()
         for scope in (GAME, OREN, OREN):
-            bind("harbour", scope, by=trusted("Mira"))
+            bind_base("harbour", scope, by=trusted("Mira"))
 
-        assert keys_of(bound([OREN, GAME])) == ["harbour"]
+        assert keys_of(bases_for([OREN, GAME])) == ["harbour"]
 
     def test_bindings_are_listed_from_wide_to_narrow(self):
         a_base()
         for scope in (TALK, OREN, GAME, QUAY, HARBOUR):
-            bind("harbour", scope, by=trusted("Mira"))
+            bind_base("harbour", scope, by=trusted("Mira"))
 
         assert bindings("harbour") == (GAME, HARBOUR, QUAY, OREN, TALK)
 
     def test_unbinding_says_whether_there_was_something(self):
         a_base()
-        bind("harbour", OREN, by=trusted("Mira"))
+        bind_base("harbour", OREN, by=trusted("Mira"))
 
-        assert [unbind("harbour", OREN, by=trusted("Mira")) for _ in range(2)] == [True, False]
-        assert bound([OREN]) == ()
+        assert [unbind_base("harbour", OREN, by=trusted("Mira")) for _ in range(2)] == [True, False]
+        assert bases_for([OREN]) == ()
 
     @pytest.mark.parametrize(
         "scope", [Scope(kind="game", ref="1"), Scope(kind="npc"), Scope(kind="room", ref="\n")]
@@ -186,37 +188,37 @@ class TestBindings:
         a_base()
 
         with pytest.raises(ComponentValueError, match="the game, or zone, room"):
-            bind("harbour", scope, by=trusted("Mira"))
+            bind_base("harbour", scope, by=trusted("Mira"))
 
     def test_binding_no_base_is_an_error(self):
         with pytest.raises(NotStoredError, match="no knowledge base 'quay'"):
-            bind("quay", OREN, by=trusted("Mira"))
+            bind_base("quay", OREN, by=trusted("Mira"))
 
     def test_a_warm_read_makes_no_query(self, no_queries):
         a_base()
-        bind("harbour", OREN, by=trusted("Mira"))
+        bind_base("harbour", OREN, by=trusted("Mira"))
         scopes = [GAME, HARBOUR, QUAY, OREN, TALK]
-        cold = bound(scopes)
+        cold = bases_for(scopes)
 
         with no_queries():
-            assert bound(scopes) == cold
-            assert base("harbour") == cold[0]
-            assert bases() == cold
+            assert bases_for(scopes) == cold
+            assert base_or_none("harbour") == cold[0]
+            assert list_bases() == cold
 
     def test_what_a_change_made_old_is_read_again(self):
         a_base()
-        bind("harbour", OREN, by=trusted("Mira"))
-        bound([OREN])
+        bind_base("harbour", OREN, by=trusted("Mira"))
+        bases_for([OREN])
         a_base(summary="New.")
 
-        assert bound([OREN])[0].summary == "New."
+        assert bases_for([OREN])[0].summary == "New."
 
     def test_a_process_reads_again_what_another_one_changed(self):
         a_base()
         refresh_if_changed()
-        bases()
+        list_bases()
         models.KnowledgeBase.objects.update(summary="By another.")
         models.StateRevision.objects.filter(name="knowledge").update(number=99)
 
         assert "knowledge" in refresh_if_changed()
-        assert base("harbour").summary == "By another."
+        assert base_or_none("harbour").summary == "By another."

@@ -20,17 +20,17 @@ def a_draft(title="Ferry", *, base="harbour", **fields) -> page_drafts.StoredDra
     page = a_page(title, aliases=["Boat"], locks="view:perm(Admin)")
     draft = PageDraft(page=page, was="3", by=trusted("lorekeeper"), note="a note")
     fields = {"task": "write of the ferry", "context_meta": {"pages": [["Quay", "2"]]}} | fields
-    return page_drafts.add(base, draft, **fields)
+    return page_drafts.add_draft(base, draft, **fields)
 
 
 def numbers_waiting(base="") -> list[int]:
-    return [one.number for one in page_drafts.waiting(base)]
+    return [one.number for one in page_drafts.waiting_drafts(base)]
 
 
 def test_a_draft_is_read_as_it_was_kept():
     kept = a_draft(package="[INSTRUCTIONS]\né")
 
-    assert page_drafts.draft(kept.number) == kept
+    assert page_drafts.draft_or_none(kept.number) == kept
     assert (kept.draft.page.meta.aliases, kept.draft.page.locks) == (("Boat",), "view:perm(Admin)")
     assert (kept.draft.was, kept.draft.by.name, kept.draft.note) == ("3", "lorekeeper", "a note")
     assert (kept.task, kept.package) == ("write of the ferry", "[INSTRUCTIONS]\né")
@@ -41,7 +41,7 @@ def test_a_draft_is_read_as_it_was_kept():
 def test_a_draft_is_no_page():
     kept = a_draft()
 
-    assert pages.page("harbour", kept.draft.page.name) is None
+    assert pages.page_or_none("harbour", kept.draft.page.name) is None
 
 
 def test_drafts_wait_in_their_order_and_by_their_base():
@@ -56,27 +56,27 @@ def test_drafts_wait_in_their_order_and_by_their_base():
 def test_what_is_decided_waits_no_longer_and_is_kept(approved, state):
     number = a_draft().number
 
-    decided = page_drafts.decide(number, approved=approved, by=trusted("Mira"))
+    decided = page_drafts.decide_draft(number, approved=approved, by=trusted("Mira"))
 
     assert (decided.state, decided.decided_by) == (state, "Mira")
     assert decided.decided_at is not None
     assert numbers_waiting() == []
-    assert page_drafts.draft(number) == decided
+    assert page_drafts.draft_or_none(number) == decided
 
 
 def test_a_draft_is_decided_once():
     number = a_draft().number
-    page_drafts.decide(number, approved=True, by=trusted("Mira"))
+    page_drafts.decide_draft(number, approved=True, by=trusted("Mira"))
 
     with pytest.raises(StoreError, match=f"draft {number} was approved by Mira already"):
-        page_drafts.decide(number, approved=False, by=trusted("Tam"))
-    assert page_drafts.draft(number).state == "approved"
+        page_drafts.decide_draft(number, approved=False, by=trusted("Tam"))
+    assert page_drafts.draft_or_none(number).state == "approved"
 
 
 def test_there_is_no_draft_that_nobody_made():
-    assert page_drafts.draft(99) is None
+    assert page_drafts.draft_or_none(99) is None
     with pytest.raises(NotStoredError, match="no draft 99"):
-        page_drafts.decide(99, approved=True, by=trusted("Mira"))
+        page_drafts.decide_draft(99, approved=True, by=trusted("Mira"))
 
 
 def test_a_draft_for_no_base_is_refused():
@@ -111,5 +111,5 @@ def test_drafts_of_a_removed_base_are_refused():
     number = a_draft().number
     remove_base("harbour", by=trusted("Tam"))
 
-    decided = page_drafts.draft(number)
+    decided = page_drafts.draft_or_none(number)
     assert (decided.state, decided.decided_by) == ("refused", "Tam")

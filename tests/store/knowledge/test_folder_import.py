@@ -33,7 +33,7 @@ def test_a_plan_writes_nothing():
     wanted = planned(a_folder(summary="Peat."))
     assert wanted.is_new
     assert wanted.fields == ("summary",)
-    assert knowledge_bases.bases() == ()
+    assert knowledge_bases.list_bases() == ()
 
 
 def test_a_new_base_has_its_pages_and_what_is_said_of_it():
@@ -44,7 +44,7 @@ def test_a_new_base_has_its_pages_and_what_is_said_of_it():
 def test_a_folder_says_what_searches_of_its_base_come_to():
     texts = {"Fog": "---\nhints: [Wait for it.]\n---\nIt is thick."}
     assert imported(a_folder(texts, restricted=True, mediation="hints")).mediation == "hints"
-    (page,) = pages.with_field("moor", "hints")
+    (page,) = pages.pages_with_field("moor", "hints")
     assert page.meta.fields["hints"] == ["Wait for it."]
 
 
@@ -71,7 +71,7 @@ def test_where_a_page_was_changed_since_nothing_is_written():
     with pytest.raises(PageConflictError, match="Tam"):
         page_imports.import_folder(wanted, by=trusted("Mara"))
     assert knowledge_bases.get_base("moor") == before
-    assert pages.page("moor", page_name("Bog")) is None
+    assert pages.page_or_none("moor", page_name("Bog")) is None
 
 
 @pytest.mark.parametrize(

@@ -16,19 +16,19 @@ BOAT = page_name("Boat")
 def _harbour():
     a_base()
     a_saved_page("Ferry", "[[Quay]]", aliases=["Boat"])
-    pages.page("harbour", FERRY)
+    pages.page_or_none("harbour", FERRY)
 
 
 @pytest.mark.parametrize(
     "asked",
     [
-        lambda: pages.page("harbour", FERRY),
-        lambda: pages.page("harbour", BOAT),
+        lambda: pages.page_or_none("harbour", FERRY),
+        lambda: pages.page_or_none("harbour", BOAT),
         lambda: pages.pages_named("harbour", [FERRY, BOAT]),
-        lambda: pages.linking("harbour", [FERRY]),
-        lambda: pages.linking_to("harbour", FERRY),
-        lambda: pages.revisions("harbour", FERRY),
-        lambda: pages.at_revision("harbour", FERRY, 1),
+        lambda: pages.linked_pages("harbour", [FERRY]),
+        lambda: pages.pages_linking_to("harbour", FERRY),
+        lambda: pages.page_revisions("harbour", FERRY),
+        lambda: pages.page_at_revision("harbour", FERRY, 1),
         lambda: saved(a_page("Ferry", "new")),
     ],
 )

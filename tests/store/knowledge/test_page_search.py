@@ -27,7 +27,7 @@ def harbour():
 def write(base, name: str, body: str = "", **meta) -> Page:
     """Write a page, new or as it is from now on."""
     name = page_name(name)
-    there = pages.page(base, name)
+    there = pages.page_or_none(base, name)
     page = Page(name=name, body=body, meta=PageMeta(**meta))
     return pages.save_page(
         base, PageDraft(page=page, was=there.revision if there else "", by=trusted("Mira"))
@@ -35,7 +35,7 @@ def write(base, name: str, body: str = "", **meta) -> Page:
 
 
 def found(query: str, **options) -> list[str]:
-    return [name.full for name, _ in page_search.found("harbour", query, **options).names]
+    return [name.full for name, _ in page_search.search_pages("harbour", query, **options).names]
 
 
 def test_a_page_is_found_by_a_word_of_its_text(harbour):
@@ -197,11 +197,11 @@ def test_the_rarest_words_are_looked_for_where_no_page_has_all(harbour):
 def test_how_rare_a_word_is_in_another_base_changes_nothing(harbour):
     write(harbour, "A", "coral atoll")
     write(harbour, "B", "coral")
-    before = page_search.found(harbour, "coral atoll")
+    before = page_search.search_pages(harbour, "coral atoll")
     for number in range(9):
         write(a_base("castle"), f"Moat {number}", "atoll")
 
-    assert page_search.found(harbour, "coral atoll") == before
+    assert page_search.search_pages(harbour, "coral atoll") == before
 
 
 def test_pages_of_two_spans_are_ranked_together(harbour):
@@ -218,7 +218,7 @@ def test_pages_of_two_spans_are_ranked_together(harbour):
     far = Page(name=page_name("B"), body="coral coral")
     change = page_search.PageChange(page_id=first.pk + SPAN_PAGES, was=None, now=far)
     with transaction.atomic():
-        page_search.index(first.base_id, [change])
+        page_search.index_changes(first.base_id, [change])
 
     assert found("coral") == ["B", "A"]
     assert found("coral", limit=1) == ["B"]

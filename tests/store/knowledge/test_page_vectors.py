@@ -43,15 +43,15 @@ def write(title, body="Stone.", was=""):
 
 def read(**vectors):
     """Keep these vectors for the pages of these titles."""
-    for page in page_vectors.unread("harbour", MODEL, most=100):
+    for page in page_vectors.pages_without_vectors("harbour", MODEL, most=100):
         title = page.parts[0].split("\n")[0]
-        page_vectors.keep(
+        page_vectors.keep_vectors(
             page.page_id, page.sha256, MODEL, [a_vector(one) for one in vectors[title]]
         )
 
 
 def near(asked, **options):
-    found = page_vectors.nearest("harbour", MODEL, a_vector(asked), **{"most": 10, **options})
+    found = page_vectors.nearest_pages("harbour", MODEL, a_vector(asked), **{"most": 10, **options})
     return [one.name.full for one in found]
 
 
@@ -66,7 +66,7 @@ def test_a_page_counts_once_by_its_nearest_part():
     write("Slack")
     read(Slack=[OPPOSITE, BETWEEN, TIDE])
 
-    (found,) = page_vectors.nearest("harbour", MODEL, a_vector(TIDE), most=10)
+    (found,) = page_vectors.nearest_pages("harbour", MODEL, a_vector(TIDE), most=10)
     assert (found.name.full, found.place) == ("Slack", 2)
 
 
@@ -88,7 +88,7 @@ def test_namespaces_and_the_number_asked_are_kept_to():
 def test_each_part_is_read_under_the_title_of_its_page():
     write("Slack", "One.\n\n" + "Two. " * 300)
 
-    (page,) = page_vectors.unread("harbour", MODEL, most=5)
+    (page,) = page_vectors.pages_without_vectors("harbour", MODEL, most=5)
     assert len(page.parts) > 1
     assert all(part.startswith("Slack\n") for part in page.parts)
 
@@ -97,8 +97,8 @@ def test_a_page_that_was_read_is_not_read_again():
     write("Slack")
     read(Slack=[TIDE])
 
-    assert page_vectors.unread("harbour", MODEL, most=5) == ()
-    assert page_vectors.unread("harbour", "another model", most=5) != ()
+    assert page_vectors.pages_without_vectors("harbour", MODEL, most=5) == ()
+    assert page_vectors.pages_without_vectors("harbour", "another model", most=5) != ()
 
 
 def test_a_page_that_says_something_else_is_read_again():
@@ -113,9 +113,9 @@ def test_a_page_that_says_something_else_is_read_again():
 
 def test_what_was_made_of_an_old_text_is_not_kept():
     page = write("Slack")
-    (old,) = page_vectors.unread("harbour", MODEL, most=5)
+    (old,) = page_vectors.pages_without_vectors("harbour", MODEL, most=5)
     write("Slack", "Water.", was=page.revision)
-    page_vectors.keep(old.page_id, old.sha256, MODEL, [a_vector(TIDE)])
+    page_vectors.keep_vectors(old.page_id, old.sha256, MODEL, [a_vector(TIDE)])
 
     assert near(TIDE) == []
 

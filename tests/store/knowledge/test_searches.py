@@ -26,7 +26,7 @@ def a_chunk(content: str = CANARY, **fields) -> PagePassage:
 def where(db):
     for key in ("vault", "other"):
         knowledge_bases.save_base(BaseInfo(key=key, name=f"The {key}"), by=trusted("Ada"))
-    return conversations.conversation("7", kind="room", place_ref="2")
+    return conversations.get_or_open_conversation("7", kind="room", place_ref="2")
 
 
 def a_search(where, **fields) -> NewSearch:
@@ -36,80 +36,80 @@ def a_search(where, **fields) -> NewSearch:
 
 
 def test_a_search_is_there_before_it_has_an_end_and_after_it(where):
-    number = knowledge_searches.begin(a_search(where), [a_chunk()])
-    (begun,) = knowledge_searches.newest("7")
+    number = knowledge_searches.begin_search(a_search(where), [a_chunk()])
+    (begun,) = knowledge_searches.newest_searches("7")
     assert (begun.id, begun.ended_at, begun.result) == (number, None, "")
-    knowledge_searches.end(number, "told", decision="refuse", reason="other")
-    (ended,) = knowledge_searches.of_turns("7", 4, 4)
+    knowledge_searches.end_search(number, "told", decision="refuse", reason="other")
+    (ended,) = knowledge_searches.searches_of_turns("7", 4, 4)
     assert (ended.result, ended.decision, ended.reason) == ("told", "refuse", "other")
     assert ended.ended_at is not None
     assert ended.conversation == where
-    assert knowledge_searches.of_turns("7", 5, 9) == ()
+    assert knowledge_searches.searches_of_turns("7", 5, 9) == ()
 
 
 def test_the_sources_of_a_restricted_one_are_numbers_and_hashes(where):
-    knowledge_searches.begin(a_search(where), [a_chunk(), a_chunk("Else.")])
-    (found,) = knowledge_searches.newest("7")
+    knowledge_searches.begin_search(a_search(where), [a_chunk(), a_chunk("Else.")])
+    (found,) = knowledge_searches.newest_searches("7")
     assert [one["title"] for one in found.sources] == ["Source 1", "Source 2"]
     assert found.sources[0]["sha256"] == a_chunk().sha256
     assert "Watchword" not in json.dumps(found.sources)
 
 
 def test_the_sources_of_an_ordinary_one_have_their_titles(where):
-    knowledge_searches.begin(a_search(where, restricted=False), [a_chunk()])
-    assert knowledge_searches.newest("7")[0].sources[0]["title"] == "Watchword"
+    knowledge_searches.begin_search(a_search(where, restricted=False), [a_chunk()])
+    assert knowledge_searches.newest_searches("7")[0].sources[0]["title"] == "Watchword"
 
 
 def test_searches_are_counted_by_conversation_speaker_and_time(where):
-    other = conversations.conversation("7", kind="private", partner_ref="9")
+    other = conversations.get_or_open_conversation("7", kind="private", partner_ref="9")
     for one in (a_search(where), a_search(where, speaker_ref="8"), a_search(other)):
-        knowledge_searches.begin(one, [])
+        knowledge_searches.begin_search(one, [])
     assert knowledge_searches.count_since(where, "9", since=0) == 1
     assert knowledge_searches.count_since(where, "9", since=10**11) == 0
 
 
 def test_passages_are_in_the_vault_only_where_they_were_put_there(where):
-    knowledge_searches.begin(a_search(where), [a_chunk()])
+    knowledge_searches.begin_search(a_search(where), [a_chunk()])
     assert knowledge_searches.open_vault("vault", by=trusted("Ada")) == ()
-    knowledge_searches.begin(a_search(where), [a_chunk()], vaulted=[a_chunk()])
+    knowledge_searches.begin_search(a_search(where), [a_chunk()], vaulted=[a_chunk()])
     (kept,) = knowledge_searches.open_vault("vault", by=trusted("Ada"))
     assert (kept.title, kept.revision, kept.content) == ("Watchword", "3", CANARY)
     assert knowledge_searches.open_vault("other", by=trusted("Ada")) == ()
 
 
 def test_every_reading_of_a_vault_is_kept(where):
-    knowledge_searches.begin(a_search(where), [a_chunk()], vaulted=[a_chunk()])
+    knowledge_searches.begin_search(a_search(where), [a_chunk()], vaulted=[a_chunk()])
     knowledge_searches.open_vault("vault", by=trusted("Ada"))
     knowledge_searches.open_vault("vault", by=trusted("Bo"))
-    assert [(one.by, one.chunks) for one in knowledge_searches.readings("vault")] == [
+    assert [(one.by, one.chunks) for one in knowledge_searches.vault_readings("vault")] == [
         ("Bo", 1),
         ("Ada", 1),
     ]
 
 
 def test_an_emptied_vault_is_empty(where):
-    knowledge_searches.begin(a_search(where), [a_chunk()], vaulted=[a_chunk()])
+    knowledge_searches.begin_search(a_search(where), [a_chunk()], vaulted=[a_chunk()])
     assert knowledge_searches.empty_vault("vault", by=trusted("Ada")) == 1
     assert knowledge_searches.open_vault("vault", by=trusted("Ada")) == ()
 
 
 def test_a_base_that_is_removed_leaves_nothing_in_its_vault(where):
-    knowledge_searches.begin(a_search(where), [a_chunk()], vaulted=[a_chunk()])
+    knowledge_searches.begin_search(a_search(where), [a_chunk()], vaulted=[a_chunk()])
     knowledge_bases.remove_base("vault", by=trusted("Ada"))
     with pytest.raises(NotStoredError, match="there is no knowledge base 'vault'"):
         knowledge_searches.open_vault("vault", by=trusted("Ada"))
 
 
 def _is_erased() -> bool:
-    (found,) = knowledge_searches.newest("7")
+    (found,) = knowledge_searches.newest_searches("7")
     kept = knowledge_searches.open_vault("vault", by=trusted("Ada"))
     return not (found.query or found.result or found.sources or found.speaker_ref or kept)
 
 
 @pytest.fixture
 def searched(where):
-    number = knowledge_searches.begin(a_search(where), [a_chunk()], vaulted=[a_chunk()])
-    knowledge_searches.end(number, "told")
+    number = knowledge_searches.begin_search(a_search(where), [a_chunk()], vaulted=[a_chunk()])
+    knowledge_searches.end_search(number, "told")
     return where
 
 
@@ -122,6 +122,6 @@ def test_who_is_forgotten_takes_their_searches_along(searched):
 
 def test_an_erased_conversation_takes_its_searches_along(searched):
     said = NewRecord(kind=RecordKind.USER, role="user", body="Hm?")
-    conversations.append(searched, [said])
+    conversations.append_records(searched, [said])
     erase_conversation(searched, by=trusted("Ada"))
     assert _is_erased()

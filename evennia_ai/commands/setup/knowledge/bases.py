@@ -57,7 +57,7 @@ def _may_release(caller: object, locks: str) -> bool:
 
 
 def _lines(info: BaseInfo) -> Iterator[str]:
-    held = knowledge_bases.holds(info.key)
+    held = knowledge_bases.list_holds(info.key)
     if not info.restricted:
         yield f"Knowledge base {info.key} is not restricted: nobody guards it now."
     elif not names_some(info):
@@ -105,7 +105,7 @@ class KnowledgeBases(StrictCommand):
             raise CommandError(
                 f"'{key}' is no key of a knowledge base. To make a page of one: kb/edit {key}"
             )
-        if knowledge_bases.base(key) is not None:
+        if knowledge_bases.base_or_none(key) is not None:
             raise CommandError(f"There is a knowledge base '{key}' already; nothing was changed.")
         made = knowledge_bases.save_base(BaseInfo(key=key, name=self.rhs or key), by=self.actor)
         self.say(
@@ -187,12 +187,12 @@ class KnowledgeBases(StrictCommand):
         if scope in knowledge_bases.bindings(info.key):
             self.say(f"Knowledge base {info.key} is bound to {scope_in_words(scope)} already.")
             return
-        knowledge_bases.bind(info.key, scope, by=self.actor)
+        knowledge_bases.bind_base(info.key, scope, by=self.actor)
         self.say(f"Bound to {scope_in_words(scope)}. {_bound(info)}{_without_tool(scope)}")
 
     def unbind(self) -> None:
         info, scope = self._place("unbind")
-        if not knowledge_bases.unbind(info.key, scope, by=self.actor):
+        if not knowledge_bases.unbind_base(info.key, scope, by=self.actor):
             self.say(f"It is not bound to {scope_in_words(scope)}. {_bound(info)}")
             return
         self.say(f"No longer bound to {scope_in_words(scope)}. {_bound(info)}")
@@ -226,7 +226,7 @@ class KnowledgeBases(StrictCommand):
 
     def _release(self, info: BaseInfo, who: str) -> None:
         shown.refuse_change(self.caller, info)
-        held = {hold.npc_ref: hold for hold in knowledge_bases.holds(info.key)}
+        held = {hold.npc_ref: hold for hold in knowledge_bases.list_holds(info.key)}
         ref, name = self._guard(who, held.keys())
         if ref not in held:
             raise CommandError(f"{name} does not guard {info.key} for good. Nothing was changed.")
@@ -241,7 +241,7 @@ class KnowledgeBases(StrictCommand):
                 f"The lock of {info.key} still holds {name}: {info.locks}. Take away first what it"
                 " asks for. Nothing was changed."
             )
-        knowledge_bases.release(info.key, ref, by=self.actor)
+        knowledge_bases.release_npc(info.key, ref, by=self.actor)
         self.say(f"{name} guards {info.key} no longer: what its pages say is told to {name}.")
 
     def _guard(self, who: str, refs: Collection[str]) -> tuple[str, str]:

@@ -62,7 +62,7 @@ def _passages(looker: Any, info: BaseInfo, by: Actor) -> Iterator[str]:
 
 
 def _readings(_viewer: Any, info: BaseInfo, _by: Actor) -> Iterator[str]:
-    readings = knowledge_searches.readings(info.key)
+    readings = knowledge_searches.vault_readings(info.key)
     if not readings:
         yield f"Nobody read the vault of knowledge base {info.key}."
         return
@@ -235,7 +235,7 @@ class CmdKnowledge(KnowledgeDrafts, KnowledgeFolder, KnowledgePages, KnowledgeBa
         gone = [name for name, at in zip(page.links, found, strict=True) if not self._lists(at)]
         here: Sequence[PageName] = ()
         if info.backend == shown.STORED:
-            here = self._visible(info, store.linking_to(info.key, page.name))
+            here = self._visible(info, store.pages_linking_to(info.key, page.name))
         self.show(shown.links_shown(page, gone, here))
 
     @waits

@@ -82,7 +82,7 @@ class KnowledgeDrafts(CardWork):
         _being_written.add(found.number)
         try:
             now = yield from self._written(found, info)
-            store.decide(found.number, approved=True, by=self.actor)
+            store.decide_draft(found.number, approved=True, by=self.actor)
         finally:
             _being_written.discard(found.number)
         self.say(
@@ -95,7 +95,7 @@ class KnowledgeDrafts(CardWork):
         self.refuse_value()
         found, info = self._waiting("refuse")
         yield from self._now(found, info)
-        store.decide(found.number, approved=False, by=self.actor)
+        store.decide_draft(found.number, approved=False, by=self.actor)
         self.say(f"Refused draft {found.number} of {info.key}/{found.draft.page.name}.")
 
     def _written(self, found: StoredDraft, info: BaseInfo) -> Generator[Deferred[Any], Any, Page]:
@@ -109,7 +109,7 @@ class KnowledgeDrafts(CardWork):
 
     def _waiting_in(self, info: BaseInfo) -> Generator[Deferred[Any], Any, list[StoredDraft]]:
         """The drafts of a base that wait, but for those of pages that are hidden."""
-        found = store.waiting(info.key)
+        found = store.waiting_drafts(info.key)
         if not found:
             return []
         now = yield later(runtime().backends.of(info).fetch([one.draft.page.name for one in found]))
@@ -118,7 +118,7 @@ class KnowledgeDrafts(CardWork):
     def _draft(self, switch: str) -> tuple[StoredDraft, BaseInfo]:
         """The draft of this number, whose base and page the caller may see."""
         number = counted_number(self.wanted(f"kb/{switch} <number>"), what="number of a draft")
-        found = store.draft(number)
+        found = store.draft_or_none(number)
         seen = {info.key: info for info in shown.visible_bases(self.caller)}
         if found is None or found.base not in seen:
             raise _no_draft(number)
@@ -233,7 +233,7 @@ class KnowledgeFolder(CardWork):
         return plan
 
     def _refuse_hidden_base(self, key: str) -> None:
-        known = knowledge_bases.base(key)
+        known = knowledge_bases.base_or_none(key)
         locks = known.locks if known is not None else ""
         if not all(allows(self.caller, locks, kind) for kind in shown.LOSABLE):
             raise CommandError(

@@ -45,7 +45,7 @@ def page_to_change(caller: Any, info: BaseInfo, name: PageName) -> Page | None:
 
     CommandError: its lock hides it from `caller`, or its base is not in the game's database.
     """
-    page = store.page(stored_base(info).key, name, follow=False)
+    page = store.page_or_none(stored_base(info).key, name, follow=False)
     if page is not None and not may_see(caller, page):
         raise CommandError(
             f"You may not write {info.key}/{name}: there is something that you may not see."
@@ -111,7 +111,7 @@ class KnowledgePages(StrictCommand):
         """Who changed a page; with a number, what that revision changed."""
         info, name = self._typed("revisions", " [= <revision>]")
         page_to_change(self.caller, info, name)
-        changes = store.revisions(info.key, name)
+        changes = store.page_revisions(info.key, name)
         if not changes or not self._may_see_past(info, name):
             raise CommandError(f"There are no revisions of {info.key}/{name}.")
         if self.rhs is None:
@@ -120,7 +120,7 @@ class KnowledgePages(StrictCommand):
         number = counted_number(self.rhs, what="revision")
         then = self.then(info, name, number)
         older = next((one.number for one in reversed(changes) if one.number < number), 0)
-        before = store.at_revision(shown.stored_base(info).key, name, older)
+        before = store.page_at_revision(shown.stored_base(info).key, name, older)
         if before is not None and not self._sees(before):
             raise CommandError(
                 f"You may not see what revision {number} changed: its lock hides it."
@@ -159,7 +159,7 @@ class KnowledgePages(StrictCommand):
 
     def then(self, info: BaseInfo, name: PageName, number: int) -> Page:
         """The page as it was at a revision, where the caller may see what became of it too."""
-        page = store.at_revision(shown.stored_base(info).key, name, number)
+        page = store.page_at_revision(shown.stored_base(info).key, name, number)
         if page is None or not self._may_see_past(info, name) or not self._sees(page):
             raise CommandError(
                 f"There is no text of {info.key}/{name} at revision {number};"
@@ -172,7 +172,7 @@ class KnowledgePages(StrictCommand):
 
     def _may_see_past(self, info: BaseInfo, name: PageName) -> bool:
         """True if the newest lock of a page, and each one it was removed with, lets the caller."""
-        changes = store.revisions(info.key, name)
+        changes = store.page_revisions(info.key, name)
         locks = [change.locks for change in changes if change.action == "removed"]
         return all(allows(self.caller, lock, "view") for lock in (*locks, _newest(changes)))
 
@@ -264,7 +264,7 @@ class KnowledgePages(StrictCommand):
         self._save(info, new, was=page.revision, note="hints")
 
     def _list(self, info: BaseInfo) -> None:
-        found = store.with_field(shown.stored_base(info).key, HINTS_FIELD)
+        found = store.pages_with_field(shown.stored_base(info).key, HINTS_FIELD)
         seen = [page for page in found if shown.may_see(self.caller, page)]
         self.show(_lines(info, seen))
 

@@ -264,14 +264,14 @@ Asked = Generator[Deferred[Any], Any, Page]
 
 def visible_bases(caller: Any) -> Iterator[BaseInfo]:
     """The bases that `caller` may see, by key."""
-    for info in bases.bases():
+    for info in bases.list_bases():
         if allows(caller, info.locks, "view"):
             yield info
 
 
 def base_named(caller: Any, text: str) -> BaseInfo:
     """The base of this key that `caller` may see."""
-    info = bases.base(text.strip().lower())
+    info = bases.base_or_none(text.strip().lower())
     if info is None or not allows(caller, info.locks, "view"):
         known = ", ".join(seen.key for seen in list(visible_bases(caller))[:_MOST_NAMES])
         there = f"; there are {known}" if known else "; kb/new <base> makes one"

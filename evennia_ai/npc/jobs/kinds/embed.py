@@ -12,7 +12,7 @@ from typing import Any, Final
 from evennia_ai.engine.errors import EvenniaAIError
 from evennia_ai.npc.jobs.job import Job, JobTools
 from evennia_ai.npc.jobs.kinds.forms import digest_of, plain, read_form
-from evennia_ai.store.knowledge.page_vectors import Unread, as_they_were
+from evennia_ai.store.knowledge.page_vectors import Unread, unchanged_pages
 
 NAME: Final = "embed"
 
@@ -82,7 +82,7 @@ class Embed:
         SentenceModelError: there is no model here. OtherModelError: it is another one.
         """
         given = read_form(EmbedGiven, job.given, where=job.idempotency)
-        pages = await tools.read(as_they_were, given.pages)
+        pages = await tools.read(unchanged_pages, given.pages)
         return plain(EmbedMade(pages=await tools.off(_embedded, tools, given.model, pages)))
 
 

@@ -23,7 +23,7 @@ from evennia_ai.npc.jobs.kinds.forms import SentRequest, plain, read_form, sent_
 from evennia_ai.services.llm.chat import AnswerSchema, ChatMessage, ChatReply
 from evennia_ai.services.llm.profiles import SUMMARISER
 from evennia_ai.services.llm.roles import chat_messages
-from evennia_ai.services.llm.structured import answered, asking
+from evennia_ai.services.llm.structured import ask_for_answer, request_for
 from evennia_ai.store.history.model_requests import refuse_observed
 from evennia_ai.store.history.segments import Head, PastSegment, refuse_gone, segment_at
 
@@ -137,7 +137,7 @@ class _Asking:
         failed = ""
         messages, schema = await self.tools.off(_question, self.given, self.access, new)
         try:
-            answer = await answered(partial(self._ask, schema), messages, Observations)
+            answer = await ask_for_answer(partial(self._ask, schema), messages, Observations)
         except ModelError as error:
             failed = make_storable(str(error))
         else:
@@ -226,4 +226,4 @@ def _question(
         counter=ESTIMATE,
         most_tokens=min(MOST_REQUEST_TOKENS, access.context_tokens - ANSWER_TOKENS),
     )
-    return asking(chat_messages(request), Observations, native=access.is_held_to_schemas)
+    return request_for(chat_messages(request), Observations, native=access.is_held_to_schemas)

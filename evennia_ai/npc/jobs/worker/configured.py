@@ -117,9 +117,9 @@ def _check() -> None:
     from django.db import DatabaseError, connection
     from django.db.migrations.executor import MigrationExecutor
 
-    from evennia_ai.services.settings.conf import problems
+    from evennia_ai.services.settings.conf import setting_problems
 
-    for problem in problems():
+    for problem in setting_problems():
         raise WorkerSettingsError(f"{problem.message} {problem.hint}")
     try:
         loader = MigrationExecutor(connection).loader

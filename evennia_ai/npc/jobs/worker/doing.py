@@ -131,7 +131,7 @@ class Doer:
         until = time.monotonic() + OFFER_SECONDS
         while True:
             try:
-                offering = partial(proposals.offer, offer, refuse_stale=refuse_stale)
+                offering = partial(proposals.store_offer, offer, refuse_stale=refuse_stale)
                 is_first = await self._threads.run(offering)
                 break
             except DatabaseError as error:

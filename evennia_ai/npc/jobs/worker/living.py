@@ -185,12 +185,12 @@ class _Life:
         """In a thread, which may still be at it when its task was given up: none comes back."""
         with self._showing:
             if not self._is_gone:
-                workers.seen(worker)
+                workers.store_worker(worker)
 
     def _leave(self) -> None:
         with self._showing:
             self._is_gone = True
-            workers.gone(self._doer.name)
+            workers.remove_worker(self._doer.name)
 
     def _seen(self) -> SeenWorker:
         return SeenWorker(
@@ -204,7 +204,7 @@ class _Life:
 
     async def _tell_of_other_versions(self) -> None:
         """Name the jobs that wait for workers of another version, once."""
-        for stands in await self._threads.run(queue.status):
+        for stands in await self._threads.run(queue.queue_status):
             if stands.version != VERSION and stands.kind not in self._told:
                 self._told.add(stands.kind)
                 log.error(

@@ -186,14 +186,14 @@ class WorkerTools:
     async def _tell_others(self, access: Access, outcome: ChatReply | Failure) -> None:
         """True if the model answers at all, to whoever else would ask it."""
         if not isinstance(outcome, Failure):
-            await self.off(taking.breaker_closed, access.name)
+            await self.off(taking.remove_breaker, access.name)
         elif (
             isinstance(outcome.value, ModelError)
             and outcome.value.fault is Fault.TEMPORARY
             and access.breaker is not None
             and access.breaker.state == "open"
         ):
-            await self.off(taking.breaker_opened, access.name, time.time())
+            await self.off(taking.store_open_breaker, access.name, time.time())
 
 
 def _taken(name: str, npc_ref: str, tokens: int, quotas: Quotas) -> float:
@@ -220,7 +220,7 @@ def _taken(name: str, npc_ref: str, tokens: int, quotas: Quotas) -> float:
         ref: Taken(tokens=quota.tokens_per_minute, calls=quota.calls_per_minute)
         for ref, quota in by_ref.items()
     }
-    if taking.lease(now, tokens=tokens, most=most) is None:
+    if taking.take_tokens(now, tokens=tokens, most=most) is None:
         return 0.0
     return MINUTE_SECONDS - now % MINUTE_SECONDS
 
@@ -233,7 +233,7 @@ def _never(ref: str, quota: Quota, *, tokens: int, now: float) -> str | None:
     if quota.calls_per_day is None and quota.tokens_per_day is None:
         return None
     scope = Scope(kind="npc", ref=ref) if ref else GAME
-    used = model_calls.used(now - now % DAY_SECONDS, scope)
+    used = model_calls.use_since(now - now % DAY_SECONDS, scope)
     over_calls = quota.calls_per_day is not None and used.calls + 1 > quota.calls_per_day
     over_tokens = quota.tokens_per_day is not None and used.tokens + tokens > quota.tokens_per_day
     return f"the limits of the day of {who} are reached" if over_calls or over_tokens else None

@@ -137,7 +137,7 @@ class HiddenKnowledge:
         """True if the prompt of this turn has a result or a summary that is hidden."""
         if number not in self._turns:
             try:
-                shown = turns.turn(self._npc_ref, number).manifest.record_ids
+                shown = turns.get_turn(self._npc_ref, number).manifest.record_ids
             except NotStoredError:
                 shown = ()
             self._turns[number] = any(
@@ -149,7 +149,7 @@ class HiddenKnowledge:
 
     @cached_property
     def _searches(self) -> tuple[StoredSearch, ...]:
-        return knowledge_searches.all_of(self._npc_ref)
+        return knowledge_searches.searches_of(self._npc_ref)
 
     @cached_property
     def _hidden(self) -> tuple[StoredSearch, ...]:

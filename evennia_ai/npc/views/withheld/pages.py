@@ -29,12 +29,12 @@ class HiddenPages:
         """True if anything of the bases there are is hidden."""
         return any(
             self.covers_base(info.key) or not self._sees_all_of(info.key)
-            for info in knowledge_bases.bases()
+            for info in knowledge_bases.list_bases()
         )
 
     def may_cover(self, bases: Iterable[str]) -> bool:
         """True if a page of these bases may be hidden; false in most games, after a few queries."""
-        infos = [knowledge_bases.base(key) for key in bases]
+        infos = [knowledge_bases.base_or_none(key) for key in bases]
         if any(info is None or info.backend == "help" for info in infos):
             return True
         return self.are_some or pages.removed_with_locks()
@@ -42,7 +42,7 @@ class HiddenPages:
     def covers_base(self, key: str) -> bool:
         """True if nothing of a base may be seen; so it is with one that there is not."""
         if key not in self._bases:
-            info = knowledge_bases.base(key)
+            info = knowledge_bases.base_or_none(key)
             self._bases[key] = not self._allows(_NOBODY if info is None else info.locks)
         return self._bases[key]
 
@@ -53,7 +53,7 @@ class HiddenPages:
         return self._pages[base, title]
 
     def _sees(self, base: str, title: str) -> bool:
-        info = knowledge_bases.base(base)
+        info = knowledge_bases.base_or_none(base)
         if info is not None and not self._allows(info.locks):
             return False
         try:
@@ -66,10 +66,10 @@ class HiddenPages:
 
     def _locks_of(self, base: str, name: PageName, *, is_there: bool) -> list[str]:
         """Every lock that must let somebody see a page of the game's database."""
-        changes = pages.revisions(base, name)
+        changes = pages.page_revisions(base, name)
         removed = [one.locks for one in changes if one.action == "removed"]
         newest = [one.locks for one in reversed(changes) if one.action != "removed"][:1]
-        now = pages.page(base, name) if is_there else None
+        now = pages.page_or_none(base, name) if is_there else None
         if now is not None:
             return [*removed, *newest, now.locks]
         left = pages.locks_in(base) if is_there else ()
@@ -84,7 +84,7 @@ class HiddenPages:
 
     def _sees_all_of(self, base: str) -> bool:
         if base not in self._locks_in:
-            info = knowledge_bases.base(base)
+            info = knowledge_bases.base_or_none(base)
             stored = info is not None and info.backend == STORED
             locks = pages.locks_in(base) if stored else ()
             self._locks_in[base] = all(map(self._allows, locks))

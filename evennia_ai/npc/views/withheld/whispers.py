@@ -75,7 +75,9 @@ class HiddenWhispers:
 
     def _is_private(self, record: Record) -> bool:
         if record.conversation not in self._kinds:
-            self._kinds[record.conversation] = conversations.numbered(record.conversation).kind
+            self._kinds[record.conversation] = conversations.conversation_by_number(
+                record.conversation
+            ).kind
         return self._kinds[record.conversation] == "private"
 
     def mark_of_memory(self, memory: Memory) -> str:

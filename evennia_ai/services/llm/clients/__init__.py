@@ -1,5 +1,4 @@
-"""Models that can be asked: over HTTP (what they share, then each protocol), scripted, offline.
+"""Clients of models: shared code for HTTP, one module per protocol, and scripted models.
 
-Which of them a profile means is said in `llm.profiles`; the game makes them in
-`game.models.clients`.
+`llm.profiles` says which client a profile uses, and `services.endpoints` makes it.
 """

@@ -1,9 +1,8 @@
-"""What a server's answer may hold: values of any kind, how much of each, and the errors in it.
+"""Read servers' answers with limits: values of any kind, how many of each, and errors.
 
-What does not fit counts as nothing. A server decides what it sends, and the size of a reply in
-bytes alone does not bound the work with it: a megabyte holds three hundred thousand calls of tools.
-What goes beyond a bound here is no reply, and the rest of it is not read. What a failure is worth
-is judged by `llm.failures`.
+Values that do not fit are ignored. A server decides what it sends, and the size in bytes does not
+limit the work: a megabyte can hold three hundred thousand tool calls. Beyond a limit, the answer is
+no reply, and the rest is not read. `llm.failures` judges failures.
 """
 
 import json
@@ -41,25 +40,31 @@ from evennia_ai.services.net.http import (
 )
 
 MOST_CALLS: Final = 64
-"""Calls of tools in one reply."""
+"""The most tool calls in one reply."""
 
 MOST_ARGUMENT_CHARACTERS: Final = 100_000
-"""Characters in the arguments of all calls of one reply."""
+"""The most characters in the arguments of all calls of one reply."""
 
 MOST_BLOCKS: Final = 1_024
-"""Choices, parts of a message and blocks that stand in one list, or under indexes of their own."""
+"""The most choices, parts of a message or blocks in one list."""
 
 MOST_PIECES: Final = 100_000
-"""Members of all lists that the events of one reply bring."""
+"""The most members of all lists in the events of one reply."""
 
 MOST_UNSEEN_TOKENS: Final = 4_096
-"""Tokens that a server may count beside what was sent: its own frames and instructions."""
+"""How many tokens a server may count in addition to those that were sent.
+
+They are its own template and instructions.
+"""
 
 MOST_THOUGHT_CHARACTERS: Final = 1_000_000
-"""Characters of what a provider wants back with the calls of one reply."""
+"""The most characters of hidden reasoning that goes back with the calls of one reply."""
 
 LONG_PROMPT_BYTES: Final = 8_000
-"""Some servers answer nothing to a prompt that is longer than their window; LM Studio is one."""
+"""From this size on, an empty reply may mean that the prompt exceeds the window.
+
+LM Studio is one server that does so.
+"""
 
 
 def text_of(value: object) -> str:
@@ -80,23 +85,23 @@ _CALL_MARK: Final = re.compile(r'[{}\[\]"\\]')
 
 @dataclass(slots=True, kw_only=True)
 class WrittenInPieces:
-    """What of a call, or of another block of a reply, has come so far."""
+    """The part of a call, or of another block of a reply, that has arrived."""
 
     kind: str = ""
     id: str = ""
     name: str = ""
     written: list[str] = field(default_factory=list)
-    """Text, of a call its arguments."""
+    """Text; for a call its arguments."""
     kept: dict[str, Any] = field(default_factory=dict)
-    """Fields that go back with it as they came."""
+    """Fields that are sent back unchanged."""
     pieces: int = 0
-    """In how many pieces a call has come."""
+    """In how many pieces a call arrived."""
     _depth: int = 0
     _in_string: bool = False
-    _escapes: bool = False  # the next character stands for itself
+    _escapes: bool = False  # the next character is escaped
 
     def write(self, piece: str) -> None:
-        """Add to the arguments of a call, and keep count of their brackets."""
+        """Add to the arguments of a call, and count their brackets."""
         self.pieces += 1
         if not piece:
             return
@@ -115,14 +120,14 @@ class WrittenInPieces:
 
     @property
     def is_written(self) -> bool:
-        """True if the arguments are complete: all brackets that were opened are closed."""
+        """True if the arguments are complete: all brackets are closed."""
         return bool(self.written) and self._depth <= 0 and not self._in_string
 
     def call(self) -> WrittenCall:
         """Return the call.
 
-        Some servers send the arguments once more: whole at the end, empty at the start, or growing
-        from piece to piece. Of several objects side by side the last one counts.
+        Some servers repeat the arguments: complete at the end, empty at the start, or growing with
+        each piece. Of several objects, the last one counts.
         """
         arguments = "".join(self.written)
         if self.written and json_object(arguments) is None:
@@ -132,7 +137,7 @@ class WrittenInPieces:
 
 
 def _last_object(text: str) -> str:
-    """Return the last of the JSON objects side by side in `text`, "" if it has anything else."""
+    """Return the last of several JSON objects in `text`; "" if it contains anything else."""
     decoder, begun, at = json.JSONDecoder(), 0, 0
     while at < len(text):
         begun = at
@@ -148,10 +153,10 @@ def _last_object(text: str) -> str:
 
 
 class ReplyReader(ABC):
-    """Puts a reply together from one body, or from the events of a stream.
+    """Builds a reply from one body, or from the events of a stream.
 
-    How a provider writes it is a subclass's matter. Lists are taken as long as they are not too
-    much; each method fails with a `ModelError` where what came is no reply.
+    Subclasses implement the format of a provider. Lists are limited; each method fails with a
+    `ModelError` if the answer is no reply.
     """
 
     def __init__(self, request: ChatRequest, endpoint: Endpoint) -> None:
@@ -161,7 +166,7 @@ class ReplyReader(ABC):
         self.stop = ""
         self.ended = False
         self.notes: list[str] = []
-        """What an admin should know of the reply."""
+        """Messages for an admin about the reply."""
         self.prompt_cut = False
         self._pieces = 0
         self._thought_characters = 0
@@ -174,12 +179,12 @@ class ReplyReader(ABC):
 
     @property
     def is_ending(self) -> bool:
-        """True if only the usage is still to come. Some servers name a reason to stop too early."""
+        """True if only the usage is missing. Some servers send a reason to stop too early."""
         return self.is_complete
 
     @property
     def is_enough(self) -> bool:
-        """True if a stream that came to its end without an end mark has made a reply.
+        """True if a stream without an end mark contains a reply.
 
         Some servers send neither a reason to stop nor an end mark.
         """
@@ -188,7 +193,7 @@ class ReplyReader(ABC):
         return whole and bool(calls or self.text().strip())
 
     def whole(self, body: bytes, *, content_type: str = "") -> ChatReply:
-        """The reply in a body."""
+        """Return the reply in a body."""
         answer = json_value(body)
         if isinstance(answer, list):  # Gemini puts an error into a list
             answer = next(iter(answer), None)
@@ -196,7 +201,7 @@ class ReplyReader(ABC):
             return self.reply()
         if not isinstance(answer, dict):
             start = readable_start(text_in(body))
-            kind, words = map(self.quoted, (content_type or "no type", start))
+            kind, words = map(self.quote_error, (content_type or "no type", start))
             sent = f"status 200, {kind}: {words or 'nothing'}"
             advice = "check base_url of the profile (is /v1 missing?)"
             raise self.rubbish(f"the reply is not a JSON object ({sent}); {advice}")
@@ -207,7 +212,7 @@ class ReplyReader(ABC):
         return self.reply()
 
     def _is_in_lines(self, body: bytes) -> bool:
-        """True if a body was the events of a stream, one JSON object a line, and was taken in."""
+        """True if a body was a stream with one JSON object per line, which was read."""
         text = text_in(body).strip()
         if json_object(text.partition("\n")[0]) is None:
             return False
@@ -215,7 +220,9 @@ class ReplyReader(ABC):
         return True
 
     def heard(self, data: str) -> str:
-        """The text in one event, mostly a word or nothing. Data that is no object says nothing.
+        """Return the text in one event, mostly a word or nothing.
+
+        Data without an object is ignored.
 
         Some servers leave out the blank line between two events.
         """
@@ -231,13 +238,17 @@ class ReplyReader(ABC):
         return self.take_event(event)
 
     def _heard_lines(self, text: str) -> str:
-        """The text in several events, one a line."""
+        """Return the text in several events, one per line."""
         self._pieces += text.count("\n")
         self.checked(self._pieces, what="pieces", most=MOST_PIECES)
         return "".join(self.heard(line) for line in text.split("\n"))
 
     def reply(self) -> ChatReply:
-        """The reply that all that came makes together, if it says or does anything."""
+        """Return the complete reply.
+
+        Raises:
+            ModelError: it says and does nothing, or ended with an error.
+        """
         endpoint, text = self.endpoint, self.text()
         calls = made_calls(self.written_calls(), self.request)
         finish = self.finish(calls) if self.is_complete else UNENDED
@@ -257,7 +268,7 @@ class ReplyReader(ABC):
             )
         return ChatReply(
             text=text,
-            model=endpoint.api_key.quoted(self.model) or self.request.model or endpoint.model,
+            model=endpoint.api_key.quote(self.model) or self.request.model or endpoint.model,
             tool_calls=calls,
             finish_reason=finish,
             usage=self.usage(),
@@ -267,11 +278,11 @@ class ReplyReader(ABC):
 
     @abstractmethod
     def take_answer(self, answer: Mapping[str, Any]) -> None:
-        """Take in a whole body."""
+        """Read a complete body."""
 
     @abstractmethod
     def take_event(self, event: Mapping[str, Any]) -> str:
-        """Take in one event; its text."""
+        """Read one event, and return its text."""
 
     @abstractmethod
     def text(self) -> str: ...
@@ -283,21 +294,21 @@ class ReplyReader(ABC):
     def usage(self) -> Usage | None: ...
 
     def thoughts(self) -> Thoughts | None:
-        """What goes back with the calls, None for nothing."""
+        """Return the hidden reasoning that goes back with the calls, or None."""
         return None
 
     def finish(self, calls: Sequence[ToolCall]) -> str:
-        """How the reply ended, in the words that all clients use where the reason is known."""
-        reason = self.endpoint.api_key.quoted(self.stop, most=40)
+        """Return the finish reason, in the words of all clients if it is a known one."""
+        reason = self.endpoint.api_key.quote(self.stop, most=40)
         ending = ENDINGS.get(reason.lower())
         return reason if ending is None or isinstance(ending, Fault) else ending
 
     def why_empty(self) -> tuple[str, Fault]:
-        """What is known of a reply without a text, behind a colon, and whose fault it is."""
+        """Return why a reply has no text, after a colon, and whose fault it is."""
         return "", Fault.MALFORMED
 
     def ended_early(self, fault: Fault, reason: str) -> ModelError:
-        """The error of a reply that ended for this reason: what came of it is no whole reply."""
+        """Return the error for a reply that ended for this reason, so that it is incomplete."""
         name = self.endpoint.name
         if fault is Fault.TEMPORARY:
             return ModelUnavailable(name, f"it broke off (finish reason '{reason}')")
@@ -310,7 +321,7 @@ class ReplyReader(ABC):
     def own_error(
         self, answer: Mapping[str, Any], *, otherwise: Fault = Fault.MALFORMED
     ) -> ModelError:
-        """An error that came with status 200, or in the middle of a stream."""
+        """Return the error in an answer with status 200, or in the middle of a stream."""
         extra, words = self.request.sampling.extra, words_of(answer)
         return failure(
             self.endpoint,
@@ -322,16 +333,20 @@ class ReplyReader(ABC):
             otherwise=otherwise,
         )
 
-    def quoted(self, words: str) -> str:
-        """The server's words for an error, without the key and without what they repeat."""
-        return self.endpoint.api_key.quoted(without_prompt(words, self.request))
+    def quote_error(self, words: str) -> str:
+        """Return a server's words for an error, without the key and without parts of the prompt."""
+        return self.endpoint.api_key.quote(without_prompt(words, self.request))
 
     def rubbish(self, problem: str) -> ModelRubbish:
-        """The error of an answer that is no reply."""
+        """Return the error for an answer that is no reply."""
         return ModelRubbish(self.endpoint.name, problem)
 
     def listed(self, value: object, *, what: str, most: int = MOST_BLOCKS) -> list[dict[str, Any]]:
-        """The objects in a list, none where it is no list; ModelRubbish: there are too many."""
+        """Return the objects in a list; empty if it is no list.
+
+        Raises:
+            ModelRubbish: there are too many.
+        """
         if not isinstance(value, list):
             return []
         self.checked(len(value), what=what, most=most)
@@ -340,7 +355,11 @@ class ReplyReader(ABC):
         return [one for one in value if isinstance(one, dict)]
 
     def taken_arguments(self, text: str) -> str:
-        """What is added to the arguments of a call; ModelRubbish: all of them are too long."""
+        """Return `text` if the arguments of all calls are not too long.
+
+        Raises:
+            ModelRubbish: they are.
+        """
         self._argument_characters += len(text)
         self.checked(
             self._argument_characters, what="characters of arguments", most=MOST_ARGUMENT_CHARACTERS
@@ -348,7 +367,11 @@ class ReplyReader(ABC):
         return text
 
     def thought(self, text: str) -> str:
-        """What is added to what goes back; ModelRubbish: all of it is too long."""
+        """Return `text` if all hidden reasoning is not too long.
+
+        Raises:
+            ModelRubbish: it is.
+        """
         self._thought_characters += len(text)
         self.checked(
             self._thought_characters, what="characters of thoughts", most=MOST_THOUGHT_CHARACTERS
@@ -356,7 +379,11 @@ class ReplyReader(ABC):
         return text
 
     def checked(self, count: int, *, what: str, most: int) -> None:
-        """Fail with ModelRubbish where there are more than `most`."""
+        """Check that a count is not above `most`.
+
+        Raises:
+            ModelRubbish: it is.
+        """
         if count > most:
             problem = f"the reply has more than {most} {what}"
             raise ModelRubbish(self.endpoint.name, problem, too_much=True)
@@ -365,9 +392,9 @@ class ReplyReader(ABC):
 def with_believable_usage(
     reply: ChatReply, request: ChatRequest, *, received_bytes: int
 ) -> ChatReply:
-    """The reply, its tokens no more than what was sent and received can be.
+    """Return the reply, with token counts limited to what was sent and received.
 
-    A token is a byte at least. A model may reason unseen as far as the request lets it write.
+    A token has at least one byte. Hidden reasoning may take as many tokens as the request allows.
     """
     if reply.usage is None:
         return reply
@@ -405,15 +432,15 @@ def failed_with_status(
     request: ChatRequest,
     body: object = None,
 ) -> FailedRequest:
-    """Return what an answer with a status of failure is.
+    """Return the failure of a response with an error status.
 
     Args:
-        endpoint: The server that answered.
-        status: The status of the answer.
-        words: The server's explanation, as people read it.
-        headers: Those of the answer, with names in small letters.
-        request: What the server was asked.
-        body: The answer as JSON, None where it is none.
+        endpoint: The server.
+        status: The status.
+        words: The server's explanation for people.
+        headers: The headers, with names in lower case.
+        body: The response as JSON, or None.
+        extra: The names of further fields in the request.
     """
     wait = retry_after_seconds(headers)
     error = failure(

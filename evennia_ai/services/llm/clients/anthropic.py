@@ -1,13 +1,13 @@
-"""Anthropic's Messages API as a `ChatModel`: the body that asks it, and the reply in its answer.
+"""A client for Anthropic's Messages API: builds the body, and reads the reply.
 
-What is not set is not sent. System messages at the beginning become `system` blocks; the API takes
-no others, so a later one goes framed, as `roles` does it. A tool's result is a block of a user
-message. Neighbours of one role are one message; the first and the last message are a user's.
+Fields that are not set are not sent. Leading system messages become `system` blocks. The API has no
+others, so a later one is framed as in `roles`. A tool's result is a block of a user message.
+Neighbours of one role become one message. The first and the last message are a user's.
 
-Thinking has blocks of its own, which are never part of the reply's text; they go back with the
-calls that followed from them. A model that thinks may not be made to call a tool, and its thoughts
-are among the tokens of the reply. The words of the API become those that all clients use. `remote`
-does the rest.
+Thinking has its own blocks, which are never part of the reply's text. They are sent back with the
+calls that followed them. A model that thinks cannot be forced to call a tool, and its thinking
+counts as tokens of the reply. The API's terms are translated to those of all clients. `remote` has
+the shared code.
 """
 
 import json
@@ -40,13 +40,13 @@ from evennia_ai.services.llm.clients.answers import (
 )
 from evennia_ai.services.llm.clients.remote import NO_KEY, RemoteChat
 from evennia_ai.services.llm.profiles import Endpoint, Sampling
-from evennia_ai.services.llm.roles import FILLERS, OPEN, RoleProfile, adapt
+from evennia_ai.services.llm.roles import FILLERS, OPEN, RoleProfile, adapt_messages
 
 MOST_BREAKPOINTS: Final = 4
 ONE_SYSTEM: Final = RoleProfile(one_system=True)
 
 ANSWER: Final = "Give your answer with this."
-"""What the tool is for whose input is the answer to a schema."""
+"""The description of the tool whose input is the answer to a schema."""
 
 Block = dict[str, Any]
 
@@ -56,9 +56,10 @@ _FILLER: Final[Block] = {"type": "text", "text": FILLERS["user"]}
 def body_of(
     request: ChatRequest, *, model: str, stream: bool, session: str | None = None
 ) -> dict[str, Any]:
-    """Return the body; a field of `extra` never replaces what the request itself says.
+    """Return the body. A field of `extra` never replaces a field that the request sets itself.
 
-    A schema is a tool that must be called: every model takes that, and the answer is its input.
+    A schema becomes a tool that must be called, which every model supports. The answer is its
+    input.
     """
     system, messages = _conversation(request)
     body: dict[str, Any] = {
@@ -77,9 +78,9 @@ def body_of(
 
 
 def parameters_of(request: ChatRequest, *, model: str) -> dict[str, Any]:
-    """Return what the body says beside messages and tools, without the fields of `extra`.
+    """Return the body's fields except messages and tools, without the fields of `extra`.
 
-    A schema is among the tools here, which `body_of` lists with those of the NPC.
+    The tool of a schema is included; `body_of` lists it with the NPC's tools.
     """
     thinking = object_of(request.sampling.extra.get("thinking"))
     thinks = thinking.get("type", "disabled") != "disabled"
@@ -97,9 +98,9 @@ def parameters_of(request: ChatRequest, *, model: str) -> dict[str, Any]:
 
 
 def _sampling(sampling: Sampling, *, thinks: bool) -> dict[str, Any]:
-    """There is no seed, and a stop sequence must have something to see in it.
+    """Return the sampling fields. The API has no seed, and refuses blank stop sequences.
 
-    Who thinks has the usual temperature.
+    With thinking, the default temperature is required.
     """
     chosen = {
         "temperature": None if thinks else sampling.temperature,
@@ -126,7 +127,7 @@ def _tool(name: str, description: str, schema: Mapping[str, Any]) -> dict[str, A
 
 
 def _conversation(request: ChatRequest) -> tuple[list[Block], list[dict[str, Any]]]:
-    """The system blocks and the messages, with their cache breakpoints."""
+    """Return the system blocks and the messages, with their cache breakpoints."""
     leading = len(list(takewhile(_is_system, request.messages)))
     system, spoken = request.messages[:leading], _spoken(request.messages[leading:])
     blocks = [_blocks(message, request) for message in (*system, *spoken)]
@@ -141,19 +142,19 @@ def _is_system(message: ChatMessage) -> bool:
 
 
 def _spoken(messages: Sequence[ChatMessage]) -> tuple[ChatMessage, ...]:
-    """What follows the system messages, with speakers and frames in the texts.
+    """Return the messages after the system messages, with speakers and frames in the texts.
 
-    Messages that were fitted already stay as they are, one for one, so the breakpoints hold; a
-    second frame would undo the first.
+    Messages that were adapted before stay the same one for one, so breakpoints hold. A second frame
+    would change the first.
     """
     later = any(map(_is_system, messages))
-    return adapt(messages, profile=ONE_SYSTEM if later else OPEN)
+    return adapt_messages(messages, profile=ONE_SYSTEM if later else OPEN)
 
 
 def _blocks(message: ChatMessage, request: ChatRequest) -> list[Block]:
-    """The blocks of one message; an empty text is none, for the API refuses it.
+    """Return the blocks of one message. Empty texts are left out, because the API refuses them.
 
-    What was thought before a text or a call stands before it again.
+    Thinking comes before its text or call again.
     """
     content = sendable(message.content)
     if message.role == "tool":
@@ -175,7 +176,7 @@ def _blocks(message: ChatMessage, request: ChatRequest) -> list[Block]:
 
 
 def _mark(blocks: Sequence[list[Block]], breakpoints: Iterable[int]) -> None:
-    """Mark the last block up to each breakpoint; the latest ones, where there are too many."""
+    """Mark the last block up to each breakpoint. If there are too many, the latest are used."""
     for at in sorted(set(breakpoints))[-MOST_BREAKPOINTS:]:
         last = next((some[-1] for some in reversed(blocks[: at + 1]) if some), None)
         if last is not None:
@@ -183,7 +184,7 @@ def _mark(blocks: Sequence[list[Block]], breakpoints: Iterable[int]) -> None:
 
 
 def _turns(spoken: Iterable[tuple[ChatMessage, list[Block]]]) -> Iterator[dict[str, Any]]:
-    """User and assistant in turn, from user to user; the results of tools stand first."""
+    """Yield user and assistant messages in turn, from user to user, with tool results first."""
     role = "assistant"
     for role, group in groupby((pair for pair in spoken if pair[1]), key=_role_of):
         blocks = [block for _, some in group for block in some]
@@ -201,7 +202,7 @@ def _stands_behind(block: Block) -> bool:
 
 
 THOUGHT: Final = "thought"
-"""Under what the blocks of thinking are kept that stand before a text or a call."""
+"""The key of the thinking blocks before a text or a call."""
 
 _THINKING: Final = ("thinking", "redacted_thinking")
 
@@ -213,13 +214,13 @@ _COUNTS: Final = (
 )
 
 _KIND_OF_DELTA: Final = {"text_delta": "text", "thinking_delta": "thinking"}
-"""The kind of block that a delta belongs to, where the block was not begun."""
+"""The kind of block for a delta whose block was not started."""
 
 
 class AnthropicReply(ReplyReader):
-    """A reply of such a server.
+    """A reply of a server with Anthropic's API.
 
-    Some servers send two blocks under one index, or deltas of a block that was never begun.
+    Some servers send two blocks with one index, or deltas of a block that was never started.
     """
 
     def __init__(self, request: ChatRequest, endpoint: Endpoint) -> None:
@@ -271,14 +272,14 @@ class AnthropicReply(ReplyReader):
         )
 
     def written_calls(self) -> Iterator[WrittenCall]:
-        """Those that write their input, of which a call without arguments has none."""
+        """Return the calls. A call without arguments gets an empty object."""
         calls = (block.call() for block in self._in_order() if self._is_call(block))
         return (call if call.arguments else replace(call, arguments="{}") for call in calls)
 
     def usage(self) -> Usage | None:
-        """Tokens; the API counts those read from a cache and written to it beside the input.
+        """Return the tokens. The API counts cached tokens separately from the input.
 
-        None where the input is not counted: some servers leave the beginning of a stream out.
+        None if the input is not counted: some servers leave out the start of a stream.
         """
         if "input_tokens" not in self._counts:
             return None
@@ -292,7 +293,7 @@ class AnthropicReply(ReplyReader):
         )
 
     def thoughts(self) -> Thoughts | None:
-        """The blocks of thinking, each before the text or the call that follows it."""
+        """Return the thinking blocks, each with the text or call that follows it."""
         thought: list[Block] = []
         message: dict[str, Any] = {}
         calls: list[dict[str, Any]] = []
@@ -310,24 +311,26 @@ class AnthropicReply(ReplyReader):
 
     def finish(self, calls: Sequence[ToolCall]) -> str:
         made = super().finish(calls)
-        return "stop" if made == "tool_calls" and not calls else made  # it answered a schema
+        return (
+            "stop" if made == "tool_calls" and not calls else made
+        )  # the call was the answer to a schema
 
     def _in_order(self) -> list[WrittenInPieces]:
         return [block for _, block in sorted(self._blocks, key=lambda one: one[0])]
 
     def _take_frame(self, message: Mapping[str, Any]) -> None:
-        """What stands around the blocks: which model, how it ended, at what cost."""
+        """Read the fields around the blocks: model, stop reason, usage."""
         self.model = text_of(message.get("model")) or self.model
         self.stop = text_of(message.get("stop_reason")) or self.stop
         self._take_usage(message.get("usage"))
 
     def _take_usage(self, usage: object) -> None:
-        """Counts as they are known so far: a later event repeats or raises those before it."""
+        """Read the counts so far. A later event repeats or raises them."""
         told = object_of(usage)
         self._counts |= {name: told[name] for name in _COUNTS if told.get(name) is not None}
 
     def _begin(self, index: int, block: Mapping[str, Any]) -> str:
-        """A block with what it holds already; its text, if that is part of the reply's."""
+        """Start a block, and return its text if that is part of the reply's."""
         kind, name = text_of(block.get("type")), text_of(block.get("name"))
         made = WrittenInPieces(kind=kind, id=text_of(block.get("id")), name=name)
         if kind in _THINKING:
@@ -341,7 +344,7 @@ class AnthropicReply(ReplyReader):
         return self._write(made, _begun_text(kind, block))
 
     def _go_on(self, index: int, delta: Mapping[str, Any]) -> str:
-        """What an event adds to a block; its text, if that is part of the reply's."""
+        """Add a delta to a block, and return its text if that is part of the reply's."""
         block = self._open.get(index)
         kind = _KIND_OF_DELTA.get(text_of(delta.get("type")))
         if kind is not None and (block is None or block.kind != kind):
@@ -356,7 +359,7 @@ class AnthropicReply(ReplyReader):
         return self._write(block, text_of(delta.get("text")) or text_of(delta.get("partial_json")))
 
     def _keep(self, block: WrittenInPieces, piece: Mapping[str, Any]) -> None:
-        """Keep what a block of thinking says, signed or unreadable, as it came."""
+        """Keep the contents of a thinking block, signed or encrypted, unchanged."""
         block.written.append(self.thought(text_of(piece.get("thinking"))))
         for name in ("signature", "data"):
             if text := text_of(piece.get(name)):
@@ -372,7 +375,7 @@ class AnthropicReply(ReplyReader):
         return block.kind == "tool_use" and not self._is_answer(block)
 
     def _is_answer(self, block: WrittenInPieces) -> bool:
-        """True if a block is said; a schema is answered with the input of a tool."""
+        """True if a block is part of the reply's text. The answer to a schema is a tool's input."""
         schema = self.request.schema
         if schema is None:
             return block.kind == "text"
@@ -380,7 +383,7 @@ class AnthropicReply(ReplyReader):
 
 
 def _begun_text(kind: str, block: Mapping[str, Any]) -> str:
-    """What a block holds at its beginning; some servers send a whole call there."""
+    """Return the text at the start of a block. Some servers send a complete call there."""
     if kind != "tool_use":
         return text_of(block.get("text"))
     begun = block.get("input")
@@ -391,7 +394,7 @@ def _begun_text(kind: str, block: Mapping[str, Any]) -> str:
 
 
 API_VERSION: Final = "2023-06-01"
-"""The only one there is of the Messages API; the server wants it said."""
+"""The only version of the Messages API. The server requires it in a header."""
 
 
 class AnthropicChat(RemoteChat):

@@ -1,6 +1,6 @@
-"""Vectors of texts from a server, by OpenAI's `/embeddings`, which most model servers speak.
+"""Vectors of texts from a server, with OpenAI's `/embeddings`, which most model servers support.
 
-It stands in for the packaged model (`services/llm/sentence_model.py`), and like it is asked in a
+It replaces the packaged model (`services/llm/sentence_model.py`). Like that one, call it in a
 thread.
 """
 
@@ -28,29 +28,32 @@ if TYPE_CHECKING:
     import httpx2
 
 MOST_CHARACTERS: Final = 4_000
-"""What of a text is sent: small models for texts read a few hundred words."""
+"""The most characters of a text that are sent. Small models read a few hundred words."""
 
 MOST_BYTES: Final = 16_000_000
-"""What is read of an answer."""
+"""The most bytes of a response."""
 
 MOST_NUMBERS: Final = 8_192
-"""The longest vector that is taken."""
+"""The longest vector that is accepted."""
 
 
 class EmbeddingServer:
-    """The model of `endpoint`."""
+    """The embedding model of `endpoint`."""
 
     def __init__(self, endpoint: Endpoint) -> None:
         self._endpoint: Final = endpoint
         self._client: httpx2.Client | None = None
         self._size = 0
-        """How many bytes its vectors have, 0 before the first."""
+        """The bytes of its vectors; 0 before the first."""
 
     @property
     def id(self) -> str:
-        """Another one for another address, name or length of vectors.
+        """An id that changes with the address, the name or the length of vectors.
 
-        The first time the server is asked for one. SentenceModelError: it gives none.
+        The first use asks the server for a vector.
+
+        Raises:
+            SentenceModelError: it gives none.
         """
         if not self._size:
             self.vectors(("a",))
@@ -58,15 +61,16 @@ class EmbeddingServer:
         return hashlib.sha256(where.encode()).hexdigest()[:16]
 
     def vectors(self, texts: Sequence[str]) -> list[bytes]:
-        """For each text a vector of length 1, as little-endian numbers of 4 bytes.
+        """Return a vector of length 1 for each text, as little-endian 4-byte numbers.
 
-        SentenceModelError: the server does not answer, or not with these vectors.
+        Raises:
+            SentenceModelError: the server does not answer, or without vectors of the known length.
         """
         made = self._vectors(texts)
         sizes = {self._size or len(made[0]), *map(len, made)} if made else set()
         if len(sizes) > 1:
             self._size = 0
-            raise self._problem("it has another model now, with vectors of another length")
+            raise self._problem("it has a new model, whose vectors have another length")
         self._size = sizes.pop() if sizes else self._size
         return made
 
@@ -77,11 +81,11 @@ class EmbeddingServer:
             found = {int(row["index"]): row["embedding"] for row in rows or ()}
             return [_unit(found[number]) for number in range(len(texts))]
         except (KeyError, TypeError, ValueError, OverflowError, struct.error) as error:
-            words = self._endpoint.api_key.quoted(readable_start(text_in(body)))
+            words = self._endpoint.api_key.quote(readable_start(text_in(body)))
             raise self._problem(f"it answers without a vector for each text: {words}") from error
 
     def _asked(self, body: dict[str, Any]) -> bytes:
-        """The body of the answer."""
+        """Return the body of the response."""
         import httpx2  # here, because its import takes a tenth of a second
 
         endpoint = self._endpoint
@@ -127,7 +131,11 @@ def _sendable(text: str) -> str:
 
 
 def _unit(numbers: Any) -> bytes:
-    """The vector with length 1. ValueError: it is none."""
+    """Return the vector scaled to length 1.
+
+    Raises:
+        ValueError: it is not a vector.
+    """
     if not isinstance(numbers, list) or not 0 < len(numbers) <= MOST_NUMBERS:
         raise ValueError("no vector")
     values = [float(number) for number in numbers]

@@ -1,8 +1,8 @@
-"""What a server says went wrong: its words and the status they stand for, in bodies of all shapes.
+"""Read servers' error bodies: their explanation and status, whatever the structure.
 
-Each server and each proxy has a shape of its own, and they put one into another: objects in
-objects, lists of problems, JSON inside a text, pages for a browser. Status codes come as numbers,
-as digits and as words. An error may also come with status 200, or in the middle of a stream.
+Every server and proxy has its own structure, and they nest them: objects in objects, lists of
+problems, JSON inside a text, pages for a browser. Statuses are numbers, digits or words. An error
+may also have status 200, or come in the middle of a stream.
 """
 
 import re
@@ -12,7 +12,7 @@ from urllib.parse import urlsplit
 
 from evennia_ai.services.net.http import json_value, text_in
 
-# The members that hold words, the outer ones and the more telling ones first.
+# Members with an explanation: outer and more specific ones first.
 _WORDS: Final = (
     *("error", "errors", "base_resp", "message", "detail", "msg", "error_msg", "error_message"),
     *("error_description", "status_msg", "reason", "title", "raw"),
@@ -20,11 +20,11 @@ _WORDS: Final = (
 _CODES: Final = ("status_code", "code", "status", "type")
 _WRAPPERS: Final = ("error", "errors", "base_resp", "message", "detail")
 _REPLY: Final = frozenset({"choices", "content", "delta", "usage"})
-"""An object with one of these is a reply, or a part of one."""
+"""An object with one of these members is a reply, or a part of one."""
 
 _MOST_DEPTH: Final = 8
 _MOST_PROBLEMS: Final = 3
-"""Entries of a list that are told."""
+"""The most entries of a list that are quoted."""
 
 _STATUSES: Final = range(400, 600)
 _NOT_IN_WORD: Final = re.compile(r"[\W_]+|error$")
@@ -55,13 +55,13 @@ _MOST_PAGE_CHARACTERS: Final = 8_000
 
 
 def is_error(answer: Mapping[str, Any]) -> bool:
-    """True if an object that came with status 200, or in a stream, tells of an error."""
+    """True if an object with status 200, or in a stream, reports an error."""
     error = answer.get("error")
     if isinstance(error, Mapping):
         error = any(error.values())
     if error or answer.get("object") == "error" or answer.get("type") == "error":
         return True
-    if "base_resp" in answer:  # MiniMax sends it with each reply, 0 where all is well
+    if "base_resp" in answer:  # MiniMax sends it with each reply; 0 is success
         base = answer["base_resp"]
         if isinstance(base, Mapping) and base.get("status_code"):
             return True
@@ -73,9 +73,9 @@ def is_error(answer: Mapping[str, Any]) -> bool:
 
 
 def words_of(body: object, depth: int = 0) -> str:
-    """Return the explanation in an error body that was read as JSON, "" if there is none.
+    """Return the explanation in an error body as JSON, or "".
 
-    A code that is a word follows in brackets, unless the explanation has it already.
+    A code that is a word follows in brackets, unless the explanation contains it.
     """
     if isinstance(body, str):
         inner = json_value(body) if body.lstrip()[:1] in ("{", "[") else None
@@ -103,7 +103,7 @@ def words_of(body: object, depth: int = 0) -> str:
 
 
 def status_of(body: object, depth: int = 0) -> int | None:
-    """Return the status that an error body stands for, None if it names none that is known."""
+    """Return the status in an error body, or None if it names no known one."""
     if isinstance(body, str):
         word, body = body, json_value(body)
         if not isinstance(body, list | dict):
@@ -126,13 +126,13 @@ def _status(code: object) -> int | None:
 
 
 def words_in(body: bytes) -> str:
-    """Return the explanation in the body of a failure: JSON of any shape, a page, or a text."""
+    """Return the explanation in an error body: JSON, a page, or a text."""
     value = json_value(body)
     return words_of(value) or readable_start(text_in(body))
 
 
 def readable_start(text: str) -> str:
-    """Return the first words of a text; of a page for a browser its title, or what it shows."""
+    """Return the start of a text; for an HTML page its title, or its visible text."""
     text = text[:_MOST_PAGE_CHARACTERS]
     if not _PAGE.match(text):
         return text.strip()
@@ -142,7 +142,10 @@ def readable_start(text: str) -> str:
 
 
 def redirection(location: str) -> str:
-    """Return the words for a redirect, which is never followed: the key would go elsewhere."""
+    """Return the message for a redirect, which is never followed.
+
+    The key would go to another server.
+    """
     try:
         parts = urlsplit(location)
         to = f"{parts.scheme}://{parts.hostname}{parts.path}" if parts.hostname else parts.path

@@ -1,9 +1,8 @@
-"""An OpenAI-compatible server as a `ChatModel`: the body that asks it, the reply in its answer.
+"""A client for OpenAI-compatible servers: builds the body, and reads the reply.
 
-What is not set is not sent. A "compatible" server may answer anything, so nothing is taken for
-granted. Reasoning has fields of its own (`reasoning_content`, `reasoning`), which are never part of
-the text. Some providers want theirs back with the calls that followed from it. `remote` does the
-rest.
+Fields that are not set are not sent. A "compatible" server may answer anything, so every value is
+checked. Reasoning has its own fields (`reasoning_content`, `reasoning`), which are never part of
+the text. Some providers want it back with the calls that followed it. `remote` has the shared code.
 """
 
 import json
@@ -41,7 +40,7 @@ from evennia_ai.services.llm.profiles import Endpoint, Sampling
 def body_of(
     request: ChatRequest, *, model: str, stream: bool, session: str | None = None
 ) -> dict[str, Any]:
-    """Return the body; a field of `extra` never replaces what the request itself says."""
+    """Return the body. A field of `extra` never replaces a field that the request sets itself."""
     body: dict[str, Any] = {
         "messages": [_wire(message, request) for message in request.messages],
         **parameters_of(request, model=model),
@@ -56,7 +55,7 @@ def body_of(
 
 
 def parameters_of(request: ChatRequest, *, model: str) -> dict[str, Any]:
-    """Return what the body says beside messages and tools, without the fields of `extra`."""
+    """Return the body's fields except messages and tools, without the fields of `extra`."""
     parameters = {"model": request.model or model, **_sampling(request.sampling)}
     parameters[request.sampling.reply_limit] = request.max_tokens
     if request.schema is not None:
@@ -89,9 +88,9 @@ def _wire(message: ChatMessage, request: ChatRequest) -> dict[str, Any]:
 
 
 def _wire_call(call: ToolCall, kept: Mapping[str, Any]) -> dict[str, Any]:
-    """The call as it was made, with the fields that came with it.
+    """Return a call as it was made, with the fields that came with it.
 
-    Arguments no server could read go out inside a JSON object.
+    Arguments that are not JSON are sent inside a JSON object.
     """
     read = argument_object(call)
     arguments = (
@@ -123,7 +122,7 @@ def _wire_schema(schema: AnswerSchema) -> dict[str, Any]:
 
 
 def _is_closed(schema: object) -> bool:
-    """True if every object in a schema has its fields and no others: strict servers want that."""
+    """True if all objects in a schema have exactly their fields, as strict servers require."""
     if isinstance(schema, list):
         return all(map(_is_closed, schema))
     if not isinstance(schema, Mapping):
@@ -141,19 +140,19 @@ STREAM_END: Final = "[DONE]"
 
 _TEXT_PARTS: Final = ("text", "output_text")
 _REASONING: Final = ("reasoning_content", "reasoning")
-# What a call is made of; all else that stands in one goes back with it.
+# The fields of a call that we rebuild. All other fields are sent back unchanged.
 _OF_A_CALL: Final = frozenset({"id", "type", "index", "function"})
 _OF_A_FUNCTION: Final = frozenset({"name", "arguments"})
 
 
 class OpenAIReply(ReplyReader):
-    """A reply of such a server."""
+    """A reply of an OpenAI-compatible server."""
 
     def __init__(self, request: ChatRequest, endpoint: Endpoint) -> None:
         super().__init__(request, endpoint)
         self._texts: list[str] = []
         self._calls: list[WrittenInPieces] = []
-        self._call_at: dict[int, int] = {}  # the index of a call -> its place among the calls
+        self._call_at: dict[int, int] = {}  # by the server's index: the index in _calls
         self._tool_names: Final = {tool.name for tool in request.tools}
         self._has_deltas = False
         self._stops_early = False
@@ -185,11 +184,11 @@ class OpenAIReply(ReplyReader):
         self._take_frame(event, choice)
         message = object_of(choice.get("delta"))
         self._has_deltas = self._has_deltas or bool(message)
-        if not self._has_deltas:  # beside deltas, `message` is all of the text once more
+        if not self._has_deltas:  # with deltas, `message` repeats all of the text
             message = _message_of(choice)
         pieces = self._pieces
         text = self._take_message(message)
-        if text or pieces != self._pieces:  # some servers write "stop" into each piece
+        if text or pieces != self._pieces:  # some servers write "stop" into every piece
             self._stops_early = self._stops_early or bool(self.stop)
         return text
 
@@ -214,7 +213,10 @@ class OpenAIReply(ReplyReader):
         return self._usage
 
     def thoughts(self) -> Thoughts | None:
-        """What DeepSeek, Kimi (`reasoning_content`), OpenRouter and Google want back."""
+        """Return the fields that providers want back with the calls.
+
+        They are DeepSeek, Kimi (`reasoning_content`), OpenRouter and Google.
+        """
         message: dict[str, Any] = {**self._beside}
         if reasoning := "".join(self._reasoning):
             message["reasoning_content"] = reasoning
@@ -225,15 +227,15 @@ class OpenAIReply(ReplyReader):
 
     def why_empty(self) -> tuple[str, Fault]:
         if self._refusal:
-            said = self.quoted(self._refusal)
+            said = self.quote_error(self._refusal)
             return f": the model refused: {said}", Fault.POLICY
         advice = ": the model only reasoned; allow more tokens: reply_tokens of the profile"
         return advice * self._reasoned, Fault.MALFORMED
 
     def _take_frame(self, answer: Mapping[str, Any], choice: Mapping[str, Any]) -> None:
-        """What stands around the message: how it ended, which model, at what cost.
+        """Read the fields around the message: finish reason, model, usage.
 
-        OpenRouter puts the error of a provider into the choice, with half a text beside it.
+        OpenRouter puts a provider's error into the choice, next to an incomplete text.
         """
         if choice.get("error"):
             raise self.own_error({"error": choice["error"]}, otherwise=Fault.TEMPORARY)
@@ -246,7 +248,7 @@ class OpenAIReply(ReplyReader):
         return "tool_calls" if self.stop == "function_call" else super().finish(calls)
 
     def _take_message(self, message: Mapping[str, Any], *, is_whole: bool = False) -> str:
-        """A message, or what a stream adds to it; its text."""
+        """Read a message, or a delta of a stream, and return its text."""
         text = self._message_text(message.get("content"))
         self._texts.append(text)
         if len(self._refusal) < MAX_CHARACTERS:
@@ -257,14 +259,14 @@ class OpenAIReply(ReplyReader):
         if beside := object_of(message.get("extra_content")):
             self._beside["extra_content"] = beside
         calls = self.listed(message.get("tool_calls"), what="tool calls", most=MOST_CALLS)
-        if not calls and isinstance(message.get("function_call"), dict):  # before there were tools
+        if not calls and isinstance(message.get("function_call"), dict):  # the older form of calls
             calls = [{"function": message["function_call"]}]
         for place, piece in enumerate(calls):
             self._take_call(place, piece, is_whole=is_whole)
         return text
 
     def _take_details(self, details: object) -> None:
-        """Parts of OpenRouter's reasoning; a stream sends the text of one part in pieces."""
+        """Read parts of OpenRouter's reasoning. A stream sends the text of a part in pieces."""
         for part in self.listed(details, what="parts of reasoning"):
             last = self._details[-1] if self._details else {}
             self.thought(json.dumps(part))
@@ -279,10 +281,10 @@ class OpenAIReply(ReplyReader):
             self._details[-1] = {**last, **part, **pieces}
 
     def _take_call(self, place: int, piece: Mapping[str, Any], *, is_whole: bool) -> None:
-        """Take in a call, or a piece of one: id and name once, then arguments, if all is well.
+        """Read a call, or a piece of one. Normally id and name come once, then the arguments.
 
-        Some servers send a new id with each piece, repeat the name, cut it in two, or send all
-        calls under index 0 without ids.
+        Some servers send a new id with each piece, repeat or split the name, or send all calls with
+        index 0 and without ids.
         """
         function = object_of(piece.get("function"))
         call_id, name = text_of(piece.get("id")), text_of(function.get("name"))
@@ -294,7 +296,7 @@ class OpenAIReply(ReplyReader):
         if call_id and not has_index:
             at = next((one for one in newest_first if self._calls[one].id == call_id), at)
         elif at is None and arguments and not name and not call_id and self._calls:
-            # The index counts the pieces and not the calls.
+            # This server's index counts pieces, not calls.
             at = None if self._calls[-1].is_written else newest_first[0]
         call = None if at is None or is_whole else self._calls[at]
         if call is None or self._begins_another(call, call_id, name, arguments):
@@ -318,7 +320,7 @@ class OpenAIReply(ReplyReader):
     def _begins_another(
         self, call: WrittenInPieces, call_id: str, name: str, arguments: str
     ) -> bool:
-        """True if a piece under the index of `call` is of another call."""
+        """True if a piece with the index of `call` belongs to another call."""
         if not name or not call.name:
             return False
         has_other_id = bool(call_id and call.id and call_id != call.id)
@@ -329,12 +331,12 @@ class OpenAIReply(ReplyReader):
             return bool(call.written) or both or not (is_rest or is_unknown)
         if not call.is_written:
             return False
-        # What came in pieces may come once more as a whole; what came as a whole is not repeated.
+        # Arguments in pieces may be repeated at the end. Complete ones are not repeated.
         is_new = call.pieces == 1 or arguments != "".join(call.written)
         return has_other_id or (not call_id and bool(arguments) and is_new)
 
     def _message_text(self, content: object) -> str:
-        """The text of a message, which may be one string or a list of parts."""
+        """Return the text of a message, which may be a string or a list of parts."""
         if isinstance(content, str):
             return content
         if isinstance(content, list):
@@ -347,13 +349,13 @@ class OpenAIReply(ReplyReader):
 
 
 def _message_of(choice: Mapping[str, Any]) -> dict[str, Any]:
-    """The message of a choice, by whichever name a server has for it."""
+    """Return the message of a choice, whatever its member is called."""
     message = object_of(choice.get("message")) or object_of(choice.get("delta"))
     return message or {"content": choice.get("text")}
 
 
 def _argument_text(arguments: object) -> str:
-    """The arguments as text; some servers send the object itself."""
+    """Return the arguments as text. Some servers send an object."""
     if isinstance(arguments, dict):
         try:
             return json.dumps(arguments, ensure_ascii=False)
@@ -363,7 +365,10 @@ def _argument_text(arguments: object) -> str:
 
 
 def _usage(usage: object) -> Usage | None:
-    """Tokens; what was read from a cache has two names, what was written to one only with some."""
+    """Return the tokens.
+
+    Cached tokens have two names; few servers report tokens written to a cache.
+    """
     if not isinstance(usage, dict):
         return None
     details = object_of(usage.get("prompt_tokens_details"))

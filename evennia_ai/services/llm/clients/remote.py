@@ -1,10 +1,9 @@
-"""A model behind HTTP as a `ChatModel`: what the clients of all providers have in common.
+"""The shared code of clients for models behind HTTP.
 
 Everything below `complete` runs in the bridge's thread. One attempt has three limits: its whole
-time, the time in which nothing arrives, and the size of the reply. The reply is read here and
-judged by the provider's own module, because a server may send anything. Errors leave the thread as
-values and are raised last, so that nothing is chained to them: the HTTP library's own exceptions
-hold the request, and with it the key.
+time, the time without data, and the size of the reply. The provider's module checks the reply,
+because a server may send anything. Errors leave the thread as values and are raised at the end, so
+that no exception of the HTTP library is chained to them: those contain the request and the key.
 """
 
 import asyncio
@@ -40,13 +39,13 @@ from evennia_ai.services.net.http import (
     BrokenOff,
     NoConnection,
     TooLarge,
-    answered,
     headers_of,
     http_client,
     json_value,
-    persistently,
+    open_response,
     reason_of,
-    receive,
+    receive_body,
+    retry_attempts,
 )
 from evennia_ai.services.net.secrets import KeyMask
 
@@ -57,23 +56,23 @@ T = TypeVar("T")
 log: Final = logging.getLogger(__name__)
 
 ENDING_SECONDS: Final = 2.0
-"""How long a stream may go on in silence after the whole text: the usage comes last."""
+"""How long a stream may be silent after the whole text. The usage comes last."""
 
 STREAM_OVERHEAD: Final = 20
-"""How many bytes of a stream may come for one of its text: a word travels in much JSON."""
+"""The most bytes of a stream per byte of its text. A word comes with much JSON."""
 
 NO_KEY: Final = "none"
-"""Sent where no key is configured: a server may want the header and look at nothing in it."""
+"""Sent if no key is configured, because a server may require the header without checking it."""
 
 
 class Attempt:
-    """One request on its way; with a listener the reply is asked for in pieces."""
+    """One request to a server. With a listener, the reply is streamed."""
 
     def __init__(self, chat: "RemoteChat", request: ChatRequest, hear: Listener | None) -> None:
         self._chat = chat
         self._endpoint = chat.endpoint
         self._reader = chat.reader(request)
-        self._is_streamed: bool | None = None  # None as long as too little came to tell
+        self._is_streamed: bool | None = None  # None until enough bytes came to decide
         self._content_type = ""
         self._start = BodyStart("")
         self._request = request
@@ -88,7 +87,7 @@ class Attempt:
         self._received_bytes = 0
 
     async def outcome(self, client: "httpx2.AsyncClient") -> ChatReply | FailedRequest:
-        """The reply, or why there is none: as a value, to which nothing is chained."""
+        """Return the reply, or why there is none, as a value without a chained exception."""
         failed = await self._exchanged(client)
         if failed is not None and not self._is_complete:
             return failed
@@ -114,7 +113,11 @@ class Attempt:
         return _without_key(believable, self._endpoint.api_key.mask)
 
     async def _exchanged(self, client: "httpx2.AsyncClient") -> FailedRequest | None:
-        """Send and read within the limits of time; what went wrong."""
+        """Send the request and read the reply within the time limits.
+
+        Returns:
+            The failure, or None.
+        """
         endpoint = self._endpoint
         try:
             async with asyncio.timeout(endpoint.timeout_seconds), self._idle:
@@ -124,7 +127,7 @@ class Attempt:
         except ModelError as problem:
             return _failed(problem)
         except NoConnection as problem:
-            why = endpoint.api_key.quoted(str(problem))
+            why = endpoint.api_key.quote(str(problem))
             advice = "see whether the server runs, and base_url of the profile"
             return self._unavailable(f"no connection ({why}); {advice}")
         except BrokenOff as problem:
@@ -142,7 +145,7 @@ class Attempt:
             headers=self._headers(),
             json=without_fields(body, self._chat.learned.left_out(extra)),
         )
-        async with answered(client, request) as response:
+        async with open_response(client, request) as response:
             if not response.is_success:
                 said, headers = await reason_of(response), headers_of(response)
                 words = words_in(said)
@@ -160,7 +163,7 @@ class Attempt:
             self._start = BodyStart(self._content_type)
             self._arrived()
             limit_bytes = self._endpoint.max_reply_bytes * STREAM_OVERHEAD
-            await receive(response, self._take, limit_bytes=limit_bytes)
+            await receive_body(response, self._take, limit_bytes=limit_bytes)
         if self._is_streamed is None:
             self._is_streamed = self._start.at_the_end()
         if self._is_streamed:
@@ -182,40 +185,40 @@ class Attempt:
                 chunk = bytes(self._body)
         if self._is_streamed:
             was_ending = self._reader.is_ending
-            events = list(self._events.fed(chunk))
+            events = list(self._events.feed(chunk))
             self._take_events(events)
-            if was_ending and not events:  # signs of life of a connection that brings no more
+            if was_ending and not events:  # only data that keeps the connection open
                 return
         elif len(self._body) > self._endpoint.max_reply_bytes:
             raise TooLarge
         self._arrived()
 
     def _take_rest(self) -> None:
-        """The last event may lack its blank line, or be cut in two."""
+        """Read the last event, which may lack its blank line or be cut."""
         try:
-            self._take_events(self._events.ended())
+            self._take_events(self._events.finish())
         except ModelRubbish as problem:
             if problem.too_much:
                 raise
             raise BrokenOff("half an event") from None
         if not self._is_complete and not self._reader.is_enough:
             raise BrokenOff("no end of the stream")
-        self._say(self._unmasked.ended())
+        self._say(self._unmasked.finish())
 
     def _take_events(self, events: Iterable[str]) -> None:
-        """Hand over the text of some events, as one piece."""
+        """Pass on the text of several events as one piece."""
         piece = "".join(map(self._reader.heard, events))
         self._left_bytes -= len(piece.encode("utf-8", "replace"))
         if self._left_bytes < 0:
             raise TooLarge
-        self._say(self._unmasked.fed(piece))
+        self._say(self._unmasked.feed(piece))
 
     def _say(self, piece: str) -> None:
         if piece and self._hear is not None:
             self._hear(piece)
 
     def _arrived(self) -> None:
-        """Begin to wait anew; not for long where nothing but the usage is missing."""
+        """Restart the idle timeout. It is short if only the usage is missing."""
         idle_seconds = self._endpoint.idle_seconds
         if self._is_streamed and self._reader.is_ending:
             idle_seconds = min(idle_seconds, ENDING_SECONDS)
@@ -231,15 +234,15 @@ class Attempt:
 
 
 def _without_key(reply: ChatReply, mask: KeyMask) -> ChatReply:
-    """The reply with the endpoint's own key hidden wherever the server sent it back."""
+    """Return the reply with the endpoint's key masked."""
     return replace(
         reply,
-        text=mask.masked(reply.text),
+        text=mask.mask_text(reply.text),
         tool_calls=tuple(
             ToolCall(
-                id=mask.masked(call.id),
-                name=mask.masked(call.name),
-                arguments=mask.masked(call.arguments),
+                id=mask.mask_text(call.id),
+                name=mask.mask_text(call.name),
+                arguments=mask.mask_text(call.arguments),
             )
             for call in reply.tool_calls
         ),
@@ -247,14 +250,14 @@ def _without_key(reply: ChatReply, mask: KeyMask) -> ChatReply:
 
 
 def _failed(error: ModelError) -> FailedRequest:
-    """What a server says inside a reply is worth another attempt where its status would be."""
+    """Return a failure inside a reply. It is retried if its kind of error is worth that."""
     return FailedRequest(
         error=error, again=error.fault is not None and error.fault.is_worth_a_retry
     )
 
 
 class RemoteChat(ABC):
-    """One endpoint, asked through the bridge in the way that a subclass has of its servers."""
+    """A client for one endpoint. Subclasses implement the protocol."""
 
     offline: Final = False
 
@@ -266,7 +269,12 @@ class RemoteChat(ABC):
         learned: Learned | None = None,
         tell: Callable[[str], object] = log.warning,
     ) -> None:
-        """`learned` is shared by all who ask the model; `tell` gets what an admin should know."""
+        """Create a client without connecting.
+
+        Args:
+            learned: Shared by all clients of the model.
+            tell: Called with messages for an admin.
+        """
         self.endpoint: Final = endpoint
         self.learned: Final = learned or Learned()
         self.notes: list[str] = []
@@ -278,22 +286,22 @@ class RemoteChat(ABC):
     @property
     @abstractmethod
     def address(self) -> str:
-        """Where it is asked."""
+        """The address of requests."""
 
     @abstractmethod
     def headers(self) -> dict[str, str]:
-        """With which key, among others."""
+        """Return the headers of a request, with the key."""
 
     @abstractmethod
     def body(self, request: ChatRequest, *, stream: bool) -> dict[str, Any]:
-        """What it is asked."""
+        """Return the body of a request."""
 
     @abstractmethod
     def reader(self, request: ChatRequest) -> ReplyReader:
-        """Who finds the reply in what comes back."""
+        """Return a reader for the reply to a request."""
 
     def session_of(self, request: ChatRequest) -> str | None:
-        """The key by which a router finds the server that has the request's beginning cached."""
+        """Return the key by which a router finds the server with the cached start of the prompt."""
         key = request.cache_key
         return None if key is None else self.endpoint.session_key(key)
 
@@ -304,7 +312,7 @@ class RemoteChat(ABC):
     def complete(
         self, request: ChatRequest, *, listener: Listener | None = None
     ) -> Deferred[ChatReply]:
-        """The server's reply; fails with a `ModelError`."""
+        """Return the server's reply. Fails with a `ModelError`."""
         if listener is None or not self.endpoint.stream:
             asked = self._bridge.run(lambda: self.answer(request, None))
         else:
@@ -312,7 +320,7 @@ class RemoteChat(ABC):
         return asked.addBoth(self._with_notes_told)
 
     def prepare(self) -> Deferred[None]:
-        """Import the HTTP library and make the client ahead of the first request."""
+        """Import the HTTP library and create the client before the first request."""
         return self._bridge.run(self._prepared)
 
     def close(self) -> None:
@@ -320,7 +328,7 @@ class RemoteChat(ABC):
         self._client.close()
 
     def _with_notes_told(self, outcome: T) -> T:
-        """The outcome, now that an admin was told of what came up, of each thing once."""
+        """Report each new note to the admin once, and return the outcome."""
         notes, self.notes = self.notes, []
         for note in dict.fromkeys(notes):
             if note not in self._told:
@@ -329,21 +337,25 @@ class RemoteChat(ABC):
         return outcome
 
     async def aclose(self) -> None:
-        """Close the connections, in the thread of the bridge."""
+        """Close the connections, in the bridge's thread."""
         await self._client.aclose()
 
     async def _prepared(self) -> None:
         self._client.now()
 
     async def answer(self, request: ChatRequest, hear: Listener | None) -> ChatReply:
-        """Return the server's reply; raises a `ModelError`. In the thread of the bridge."""
+        """Return the server's reply. Call it in the bridge's thread.
+
+        Raises:
+            ModelError: there is none.
+        """
         answer = await self._asked(_Hearing(hear), request)
         if isinstance(answer, ModelError):
             raise answer
         return answer
 
     async def _asked(self, hearing: "_Hearing", request: ChatRequest) -> ChatReply | ModelError:
-        """Ask until there is a reply, it is no use, or the request's time is over."""
+        """Send the request until there is a reply, retrying is useless, or its time is over."""
         client, broken = self._client.now(), 0
         now = asyncio.get_running_loop().time
         until = now() + request.timeout_seconds
@@ -354,7 +366,7 @@ class RemoteChat(ABC):
                 outcome = await Attempt(self, request, hearing.hear).outcome(client)
                 if isinstance(outcome, ChatReply):
                     return outcome
-                # A server may name one field after the other; each is left out once.
+                # A server may refuse one field after another. Each refusal leaves out one more.
                 if hearing.heard or not self._learned_from(outcome.error):
                     break
             broken += _is_broken(outcome.error)
@@ -363,7 +375,7 @@ class RemoteChat(ABC):
 
         try:
             async with asyncio.timeout_at(until):
-                outcome = await persistently(
+                outcome = await retry_attempts(
                     attempt,
                     max_retries=self.endpoint.max_retries,
                     may_pause=lambda pause: now() + pause < until,
@@ -373,9 +385,9 @@ class RemoteChat(ABC):
         return outcome if isinstance(outcome, ChatReply) else outcome.error
 
     def _learned_from(self, error: ModelError) -> bool:
-        """True if the error names fields that are left out from now on.
+        """True if the error names fields that later requests leave out.
 
-        Messages in other roles are another prompt, so who asks must send them.
+        Other roles make another prompt, so the caller must send that.
         """
         if not isinstance(error, ModelRefused):
             return False
@@ -402,7 +414,7 @@ class RemoteChat(ABC):
 
 
 class _Hearing:
-    """The listener of a request, and whether it heard anything: then nothing is said again."""
+    """A request's listener. It records whether it got text, because a retry would repeat it."""
 
     def __init__(self, listener: Listener | None) -> None:
         self.heard = False
@@ -419,5 +431,8 @@ class _Hearing:
 
 
 def _is_broken(error: ModelError) -> bool:
-    """True if a server broke down; one that may not end a reply to a schema does so each time."""
+    """True if a server failed with status 500.
+
+    A server that cannot finish a reply to a schema does so each time.
+    """
     return isinstance(error, ModelUnavailable) and error.status == 500

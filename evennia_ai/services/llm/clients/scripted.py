@@ -1,10 +1,10 @@
-"""A model that says what it is to reply: for demos, and for tests of this library and of games.
+"""A model with scripted replies, for demos, and for tests of this package and of games.
 
-It can be as slow as a real one, be heard while it writes, call tools, and fail before or in the
-middle of a reply. Its lines come from code or from a script, a YAML or JSON file that an author
-writes: a list of entries, or an object with that list under `replies` and how all of them are told.
-An entry is a text, or an object: `reply`, `tool_calls`, `fail`, `delay_seconds`, and `when` for one
-that is said whenever these words stand in the newest message.
+It can be as slow as a real model, stream its text, call tools, and fail before or during a reply.
+Its lines come from code or from a script, a YAML or JSON file. A script is a list of entries, or an
+object with that list under `replies` and options for all of them. An entry is a text, or an object
+with `reply`, `tool_calls`, `fail`, `delay_seconds` and `when`. An entry with `when` is used
+whenever the newest message contains these words.
 """
 
 import json
@@ -42,7 +42,7 @@ _DOTTED: Final = re.compile(r"[^\W\d]\w*(?:\.[^\W\d]\w*)+")
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ScriptedReply:
-    """A reply and how it comes: after a delay, and with an `error` broken off behind its text."""
+    """A reply with a delay. With an `error`, it breaks off after its text."""
 
     text: str = ""
     tool_calls: tuple[ToolCall, ...] = ()
@@ -51,7 +51,7 @@ class ScriptedReply:
 
 
 Line = str | ChatReply | Exception | ScriptedReply
-"""A reply's text, a whole reply, the error to fail with, or a reply with how it comes."""
+"""A text, a complete reply, an error to fail with, or a reply with options."""
 
 
 class ScriptedModel:
@@ -94,7 +94,7 @@ class ScriptedModel:
     def complete(
         self, request: ChatRequest, *, listener: Listener | None = None
     ) -> Deferred[ChatReply]:
-        """The next line of the script, now or after its delay."""
+        """Return the next line of the script, after its delay."""
         self.requests.append(request)
         line = maybeDeferred(self._line, request)
         return line.addCallback(self._heard, request, listener)
@@ -105,7 +105,7 @@ class ScriptedModel:
     def _heard(
         self, line: Line, request: ChatRequest, listener: Listener | None
     ) -> Deferred[ChatReply]:
-        """The reply, after its delay and the pieces that the listener hears."""
+        """Return the reply after its delay and after the pieces for the listener."""
         reply = line if isinstance(line, ScriptedReply) else _plainly(line)
         seconds = self._delay_seconds if reply.delay_seconds is None else reply.delay_seconds
         coming = self._after(seconds)
@@ -129,29 +129,29 @@ class ScriptedModel:
 
 
 Failing = Literal["timeout", "unavailable", "refused", "rubbish"]
-"""How a call can fail, by the names of the errors."""
+"""The kinds of failures, by the names of the errors."""
 
 _Seconds = Annotated[float, Field(ge=0, le=3600, strict=False)]
 _KIND: Final = "script"
 
 
 class _Written(BaseModel):
-    """An object of a script's file as it stands there."""
+    """A base for objects in a script's file."""
 
     model_config = ConfigDict(extra="forbid", strict=True, allow_inf_nan=False, frozen=True)
 
 
 class ScriptedCall(_Written):
-    """A call that a scripted reply makes."""
+    """A tool call of a scripted reply."""
 
     tool: Annotated[str, Field(min_length=1, max_length=64)]
     arguments: dict[str, Any] | str = {}
 
 
 class ScriptEntry(_Written):
-    """One entry of a script; with `when` it is said each time, without it once, in order.
+    """One entry of a script. With `when` it is used every time, without it once, in order.
 
-    One that fails is told first, as far as it has a text: the call breaks off.
+    If it fails, its text is said first, and then the call breaks off.
     """
 
     when: Annotated[str, Field(min_length=1)] | None = None
@@ -168,14 +168,14 @@ class ScriptEntry(_Written):
     @model_validator(mode="after")
     def _says_something(self) -> "ScriptEntry":
         if not (self.reply or self.tool_calls or self.fail):
-            raise ValueError("says nothing: give it a reply, tool_calls or fail")
+            raise ValueError("is empty: give it a reply, tool_calls or fail")
         return self
 
 
 class Script(_Written):
-    """What is said, and how a listener hears it.
+    """A script, and how a listener hears it.
 
-    With `repeat` the replies in order begin again when they are used up.
+    With `repeat`, the replies in order start again after the last one.
     """
 
     replies: Annotated[list[ScriptEntry], Field(min_length=1)]
@@ -186,17 +186,21 @@ class Script(_Written):
 
     @property
     def in_order(self) -> list[ScriptEntry]:
-        """Those that are said one after the other."""
+        """The entries that are used one after another."""
         return [entry for entry in self.replies if not entry.when]
 
     @property
     def on_cue(self) -> list[tuple[str, ScriptEntry]]:
-        """The others, each with its cue."""
+        """The other entries, each with its cue."""
         return [(entry.when, entry) for entry in self.replies if entry.when]
 
 
 def read_script(path: Path) -> Script:
-    """The script in a file; FormatError says what is wrong with it, and where."""
+    """Return the script in a file.
+
+    Raises:
+        FormatError: it is not valid; the message says what and where.
+    """
     values = read_document(path, kind=_KIND)
     try:
         return Script.model_validate({"replies": values} if isinstance(values, list) else values)
@@ -205,19 +209,19 @@ def read_script(path: Path) -> Script:
 
 
 def _in_words(error: ValidationError) -> str:
-    """The first thing that is wrong, with its place counted from 1 as an author does."""
+    """Return the first problem, with its place counted from 1."""
     one = error.errors(include_url=False, include_input=False)[0]
     steps = [f"{step + 1}" if isinstance(step, int) else str(step) for step in one["loc"]]
     if not steps:
         return "it must be a list of replies, or an object with that list under 'replies'"
     if one["type"] == "extra_forbidden":
-        return f"{' '.join(steps)}: no such word; {_known(one['loc'])}"
+        return f"{' '.join(steps)}: unknown name; {_known(one['loc'])}"
     wanted = "must be a text or an object" if one["type"] == "model_type" else error_words(one)
     return f"{' '.join(steps)}: {wanted}"
 
 
 def _known(place: Sequence[int | str]) -> str:
-    """The words that may stand where a wrong one does."""
+    """Return the names that are allowed at the place of a wrong one."""
     inside: type[BaseModel] = Script
     if "tool_calls" in place:
         inside = ScriptedCall
@@ -228,16 +232,19 @@ def _known(place: Sequence[int | str]) -> str:
 
 
 class ScriptEndedError(AssertionError):
-    """A scripted model was asked more often than its script has lines."""
+    """A scripted model was called more often than its script has lines."""
 
 
 def scripted_from(
     script: str | Path, *, name: str = "scripted", clock: Clock | None = None
 ) -> ScriptedModel:
-    """The model of a script: a `.yaml` or `.json` file, or what stands at a dotted path.
+    """Return the model of a script.
 
-    At a dotted path may be lines or a function of a request. EndpointError says what is wrong
-    with either. Delays are those of the `clock`, else of the reactor.
+    A script is a `.yaml` or `.json` file, or lines or a function at a dotted path. Delays use the
+    `clock`, or else the reactor.
+
+    Raises:
+        EndpointError: the script is not valid.
     """
     if Path(script).suffix.lower() not in FILES:
         return ScriptedModel(_at_dotted_path(str(script), name), name=name, clock=_timed(clock))
@@ -256,7 +263,10 @@ def scripted_from(
 
 
 class _Cued:
-    """The lines of a script from a file: the first whose cue was given, else the next in order."""
+    """The lines of a script from a file.
+
+    The first line whose cue matches is used, or else the next in order.
+    """
 
     def __init__(self, script: Script, name: str) -> None:
         self._on_cue, self._in_order = script.on_cue, script.in_order
@@ -293,7 +303,7 @@ class _Cued:
 
 
 def _newest_text(request: ChatRequest) -> str:
-    """What the newest message of a player or a tool says; instructions are nobody's cue."""
+    """Return the newest text of a player or a tool. Instructions never match a cue."""
     heard = (one.content for one in reversed(request.messages) if one.role in ("user", "tool"))
     return next(heard, "").casefold()
 
@@ -312,7 +322,7 @@ def _at_dotted_path(path: str, name: str) -> Iterable[Line] | Callable[[ChatRequ
     try:
         found: Any = getattr(import_module(module), wanted) if _DOTTED.fullmatch(path) else None
     except (ImportError, AttributeError, ValueError) as error:
-        raise EndpointError(name, "script", f"'{path}' is not there: {error}") from error
+        raise EndpointError(name, "script", f"'{path}' cannot be imported: {error}") from error
     if not callable(found) and not isinstance(found, list | tuple):
         wants = "the path of a .yaml or .json file, or the dotted path of lines or a function"
         raise EndpointError(name, "script", f"'{path}' is no script: it must be {wants}")
@@ -321,7 +331,7 @@ def _at_dotted_path(path: str, name: str) -> Iterable[Line] | Callable[[ChatRequ
 
 
 def _timed(clock: Clock | None) -> Clock:
-    """The clock, else the reactor, which is imported late: importing it installs it."""
+    """Return the clock or the reactor. It is imported late, because importing it installs it."""
     if clock is not None:
         return clock
     from twisted.internet import reactor
@@ -354,13 +364,13 @@ def _reply(reply: ScriptedReply, request: ChatRequest) -> ChatReply:
 
 
 def _usage(request: ChatRequest, text: str) -> Usage:
-    """Words, for want of tokens: the same request always costs the same."""
+    """Return words as tokens, so that the same request always costs the same."""
     said = sum(len(message.content.split()) for message in request.messages)
     return Usage(input_tokens=said, output_tokens=len(text.split()))
 
 
 def _error(failing: Failing, name: str) -> ModelError:
-    """A new error each time: one that was raised keeps where it was."""
+    """Return a new error each time, because a raised error keeps its traceback."""
     made: dict[Failing, Callable[[], ModelError]] = {
         "timeout": lambda: ModelTimeout(name, 0),
         "unavailable": lambda: ModelUnavailable(name, "the script says so"),

@@ -1,1 +1,1 @@
-"""A responder without a model: what was asked, what of the character's texts answers it."""
+"""A responder without a model: it classifies a line and quotes the character's texts."""

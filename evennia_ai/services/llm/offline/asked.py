@@ -1,9 +1,9 @@
-"""Asked: what somebody wants to know or to hear, read from the words of one line of theirs.
+"""Classify a line that a player says to an NPC: its kind of question or small talk.
 
-English alone: a line without a common English word is of another language, and of no kind. The
-first kind of the table whose pattern a line has is its kind, so small talk stands above questions,
-and questions with a word of their own above those without. Patterns see the line folded, without
-short forms, without the name of who is spoken to and without politeness.
+English only: a line without a common English word is FOREIGN. The kind of a line is the first in
+the table with a matching pattern, so small talk comes before questions, and specific questions
+before general ones. A pattern is applied to the line in lower case, without contractions, the name
+of the NPC, and polite phrases.
 """
 
 import re
@@ -14,10 +14,10 @@ from typing import Final
 
 
 class Kind(StrEnum):
-    """What a line is."""
+    """The kind of a line."""
 
     CALL = "call"
-    """The name of who is spoken to, and nothing else."""
+    """Only the name of the NPC."""
     GREETING = "greeting"
     THANKS = "thanks"
     FAREWELL = "farewell"
@@ -32,10 +32,10 @@ class Kind(StrEnum):
     PRICE = "price"
     WHERE = "where"
     SINCE = "since"
-    """For how long the one spoken to does or is something."""
+    """How long the NPC has been or done something."""
     AMOUNT = "amount"
     HOUR = "hour"
-    """What time it is now."""
+    """The current time."""
     WHEN = "when"
     WHY = "why"
     HOW = "how"
@@ -43,16 +43,16 @@ class Kind(StrEnum):
     MAY = "may"
     REQUEST = "request"
     OWN = "own"
-    """Yes or no about the one spoken to."""
+    """A yes-or-no question about the NPC."""
     EXISTS = "exists"
-    """True if there is something, or somebody does something."""
+    """A question whether something exists or somebody does something."""
     YES_NO = "yes or no"
     WHAT = "what"
     STATEMENT = "statement"
     GESTURE = "gesture"
-    """Something that is done, between asterisks, and neither asks nor greets."""
+    """An action between asterisks that neither asks nor greets."""
     FOREIGN = "foreign"
-    """Of another language than English."""
+    """A line in another language than English."""
 
 
 _SHORT: Final[tuple[tuple[str, str], ...]] = (
@@ -215,7 +215,7 @@ COMMON_WORDS: Final = frozenset(
     while who whole whom whose why will with without would yes yet you your yours yourself
     """.split()  # noqa: SIM905 - two hundred quoted words would be two pages
 )
-"""Words that say nothing of what a question is about."""
+"""Words that do not say what a question is about."""
 
 VAGUE_WORDS: Final = frozenset(
     """
@@ -226,7 +226,7 @@ VAGUE_WORDS: Final = frozenset(
     wish work working works world
     """.split()  # noqa: SIM905 - as above
 )
-"""Words that a question need not share with its answer."""
+"""Words that a question and its answer need not share."""
 
 _ENGLISH: Final = frozenset(
     """
@@ -239,23 +239,23 @@ _ENGLISH: Final = frozenset(
 _MAYBE_ENGLISH: Final = frozenset(
     "a all am an as at do i if in me no on so to was we".split()  # noqa: SIM905 - as above
 )
-"""Words of other languages too; a line of which they are half is taken for English."""
+"""Words that other languages have too. A line with half of such words counts as English."""
 _WORD: Final = re.compile(r"[^\W_]+")
 MOST_READ: Final = 500
-"""Characters of a line that are looked at."""
+"""The most characters of a line that are read."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Asked:
-    """A line, what kind it is of, and its words as the patterns see them."""
+    """A line, its kind, and its words as the patterns get them."""
 
     text: str
     kind: Kind
     plain: str
 
 
-def asked(text: str, *, of: str) -> Asked:
-    """What the line is that was said to the one called `of`, or done between asterisks."""
+def classify_line(text: str, *, of: str) -> Asked:
+    """Return the classified line that was said to `of`, or done between asterisks."""
     plain = _plain(text[:MOST_READ], of)
     if text.startswith("*") and text.endswith("*"):
         return _done(text, plain, of)
@@ -267,7 +267,7 @@ _GREETS: Final = re.compile(r"(?:greets|waves|bows|salutes|curtsies|tips|beckons
 
 
 def _done(text: str, plain: str, name: str) -> Asked:
-    """What a pose is: a question that somebody is told to ask, a greeting, or only a gesture."""
+    """Classify a pose: an indirect question, a greeting, or only a gesture."""
     without = re.sub(rf"\b{re.escape(name.casefold())}\b\W*", "", plain) if name else plain
     asks = _ASKS.match(without)
     if asks:
@@ -299,7 +299,7 @@ def _is_small_talk(plain: str) -> bool:
 
 
 def _plain(text: str, name: str) -> str:
-    """The line folded, without short forms, the name, politeness and a greeting before more."""
+    """Return the line in lower case, without contractions, the name, politeness and a greeting."""
     plain = " ".join(text.casefold().split())
     for short, whole in _SHORT:
         plain = re.sub(short, whole, plain)
@@ -337,4 +337,4 @@ LINES: Final[Mapping[Kind, tuple[str, ...]]] = {
     Kind.STATEMENT: ("Is that so?", "I see.", "If you say so."),
     Kind.WHAT: ("I could not tell you.", "That I do not know.", "I know nothing about that."),
 }
-"""What one says who has nothing of their own to say to a line of a kind, in their order."""
+"""Answers for a character whose texts say nothing about a question, by kind, in order of use."""

@@ -1,8 +1,8 @@
-"""First person: what a card tells of its character, as the character says it of itself.
+"""Turn sentences of a card about its character into the first person.
 
-English alone, and with care: what cannot be turned for sure is None, and is not said. A sentence is
-turned that begins with the character's name or pronoun and a verb, or has them behind a first
-phrase; the pronoun is the one that the text has most of.
+English only, and careful: a doubtful sentence gives None and is not said. A sentence is turned if
+it begins with the character's name or pronoun and a verb, or has them after an opening phrase. The
+pronoun is the most frequent one in the text.
 """
 
 import re
@@ -43,15 +43,15 @@ _OBJECT_NEXT: Final = re.compile(
 
 
 def pronoun_of(text: str) -> str:
-    """What a description calls its character, "he" or "she"; "" where it shows neither."""
+    """Return the pronoun in a description, "he" or "she"; "" if it has neither."""
     found = Counter(one.casefold() for one in _PRONOUN.findall(text))
     return max(found, key=lambda word: (found[word], word)) if found else ""
 
 
 def first_person(sentence: str, *, name: str, pronoun: str) -> str | None:
-    """What the one called `name` says instead of the sentence, None where that is not sure.
+    """Return the sentence as the character says it; None if that is doubtful.
 
-    A sentence that does not tell of them is as it was.
+    A sentence that is not about the character is returned unchanged.
     """
     called = rf"{re.escape(name)}(?!\w)(?:\s+[A-Z]\w+)?"
     either = rf"[{pronoun[:1].upper()}{pronoun[:1]}]{pronoun[1:]}"
@@ -60,7 +60,7 @@ def first_person(sentence: str, *, name: str, pronoun: str) -> str | None:
     turned = subjects.sub(_turned, sentence)
     if turned != sentence:
         turned = _AUXILIARY.sub(lambda found: _IRREGULAR[found[0]], turned)
-        if _ANOTHER_VERB.search(turned):  # it may be a verb of the character, or a noun
+        if _ANOTHER_VERB.search(turned):  # doubtful: a verb of the character, or a noun
             return None
     if pronoun and turned != sentence:
         turned = _of_mine(turned, pronoun)
@@ -75,7 +75,7 @@ def _turned(found: re.Match[str]) -> str:
 
 
 def _base(verb: str) -> str:
-    """A verb of the third person in the first; one of the past is the same in both."""
+    """Return a verb of the third person in the first person. Past forms are the same in both."""
     if verb.casefold() in _IRREGULAR:
         return _IRREGULAR[verb.casefold()]
     if verb.endswith("ss") or not verb.endswith("s") or verb in _NO_VERBS:
@@ -88,7 +88,7 @@ def _base(verb: str) -> str:
 
 
 def _of_mine(text: str, pronoun: str) -> str:
-    """With what belongs to the character as its own."""
+    """Return the text with the character's possessives in the first person."""
     if pronoun == "he":
         text = re.sub(r"\bhis\b", "my", text)
         text = re.sub(r"\bHis\b", "My", text)

@@ -1,8 +1,8 @@
-"""Quoting: the sentences of a character's texts, as it would say them, that answer a question.
+"""Quote the sentences of a character's texts that answer a question, as the character says them.
 
-A sentence answers where it holds most of the words that say what the question is about, in any of
-their forms, and what the question's kind asks for: a price a sum, a place a place, a time a time.
-A text that its author gave a key the question has need not share its words.
+A sentence answers if it has most of the words that the question is about, in any form, and the
+right kind of fact: a price for a price question, a place for a place, a time for a time. If the
+author gave a text a key that is in the question, the text need not share its words.
 """
 
 import re
@@ -19,9 +19,9 @@ from evennia_ai.services.llm.offline.first_person import first_person, pronoun_o
 
 ANSWER_CHARACTERS: Final = 300
 LOOKED_AT_CHARACTERS: Final = 20_000
-"""How much text of all passages is searched: the answer is made on the game's own thread."""
+"""The most characters of all passages that are searched, because this runs on the game's thread."""
 MOST_HEARD: Final = 6
-"""Of so many of the newest messages it is looked who said what."""
+"""How many of the newest messages are checked for what others said."""
 
 _WORD: Final = re.compile(r"[^\W_]+")
 _CJK: Final = re.compile(f"[{script_ranges('kana', 'han', 'hangul')}]{{2,}}")
@@ -77,24 +77,23 @@ _OWN_SECRET: Final = re.compile(
     r"\b(?:secret\w*|hid(?:es?|den|ing)|conceal\w*|pretend\w*|unknown to|actually|in truth|lies)\b",
     re.IGNORECASE,
 )
-"""What a description tells its model alone."""
+"""Words that mark sentences of a description as meant only for the model."""
 _WANTED: Final[Mapping[Kind, float]] = {
     Kind.MAY: inf,
     Kind.REQUEST: inf,
     Kind.HOUR: inf,
     Kind.STATEMENT: 1.0,
 }
-"""The share without which a text answers only where its author gave it a key: none suffices where
-words in common are no answer, and what is no question is to be about nothing else."""
+"""The share of words that a text without a matching key needs. `inf`: only a key counts."""
 _FOLLOWED: Final = frozenset({Kind.WHAT, Kind.WHO, Kind.WHY, Kind.STATEMENT})
-"""The kinds of question that the sentence behind the one that answers goes with."""
+"""Kinds of question whose answer may include the next sentence."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Sentence:
-    """A sentence of a passage as the character says it, and where it stood.
+    """A sentence of a passage as the character says it.
 
-    `place` is (passage, sentence).
+    `place` is (index of the passage, index of the sentence).
     """
 
     text: str
@@ -106,8 +105,8 @@ class Sentence:
 class Fit:
     """How well a sentence answers.
 
-    `overlap` is 2 for each of the question's words it holds and 1 for each it holds in another
-    form; `is_about` tells that its author gave its text a key that the question has.
+    `overlap` counts 2 for each word of the question in it, and 1 for each in another form.
+    `is_about` is True if the author gave its text a key that is in the question.
     """
 
     sentence: Sentence
@@ -116,7 +115,7 @@ class Fit:
 
     @property
     def rank(self) -> tuple[object, ...]:
-        """What the best has the least of."""
+        """The sort key. The best answer has the lowest."""
         passage = self.sentence.passage
         is_told = passage.kind == "description"
         worth = self.overlap + 2 * self.is_about
@@ -124,36 +123,38 @@ class Fit:
 
 
 class Subject:
-    """The words of a question that say what it is about; stems find them in another form.
+    """The words that a question is about. Stems match other forms of them.
 
-    `named` are those that name something: "rope" of what rope costs.
+    `named` are words for things, such as "rope" in "what does rope cost".
     """
 
     def __init__(self, question: Asked, *, without: Iterable[str]) -> None:
         ignored = COMMON_WORDS.union(*map(words_of, without))
         words = frozenset(words_of(question.text if _is_foreign(question) else question.plain))
         self.words = words - ignored
-        self._stems = frozenset(map(stem, self.words))
+        self._stems = frozenset(map(rough_stem, self.words))
         self.named = self.words if question.kind is Kind.HOW else self.words - VAGUE_WORDS
-        self._needed = frozenset(map(stem, self.named or self.words))
+        self._needed = frozenset(map(rough_stem, self.named or self.words))
 
     def overlap(self, text: str) -> int:
-        """2 for each of the words that the text has, 1 for each in another form."""
+        """Return 2 for each word that the text has, and 1 for each in another form."""
         words = set(words_of(text))
         same = self.words & words
-        akin = self._stems & {stem(word) for word in words - same} - set(map(stem, same))
+        akin = self._stems & {rough_stem(word) for word in words - same} - set(
+            map(rough_stem, same)
+        )
         return 2 * len(same) + len(akin)
 
     def is_news(self, evidence: re.Pattern[str], text: str) -> bool:
-        """True if the text has such evidence that the question did not have itself."""
-        found = (set(map(stem, words_of(one[0]))) for one in evidence.finditer(text))
+        """True if the text has a fact of this kind that is not in the question."""
+        found = (set(map(rough_stem, words_of(one[0]))) for one in evidence.finditer(text))
         return any(not stems <= self._stems for stems in found)
 
     def share(self, text: str) -> float:
-        """How much of what it needs to share with its answer the text has, from 0 to 1."""
+        """Return the share of the needed words that the text has, from 0 to 1."""
         if not self._needed:
             return 0.0
-        return len(self._needed & set(map(stem, words_of(text)))) / len(self._needed)
+        return len(self._needed & set(map(rough_stem, words_of(text)))) / len(self._needed)
 
 
 def _is_foreign(question: Asked) -> bool:
@@ -161,7 +162,10 @@ def _is_foreign(question: Asked) -> bool:
 
 
 def words_of(text: str) -> Iterator[str]:
-    """The words of a text, folded; a run of CJK letters has no blanks, so its pairs are words."""
+    """Yield the words of a text in lower case.
+
+    CJK text has no spaces, so pairs of its characters are words.
+    """
     for word in _WORD.findall(text.casefold()):
         if _CJK.fullmatch(word):
             yield from (word[at : at + 2] for at in range(len(word) - 1))
@@ -169,9 +173,9 @@ def words_of(text: str) -> Iterator[str]:
             yield word
 
 
-def stem(word: str) -> str:
-    """A rough beginning that the forms of one word share: ferry, ferries; light, lights."""
-    if word.endswith("ss"):  # of cross, crosses, crossing
+def rough_stem(word: str) -> str:
+    """Return a rough stem that the forms of a word share, such as ferry, ferries; light, lights."""
+    if word.endswith("ss"):  # such as "cross"
         return word
     for ending in ("ings", "ies", "ing", "es", "ed", "s", "y", "e"):
         if len(word) - len(ending) >= 3 and word.endswith(ending):
@@ -179,14 +183,14 @@ def stem(word: str) -> str:
     return word
 
 
-def quotation(question: Asked, request: ChatRequest) -> str:
-    """What of the request's texts answers the question, "" where nothing does.
+def quote_answer(question: Asked, request: ChatRequest) -> str:
+    """Return the sentences that answer the question; "" if none does.
 
-    What somebody else has just said is left to them.
+    Sentences that another person has just said are left out.
     """
     subject = Subject(question, without=(request.speaker,))
     heard = _heard_of_others(request)
-    told = [one for one in sentences(request) if one.text not in heard]
+    told = [one for one in sayable_sentences(request) if one.text not in heard]
     about = {at for at, one in enumerate(request.passages) if _is_about(one, question, subject)}
     judged = (_fit(one, question, subject, is_about=one.place[0] in about) for one in told)
     fits = [fit for fit in judged if fit is not None]
@@ -198,11 +202,11 @@ def quotation(question: Asked, request: ChatRequest) -> str:
     if not found:
         return ""
     best = found[0]
-    return spoken([best.sentence, *_seconding(best, found[1:], told, question.kind)])
+    return join_sentences([best.sentence, *_seconding(best, found[1:], told, question.kind)])
 
 
 def _heard_of_others(request: ChatRequest) -> str:
-    """What those who are there have said lately, each under their name."""
+    """Return what other people present have said lately, with their names."""
     names = tuple(f"{name}:" for name in request.company)
     newest = request.messages[-MOST_HEARD:]
     said = [without_time_line(one.content) for one in newest if one.role == "user"]
@@ -215,7 +219,7 @@ def _tells_since(sentence: Sentence) -> bool:
 
 
 def _fit(sentence: Sentence, question: Asked, subject: Subject, *, is_about: bool) -> Fit | None:
-    """How well a sentence answers, None where it does not."""
+    """Return how well a sentence answers, or None if it does not."""
     text = sentence.text
     overlap = subject.overlap(text)
     evidence = _NAMES if question.kind is Kind.WHO else _EVIDENCE.get(question.kind)
@@ -237,14 +241,14 @@ def _fit(sentence: Sentence, question: Asked, subject: Subject, *, is_about: boo
 
 
 _DOES: Final = re.compile(r"(?:who|whose)\b(?! (?:is|are|was|were)\b)|how (?:did|do|does)\b")
-"""Asks who does something, or how: what is about the thing alone is no answer."""
+"""Questions who does something, or how. A text that is only about the thing is no answer."""
 _OF_PRICES: Final = VAGUE_WORDS | {"charge", "fare", "fee", "fees", "fares", "pay"}
 
 
 def _is_about(passage: Passage, question: Asked, subject: Subject) -> bool:
-    """True if the question has one of the keys that the passage's author gave it.
+    """True if the question has a key that the passage's author gave it.
 
-    Where something is named, a key that names nothing ("cost") is not what it is about.
+    If the question names a thing, a vague key such as "cost" does not count.
     """
     said = f" {' '.join(words_of(question.plain))} "
     keys = (tuple(words_of(key)) for key in passage.keys if not key.startswith("/"))
@@ -255,7 +259,7 @@ def _is_about(passage: Passage, question: Asked, subject: Subject) -> bool:
 def _seconding(
     best: Fit, others: Sequence[Fit], told: Sequence[Sentence], kind: Kind
 ) -> list[Sentence]:
-    """The sentence to say with the best: the one behind it, or the next that fits as well."""
+    """Return the sentence to say after the best one: the next, or another that fits as well."""
     passage, at = best.sentence.place
     behind = next((one for one in told if one.place == (passage, at + 1)), None)
     if kind in _FOLLOWED and best.is_about and behind is not None:
@@ -272,16 +276,16 @@ def _has_room(one: Sentence, other: Sentence) -> bool:
     return len(one.text) + 1 + len(other.text) <= ANSWER_CHARACTERS
 
 
-def spoken(said: Iterable[Sentence]) -> str:
-    """The sentences in the order they were written, cut at a word where one alone is too long."""
+def join_sentences(said: Iterable[Sentence]) -> str:
+    """Return the sentences in the order of their texts, cut at a word if they are too long."""
     text = " ".join(s.text for s in sorted(said, key=lambda s: s.place))
     if len(text) <= ANSWER_CHARACTERS:
         return text
     return text[: ANSWER_CHARACTERS - 1].rpartition(" ")[0].rstrip(" ,;:-") + "…"
 
 
-def sentences(request: ChatRequest) -> Iterator[Sentence]:
-    """The sentences of lore and description that can be said in the first person."""
+def sayable_sentences(request: ChatRequest) -> Iterator[Sentence]:
+    """Yield the sentences of lore and description that can be said in the first person."""
     left, name = LOOKED_AT_CHARACTERS, request.speaker
     described = "\n".join(one.text for one in request.passages if one.kind == "description")
     pronoun = pronoun_of(described)
@@ -301,7 +305,7 @@ def sentences(request: ChatRequest) -> Iterator[Sentence]:
 
 
 def plain_sentences(text: str, speaker: str) -> Iterator[str]:
-    """The sentences of a passage as one would say them: no markup, headings or decorators."""
+    """Yield the sentences of a passage without markup, headings and decorators."""
     for line in _unbracketed(text).splitlines():
         plain = _plain_line(line, speaker)
         for sentence in _SENTENCE_BREAK.split(plain):
@@ -319,7 +323,7 @@ def _plain_line(line: str, speaker: str) -> str:
 
 
 def _unbracketed(text: str) -> str:
-    """Without the brackets around the whole text, double ones at most."""
+    """Return the text without brackets around all of it, at most two pairs."""
     text = text.strip()
     for _ in range(2):
         if len(text) > 1 and _BRACKETS.get(text[0]) == text[-1]:

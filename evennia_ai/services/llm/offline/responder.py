@@ -1,8 +1,8 @@
-"""Answers without a language model: small talk, and what the character's own texts say.
+"""Answers without a language model: small talk, and quotations of the character's own texts.
 
-It lets a game without any endpoint be alive enough to be tried. What it says is the card's and the
-lore's own words, or a plain line of courtesy; it makes nothing up, says of itself that it is
-offline, and its answer depends on its request alone, so a replay of the request gives it again.
+It lets people try a game that has no model. It says only words of the card and the lore, or polite
+phrases. It invents nothing and reports itself as offline. Its answer depends only on the request,
+so a replay gives the same answer.
 """
 
 import re
@@ -13,22 +13,22 @@ from typing import Final
 from twisted.internet.defer import Deferred, succeed
 
 from evennia_ai.services.llm.chat import ChatReply, ChatRequest, Listener
-from evennia_ai.services.llm.offline.asked import LINES, Asked, Kind, asked
+from evennia_ai.services.llm.offline.asked import LINES, Asked, Kind, classify_line
 from evennia_ai.services.llm.offline.first_person import first_person, pronoun_of
 from evennia_ai.services.llm.offline.quoting import (
     ANSWER_CHARACTERS,
     Sentence,
     Subject,
     plain_sentences,
-    quotation,
-    sentences,
+    quote_answer,
+    sayable_sentences,
     words_of,
 )
 
 SHRUG: Final = "*shrugs*"
-"""Instead of the fallback line twice in a row; a gesture is of no language."""
+"""Replaces the fallback line every second time. A gesture belongs to no language."""
 _ALIKE: Final = 0.6
-"""How much of their words two questions share that ask the same, from 0 to 1."""
+"""The share of words, from 0 to 1, from which on two questions count as the same."""
 
 _QUOTED: Final = re.compile(r"[\"“„«]([^\"“”„«»]+)[\"”“»]")
 _AGE: Final = re.compile(
@@ -37,10 +37,10 @@ _AGE: Final = re.compile(
 
 
 class OfflineResponder:
-    """A `ChatModel` that answers at once, from its request alone.
+    """A `ChatModel` that answers at once, from the request only.
 
-    Where it has nothing to say and the line was of a language it knows nothing of, it says
-    `fallback`, and every other time shrugs.
+    If it has no answer to a line in an unknown language, it says `fallback`, and every second time
+    it shrugs.
     """
 
     offline: Final = True
@@ -56,16 +56,19 @@ class OfflineResponder:
     def complete(
         self, request: ChatRequest, *, listener: Listener | None = None
     ) -> Deferred[ChatReply]:
-        """The answer, already there: nobody need listen to it."""
-        found = answer(request)
+        """Return the answer, which is complete at once. The listener is not used."""
+        found = answer_offline(request)
         text = found or self._instead(request)
         return succeed(ChatReply(text=text, model=self._name, offline=True, is_fallback=not found))
 
     def close(self) -> None:
-        """Nothing is open."""
+        """Do nothing: there are no connections."""
 
     def _instead(self, request: ChatRequest) -> str:
-        """Fallback lines are in no request, so it counts what was said since the last reply."""
+        """Return the fallback line, or a shrug every second time.
+
+        Requests do not contain fallback lines, so the lines since the last reply are counted.
+        """
         names = tuple(f"{name}:" for name in (request.asker, *request.company))
         since = takewhile(lambda one: one.role != "assistant", reversed(request.messages))
         lines = [line for one in since for line in one.content.splitlines()]
@@ -73,12 +76,12 @@ class OfflineResponder:
         return SHRUG if said and said % 2 == 0 else self._fallback
 
 
-def answer(request: ChatRequest) -> str:
-    """The answer to the request's question; empty where it is in a language it does not know."""
-    question = asked(request.question, of=request.speaker)
+def answer_offline(request: ChatRequest) -> str:
+    """Return the answer to the request's question; "" if it is in an unknown language."""
+    question = classify_line(request.question, of=request.speaker)
     own = _ANSWERS.get(question.kind)
     found = own(question, request) if own else ""
-    found = found or _example(question, request) or quotation(question, request)
+    found = found or _example(question, request) or quote_answer(question, request)
     return found or _line(LINES.get(question.kind, ()), request)
 
 
@@ -87,7 +90,7 @@ def _said(request: ChatRequest) -> str:
 
 
 def _line(lines: Sequence[str], request: ChatRequest) -> str:
-    """The line that was said the longest ago, "" where there are none."""
+    """Return the line that was not said for the longest time; "" if there are none."""
     said = _said(request)
     return min(lines, key=said.rfind, default="")
 
@@ -101,15 +104,16 @@ def _first_unsaid(texts: Iterator[str], request: ChatRequest) -> str:
 
 
 def _greeting(question: Asked, request: ChatRequest) -> str:
-    """What the card greets with, until all of it was said; then the greeting back."""
+    """Return an unsaid part of the card's greeting, or else the same greeting."""
     spoken = (_quoted(p.text) for p in request.passages if p.kind == "greeting")
     return _first_unsaid(spoken, request) or _back(question, request)
 
 
 def _quoted(text: str) -> str:
-    """What of a greeting is speech, "" where that is nothing or too much.
+    """Return the speech in a greeting; "" if there is none or too much.
 
-    `"Later," he says. "It turns."` is two sentences: the comma is there for the narration.
+    In `"Later," he says. "It turns."` the comma belongs to the narration, so it becomes a full
+    stop.
     """
     said = ""
     for quote in (*map(str.strip, _QUOTED.findall(text)), ""):
@@ -120,7 +124,7 @@ def _quoted(text: str) -> str:
 
 
 def _back(question: Asked, request: ChatRequest) -> str:
-    """The greeting or farewell said back to who said it."""
+    """Return the same greeting or farewell, with the speaker's name."""
     known = ("good morning", "good afternoon", "good evening", "good day", "good night")
     plain = question.plain
     is_farewell = question.kind is Kind.FAREWELL
@@ -130,10 +134,12 @@ def _back(question: Asked, request: ChatRequest) -> str:
 
 
 def _farewell(question: Asked, request: ChatRequest) -> str:
-    """What the place says for farewell, where its lore tells; else the farewell back."""
+    """Return the local farewell that the lore describes, or else the same farewell."""
     customs = re.compile(r"\b(?:we|I|people|everybody) (?:here )?says?\b", re.IGNORECASE)
     bye = re.compile(r"\b(?:goodbye|good night|farewell)\b", re.IGNORECASE)
-    told = (s.text for s in sentences(request) if customs.search(s.text) and bye.search(s.text))
+    told = (
+        s.text for s in sayable_sentences(request) if customs.search(s.text) and bye.search(s.text)
+    )
     return _first_unsaid(told, request) or _back(question, request)
 
 
@@ -142,7 +148,7 @@ def _name(question: Asked, request: ChatRequest) -> str:
 
 
 def _whole_name(request: ChatRequest) -> str:
-    """The name with what the description begins with of it."""
+    """Return the name in the full form with which the description begins."""
     name = request.speaker
     for told in _description(request):
         found = re.match(rf"{re.escape(name)}(?: (?:of |the |von |van |de )?[A-Z][\w'’-]+)*", told)
@@ -151,16 +157,16 @@ def _whole_name(request: ChatRequest) -> str:
 
 
 def _self(question: Asked, request: ChatRequest) -> str:
-    """Name and trade; the name is in what the trade says where that tells who one is."""
+    """Return name and trade in one sentence if possible."""
     name, trade = _name(question, request), _trade(question, request)
     role = re.match(r"I am ((?:the|an?) .+)", trade)
     return f"{name[:-1]}, {role[1]}" if role and name else f"{name} {trade}".strip()
 
 
 def _trade(question: Asked, request: ChatRequest) -> str:
-    """What the description begins with, and what constant lore has it do."""
+    """Return the start of the description, and what constant lore says that the NPC does."""
     role = _role(request)
-    constant = (s for s in sentences(request) if s.passage.constant)
+    constant = (s for s in sayable_sentences(request) if s.passage.constant)
     does = next((s.text for s in constant if re.match(r"I (?!am\b)[a-z]+\b", s.text)), "")
     beginning = role.split()[:3]
     if role and (not does or does.split()[:3] == beginning):
@@ -169,7 +175,7 @@ def _trade(question: Asked, request: ChatRequest) -> str:
 
 
 def _role(request: ChatRequest) -> str:
-    """The first sentence of the description as the character says it, up to who it is."""
+    """Return the first sentence of the description in the first person, without its details."""
     pronoun = pronoun_of(" ".join(_description(request)))
     for told in _description(request):
         said = first_person(told, name=request.speaker, pronoun=pronoun)
@@ -197,11 +203,11 @@ def _asker(question: Asked, request: ChatRequest) -> str:
 
 
 def _place(question: Asked, request: ChatRequest) -> str:
-    """The name of the place, and what lore says that it or the country around it is."""
+    """Return the name of the place, and a sentence of lore that defines it or its country."""
     if not request.place:
         return ""
     here = re.sub(r"^(The|A|An)\b", lambda one: one[0].lower(), request.place)
-    told = [s.text for s in sentences(request) if s.passage.kind == "lore" and _defines(s)]
+    told = [s.text for s in sayable_sentences(request) if s.passage.kind == "lore" and _defines(s)]
     own = [text for text in told if text.casefold().startswith(request.place.casefold())]
     more = own or [s for s in told if _is_of_somewhere(s)]
     return f"This is {here}. {more[0]}" if more else f"This is {here}."
@@ -242,7 +248,7 @@ _ANSWERS: Final[Mapping[Kind, Callable[[Asked, ChatRequest], str]]] = {
 
 
 def _example(question: Asked, request: ChatRequest) -> str:
-    """What the character answers in the card's examples to a question like this one."""
+    """Return the character's answer to a similar question in the card's examples."""
     best, said = 0.0, ""
     for line, reply in _exchanges(request):
         alike = _alikeness(question, line, request)
@@ -252,7 +258,7 @@ def _example(question: Asked, request: ChatRequest) -> str:
 
 
 def _exchanges(request: ChatRequest) -> Iterator[tuple[str, str]]:
-    """What somebody says to the character in the examples, and what it answers."""
+    """Yield pairs of a line to the character and its answer, from the examples."""
     for passage in request.passages:
         if passage.kind != "examples":
             continue
@@ -270,11 +276,11 @@ def _exchanges(request: ChatRequest) -> Iterator[tuple[str, str]]:
 
 
 def _alikeness(question: Asked, line: str, request: ChatRequest) -> float:
-    """How alike the question is to an example's, 1.0 where they are about the same."""
+    """Return how similar a question is to one of an example; 1.0 if both are about the same."""
     subject = Subject(question, without=(request.speaker,)).words
     best = 0.0
     for part in re.split(r"(?<=[.!?])\s+", line):
-        other = asked(part, of=request.speaker)
+        other = classify_line(part, of=request.speaker)
         about = Subject(other, without=(request.speaker,)).words
         if subject and subject == about and _ask_alike(question.kind, other.kind):
             return 1.0

@@ -1,1 +1,1 @@
-"""An ENGINE for `DATABASES`: Django's PostgreSQL for a process that never ends a request."""
+"""An ENGINE for `DATABASES`: Django's PostgreSQL backend, which reconnects in any thread."""

@@ -1,9 +1,8 @@
-"""Rows as PostgreSQL itself has them, for queries that read many bytes.
+"""A cursor that reads rows in PostgreSQL's binary format, for queries that read many bytes.
 
-Django has values written into the text of a query, whose answer can only be text as well: bytes
-come as digits then, twice as long, which one side has to write and the other to read. Here values
-go beside the query, and the answer is binary. It needs psycopg, so it is imported where a
-connection to PostgreSQL is there already.
+Django writes values into the text of a query, and the answer to such a query is text too: bytes
+come as digits, at twice the length. Here the values are sent separately and the answer is binary.
+The module needs psycopg, so import it only where a PostgreSQL connection exists.
 """
 
 from typing import Any
@@ -13,7 +12,7 @@ from psycopg.pq import Format
 
 
 def binary_cursor(connection: Any) -> Any:
-    """A cursor like Django's, for a connection of Django's to PostgreSQL."""
+    """Return a cursor like Django's with binary results, for a PostgreSQL connection of Django."""
     connection.ensure_connection()
     made = Cursor(connection.connection)
     made.format = Format.BINARY

@@ -1,22 +1,25 @@
-"""What is wrong with a PostgreSQL that a game is put on, before anything is written to it."""
+"""Checks of a PostgreSQL database before a game writes to it."""
 
 from typing import Any, Final, NamedTuple
 
 from django.db import DatabaseError
 
 OLDEST: Final = 15
-"""Of the versions that tests run on."""
+"""The oldest version on which the tests run."""
 
 
 class DatabaseProblem(NamedTuple):
-    """Why a database is no home for a game, and what to do."""
+    """A reason why a game cannot use a database, and what to do."""
 
     message: str
     hint: str
 
 
 def problem_of(connection: Any) -> DatabaseProblem | None:
-    """The first thing that is wrong with the database of a connection; None on other engines."""
+    """Return the first problem of a connection's database.
+
+    None if there is no problem, and on other engines.
+    """
     if connection.vendor != "postgresql":
         return None
     name = connection.settings_dict["NAME"]
@@ -32,8 +35,8 @@ def problem_of(connection: Any) -> DatabaseProblem | None:
     except DatabaseError as error:
         return DatabaseProblem(
             f"DATABASES: PostgreSQL cannot be asked: {' '.join(str(error).split())}",
-            "Start it, or correct host, port, name, user and password; `pg_lsclusters` tells which"
-            " of Debian's run. docs/run/deploying.md of evennia_ai tells how to make one.",
+            "Start it, or correct host, port, name, user and password; `pg_lsclusters` lists those"
+            " of Debian. docs/run/deploying.md of evennia_ai explains how to make one.",
         )
     if version < OLDEST:
         return DatabaseProblem(

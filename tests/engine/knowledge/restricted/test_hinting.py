@@ -18,7 +18,7 @@ from evennia_ai.engine.knowledge.restricted.hinting import (
     set_hints,
 )
 from evennia_ai.engine.knowledge.restricted.mediation import PagePassage, SafeSummary, refuse_answer
-from evennia_ai.services.llm.structured import read
+from evennia_ai.services.llm.structured import read_answer
 
 TEXTS = ("Look for the lamp in the fog.", "Help the cook first.", "The tide knows.")
 
@@ -39,7 +39,7 @@ def a_page(**fields: object) -> Page:
 @pytest.mark.req("S0-46")
 @given(st.text() | st.lists(st.integers()).map(lambda numbers: json.dumps({"hints": numbers})))
 def test_any_choice_tells_only_hints(reply):
-    answer = read(reply, HintChoice).answer
+    answer = read_answer(reply, HintChoice).answer
     told = refuse_answer("other") if answer is None else choose_by_numbers(answer, HINTS)
     assert set(told.summary.splitlines()) <= set(TEXTS)
     assert (told.observations, told.risks, told.answer_guidance) == ((), (), "")
@@ -54,7 +54,7 @@ def test_any_choice_tells_only_hints(reply):
     ],
 )
 def test_choice_accepts_only_numbers(reply):
-    assert read(reply, HintChoice).answer is None
+    assert read_answer(reply, HintChoice).answer is None
 
 
 @pytest.mark.req("S0-48")

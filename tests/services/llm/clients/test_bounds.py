@@ -120,7 +120,7 @@ def test_others_have_their_turn_while_a_flood_is_there_at_once(chunks: int, size
     async def both() -> None:
         going = asyncio.create_task(other())
         response = SimpleNamespace(aiter_bytes=flood)
-        await http.receive(response, lambda _: None, limit_bytes=1_000_000)
+        await http.receive_body(response, lambda _: None, limit_bytes=1_000_000)
         going.cancel()
 
     asyncio.run(both())

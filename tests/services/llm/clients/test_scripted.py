@@ -240,8 +240,8 @@ def test_a_file_says_how_slow_it_is(tmp_path: Path) -> None:
         ("just a text", "it must be a list of replies, or an object"),
         ("replies: []", "replies: List should have at least 1 item"),
         ("- 1", "replies 1: must be a text or an object"),
-        ("- a\n- {when: x}", "replies 2: says nothing: give it a reply, tool_calls or fail"),
-        ("- {reply: a, wen: x}", "replies 1 wen: no such word; a reply has when, reply"),
+        ("- a\n- {when: x}", "replies 2: is empty: give it a reply, tool_calls or fail"),
+        ("- {reply: a, wen: x}", "replies 1 wen: unknown name; a reply has when, reply"),
         ("- {when: '', reply: a}", "replies 1 when: String should have at least 1 character"),
         ("- {tool_calls: [{tool: 1}]}", "replies 1 tool_calls 1 tool: must be a valid string"),
         ("- {fail: badly}", "replies 1 fail: must be 'timeout'"),
@@ -280,7 +280,7 @@ def test_a_dotted_path_is_lines_or_a_function() -> None:
 @pytest.mark.parametrize(
     ("path", "problem"),
     [
-        ("no.such.module", "'no.such.module' is not there: No module named 'no'"),
+        ("no.such.module", "'no.such.module' cannot be imported: No module named 'no'"),
         (f"{__name__}.nothing", "has no attribute 'nothing'"),
         (f"{__name__}.__name__", "is no script: it must be the path of a .yaml or .json file"),
         ("script", "'script' is no script"),

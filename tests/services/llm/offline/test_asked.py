@@ -2,7 +2,7 @@
 
 import pytest
 
-from evennia_ai.services.llm.offline.asked import LINES, Kind, asked
+from evennia_ai.services.llm.offline.asked import LINES, Kind, classify_line
 
 KINDS = {
     "Ada!": Kind.CALL,
@@ -66,7 +66,7 @@ ANSWERED_OTHERWISE = {
 
 @pytest.mark.parametrize(("line", "kind"), KINDS.items())
 def test_a_line_is_of_a_kind(line: str, kind: Kind) -> None:
-    assert asked(line, of="Ada").kind is kind
+    assert classify_line(line, of="Ada").kind is kind
 
 
 def test_each_kind_is_tried_here() -> None:
@@ -80,5 +80,5 @@ def test_every_other_kind_has_two_lines_at_least() -> None:
 
 
 def test_name_politeness_and_a_greeting_before_more_are_no_part_of_it() -> None:
-    line = asked("Hello Ada, excuse me, where's the inn, please?", of="Ada")
+    line = classify_line("Hello Ada, excuse me, where's the inn, please?", of="Ada")
     assert line.plain == "where is the inn"
