@@ -1,6 +1,6 @@
-"""Gather: the only reader of world and store for a turn; what it returns is all a prompt knows.
+"""Gather: the only reader of world and store for a turn. A prompt depends on nothing else.
 
-Warm, it makes no query: the view, the history and the company come from memory.
+With warm caches it makes no query: view, history and company come from memory.
 """
 
 import time
@@ -54,34 +54,34 @@ from evennia_ai.store.history.record_rows import ConversationRef
 from evennia_ai.store.history.windows import GREETING, Window, empty, lore_states, windows
 
 VISITOR: Final = "the visitor"
-"""What `{{user}}` is in a room, where no one partner is fixed."""
+"""`{{user}}` in a room, where the NPC has no fixed partner."""
 
 NAMES: Final = frozenset({"char", "user", "speaker"})
-"""What templates may name in the game: `inputs` gives the first two, composing the speaker."""
+"""The macros of the game. `inputs` sets the first two, composing sets the speaker."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Gathered:
-    """What a turn was begun with; it counts to the turn's end, whatever is edited meanwhile."""
+    """What a turn starts with. It applies until the turn ends, whatever is edited meanwhile."""
 
     view: NPCView
-    """What the NPC is made of."""
+    """The components, card, books and notes of the NPC."""
 
     settings: NPCSettings
-    """What is set for the NPC alone."""
+    """The NPC's own settings."""
 
     context: str
-    """The name of the kind of turn."""
+    """The name of the context, such as "whisper"."""
 
     request: ExecutionRequest
-    """What is composed and asked from."""
+    """The inputs to compose and the tools to offer."""
 
     def after(self, messages: Sequence[Message]) -> "Gathered":
-        """The same after `messages`: calls of tools and what came of them."""
+        """Return a copy for the next round, after calls of tools and their results."""
         return replace(self, request=self.request.after(messages))
 
     def within(self, limit_tokens: int) -> "Gathered":
-        """The same for a prompt of at most so many tokens."""
+        """Return a copy for a prompt of at most so many tokens."""
         inputs = self.request.inputs
         budget = replace(inputs.rules.budget, limit_tokens=limit_tokens)
         bounded = replace(inputs, rules=replace(inputs.rules, budget=budget))
@@ -89,7 +89,7 @@ class Gathered:
 
 
 def context_of(event: Event | None) -> PromptContext:
-    """The context of a turn that answers `event`, with what builders switched off in it."""
+    """Return the context of a turn that answers `event`, as builders configured it."""
     if event is None:
         return context_for("", contexts.contexts())
     return context_for(event.kind, contexts.contexts(), private=event.private)
@@ -98,9 +98,9 @@ def context_of(event: Event | None) -> PromptContext:
 def opening(
     npc: NPC, view: NPCView, talk: ConversationKey, event: Event | None
 ) -> NewRecord | None:
-    """The greeting the NPC opens this conversation with, None where it opens with none.
+    """Return the greeting with which the NPC opens this conversation, None for none.
 
-    Its dice are those of the conversation, so a preview shows what will be said.
+    The dice belong to the conversation, so a preview shows the greeting that will be said.
     """
     greeting = view.greetings.of_kind.get(talk.kind)
     if greeting is None:
@@ -128,17 +128,17 @@ def opening(
 def said_and_before(
     heard: CommittedEvent, now: History, *, waiting: Collection[str] = ()
 ) -> tuple[Message, History]:
-    """The event as the message that is answered, and the history that it answers.
+    """Return the event as a message, and the history that it answers.
 
-    That history is all but the event itself and the records still `waiting` for an answer of their
-    own. The message is the history's own elsewhere, so what is known about it (its tokens, its
-    lore) is worked out once.
+    That history is everything except the event and the records still `waiting` for their own
+    answer. The message comes from the history if possible, so its tokens and lore are computed
+    once.
     """
     before, record = heard.before, heard.record
     at = now.stop - 1
     while at >= now.earlier and now[at].record != record.id:
         at -= 1
-    if at < now.earlier:  # it was left behind
+    if at < now.earlier:  # compaction removed the event from the kept history
         text = with_time_line(record.body, minute_in(record))
         said = event_message(
             text, name=record.name or None, record=record.id, kind=heard.event.kind
@@ -152,7 +152,7 @@ def said_and_before(
 
 
 def _without(history: History, records: Collection[str]) -> History:
-    """The history without these records."""
+    """Return the history without these records."""
     kept = [message for message in history if message.record not in records]
     if len(kept) == len(history):
         return history
@@ -174,10 +174,11 @@ def gathered(
     near: Near = (),
     waited_for: Collection[str] = (),
 ) -> Gathered:
-    """What the turn that answers `heard` needs; no later part of it asks world or store again.
+    """Gather what the turn that answers `heard` needs. No later part asks world or store again.
 
-    `near` is what is known of the meanings of memories, `waited_for` are the names of books that
-    were read for it.
+    Args:
+        near: How close memories are in meaning to what was said.
+        waited_for: Names of books for which the turn waited, for the trace.
     """
     npc, view, event = mind.npc, mind.view(settings), heard.event
     context, window = context_of(event), windows(heard.conversation.id)
@@ -208,15 +209,15 @@ def gathered(
 
 
 def _hint(hint: str) -> DynamicBlock:
-    """What a builder asks of one answer, as a fact of the moment; its manifest keeps it."""
+    """Return a builder's instruction for one answer as a block, which its manifest keeps."""
     return DynamicBlock(key="hint", text=f"How you answer this time (the game master): {hint}")
 
 
 def _telling_of(made: Inputs, waited_for: Collection[str]) -> Inputs:
-    """The inputs with books that say that the turn waited for them."""
+    """Mark the books for which the turn waited."""
     if not waited_for:
         return made
-    told = "it was read for this turn, which waited"
+    told = "the turn waited until it was parsed"
     books = [replace(b, told=told) if b.label in waited_for else b for b in made.books]
     return replace(made, books=tuple(books))
 
@@ -224,9 +225,9 @@ def _telling_of(made: Inputs, waited_for: Collection[str]) -> Inputs:
 def foreseen_inputs(
     npc: NPC, view: NPCView, talk: ConversationKey, *, event: Event | None
 ) -> Inputs:
-    """The inputs of a turn that would answer `event` now; nothing is written.
+    """Return the inputs of a turn that would answer `event` now. Write nothing.
 
-    Where the NPC would speak first, its greeting is in the history already.
+    If the NPC would speak first, the history already holds its greeting.
     """
     conversation = found(str(npc.id), talk)
     window = windows(conversation.id) if conversation else empty()
@@ -250,7 +251,7 @@ def foreseen_inputs(
 
 
 def _foreseen(event: Event, view: NPCView) -> Message:
-    """The event as the message that would be answered."""
+    """Return the event as the message that would be answered."""
     minute = minute_of(view.sources.conf.time_suffix)
     text = with_time_line(event.text, minute)
     return event_message(text, name=event.speaker_name, kind=event.kind)
@@ -269,10 +270,14 @@ def inputs(
     history: History,
     greeting: int | None = None,
 ) -> Inputs:
-    """The inputs of a turn in `talk`; `said` is the event as a message, None where there is none.
+    """Return the inputs of a turn in `talk`.
 
-    `conversation` is None where it was not opened yet, `greeting` is the index of the one it began
-    with. The dice are those of the NPC's next turn, so a preview rolls what the turn will roll.
+    The dice are those of the NPC's next turn, so a preview rolls what the turn will roll.
+
+    Args:
+        conversation: None if it was never opened.
+        said: The event as a message, None without an event.
+        greeting: The index of the greeting that opened the conversation.
     """
     npc_ref = str(npc.id)
     dice = Dice(
@@ -311,7 +316,7 @@ def inputs(
 
 
 def _origin(conversation: ConversationRef | None, event: Event | None) -> str:
-    """The client of the first who spoke to the NPC there, which may be who does so now."""
+    """Return the client of the first speaker there, or of the current one if they are the first."""
     known = conversations.origin(conversation) if conversation is not None else ""
     return known or (event.client if event is not None else "")
 
@@ -319,7 +324,7 @@ def _origin(conversation: ConversationRef | None, event: Event | None) -> str:
 def scanned_sources(
     npc: NPC, of_card: CardTexts, *, values: Mapping[str, str], dice: Dice
 ) -> dict[SourceName, str]:
-    """The texts beside the conversation that an entry may ask to be scanned, as they are now."""
+    """Return the current texts besides the conversation that lore entries may scan."""
     return scanned_texts(of_card, values=values, dice=dice, room=_described(npc.location))
 
 
@@ -334,14 +339,14 @@ def _plain(described: str) -> str:
 
 
 def _rules(rules: ComposeRules, *, dice: Dice, greeting: int | None) -> ComposeRules:
-    """The rules of one turn; without a greeting lore takes the conversation to begin with 0."""
+    """Return the rules of one turn. Without a greeting, lore assumes greeting 0."""
     if greeting is None:
         return replace(rules, dice=dice)
     return replace(rules, dice=dice, lore=replace(rules.lore, greeting_index=greeting))
 
 
 def _clock(conversation: ConversationRef | None, history: History, event: Event | None) -> Clock:
-    """What time it is in the conversation; game seconds are real ones by Evennia's time factor."""
+    """Return turns, messages and game seconds of the conversation so far."""
     heard = history.user_messages + (event is not None)
     real_seconds = max(0.0, time.time() - conversation.opened_at) if conversation else 0.0
     return Clock(
@@ -350,7 +355,7 @@ def _clock(conversation: ConversationRef | None, history: History, event: Event 
 
 
 def _partner(npc: NPC, talk: ConversationKey, event: Event | None) -> str:
-    """The conversation's fixed partner."""
+    """Return the name of the conversation's partner, for `{{user}}`."""
     if talk.kind == "private" and event is not None:
         return event.speaker_name
     return person_name(npc.ai_partner or VISITOR)

@@ -1,14 +1,14 @@
 """Perception: a message that reached an NPC becomes the event it heard, or nothing.
 
-Everything comes by the NPC's own `at_msg_receive`, so an NPC hears what was sent to it and only
-that. The words come raw from the speaker's side (`AISpeakerMixin`, our own output) where that is
-known; a speaker of any other kind is read back from the line as Evennia renders it.
+Every message arrives through the NPC's `at_msg_receive`, so an NPC hears only what was sent to it.
+The raw words come from the speaker's side (`AISpeakerMixin`, or our own output) if it is one of
+these. For any other speaker they are read back from the line that Evennia rendered.
 
-A game renders words of a language for each listener, garbled or not: an NPC that does not
-understand them gets what was rendered for it and never the words themselves. The client that
-somebody types at is one of a few words, never what a client says of itself: Evennia's own for the
-protocol of a session (`protocol_key`), the same in 5.0 and 6.1; TLS makes no other client of
-telnet.
+A game may garble words of a language for each listener. An NPC that does not understand the
+language gets the garbled words, never the original ones.
+
+The client of a player is one of a few fixed words, taken from Evennia's `protocol_key` (equal in
+5.0 and 6.1). What a client says about itself is never used. TLS counts as telnet.
 """
 
 import re
@@ -45,29 +45,33 @@ from evennia_ai.services.settings.conf import conf
 
 MAX_WORD: Final = 40
 
-# Who is about to be sent an emote, by whom, and the languages in it.
+# Listener, speaker and languages of the emote that is being delivered.
 _rendered: Final[ContextVar[tuple[Any, Any, tuple[str, ...]] | None]] = ContextVar(
     "evennia_ai_languages", default=None
 )
 
 
 def game_word(told: Any) -> str:
-    """A language or volume as a game tells it, as one plain word or few; "" for none."""
+    """Return a language or volume of the game as plain words, "" for none."""
     if not told:
         return ""
     return one_line(unmarked(str(told)))[:MAX_WORD]
 
 
 def garbled(words: str, rendered: str, *, language: str) -> str:
-    """`rendered`, or only that it is the language, where the words stand in it as they are."""
+    """Return `rendered`. If it shows the original words, return only the language's name."""
     is_bare = one_line(unmarked(words)).casefold() in one_line(unmarked(rendered)).casefold()
     return f"(words in {language})" if is_bare else rendered
 
 
 def rendered_for(npc: NPC, speaker: Any, language: str, *, words: str, rendered: str) -> str:
-    """What a roleplaying game's emote is to show `npc` of quoted `words`, the quotes included.
+    """Return the quoted words of an emote as `npc` is to hear them, quotes included.
 
-    `rendered` is what the game would show. The message with it comes next.
+    Call it before the message with the emote is sent.
+
+    Args:
+        words: The original words.
+        rendered: What the game would show to this listener.
     """
     language = game_word(language)
     _note(npc, speaker, language)
@@ -78,7 +82,7 @@ def rendered_for(npc: NPC, speaker: Any, language: str, *, words: str, rendered:
 
 
 def languages_heard(npc: NPC, speaker: Any) -> str:
-    """The languages of the emote that is being sent to `npc`, told once."""
+    """Return the languages of the emote that is being sent to `npc`, and forget them."""
     noted = _rendered.get()
     _rendered.set(None)
     if noted is None or noted[0] is not npc or noted[1] is not speaker:
@@ -95,7 +99,7 @@ def _note(npc: NPC, speaker: Any, language: str) -> None:
 
 
 OTHER: Final = "other"
-"""A protocol of the game's own: somebody types there, and nothing is known of it."""
+"""The client of a player whose protocol Evennia does not know."""
 
 _CLIENTS: Final[Mapping[str, str]] = MappingProxyType(
     {
@@ -109,9 +113,9 @@ _CLIENTS: Final[Mapping[str, str]] = MappingProxyType(
 
 
 def client_of(character: Any) -> str:
-    """The client of who plays `character`, with the mark of a screen reader; "" for nobody.
+    """Return the client of the player of `character`, marked if it is a screen reader.
 
-    Of several screens it is the one that was typed at last.
+    Of several sessions the one with the last command counts. "" if nobody plays it.
     """
     handler = getattr(character, "sessions", None)
     sessions = handler.all() if handler is not None else ()
@@ -124,9 +128,9 @@ def client_of(character: Any) -> str:
 
 
 MAX_HEARD: Final = 2000
-"""Characters of one line that an NPC takes in."""
+"""The most characters of one line that an NPC hears."""
 
-# How Evennia's own `at_say` frames a line for those who hear it, before translation.
+# The untranslated lines that listeners get from Evennia's `at_say`.
 _FRAMES: Final = {
     "say": '{object} says, "{speech}"',
     "whisper": '{object} whispers: "|n{speech}|n"',
@@ -134,7 +138,7 @@ _FRAMES: Final = {
 _SPEECH: Final = "\x00"
 _QUOTED: Final = re.compile(r"[\"“”«»„]\s*(.*)[\"“”«»]", re.DOTALL)
 _SAYING: Final = re.compile(r"(?:\s*\([^()]*\))?\s*(?:[:,>]|\w+\s*[,:])\s*")
-"""What may stand between a name and what is said: `says,`, `(shouting):`, a colon alone."""
+"""What may follow a name before the words: `says,`, `(shouting):` or only a colon."""
 _HEARD: Final = frozenset({"say", "whisper", "pose"})
 
 
@@ -156,7 +160,7 @@ class AISpeakerMixin:
 
 
 class Payload(NamedTuple):
-    """What was sent: the rendered line, and what the message says about it, "" for nothing."""
+    """A message as it was sent: the rendered line, and what the message says about it."""
 
     line: str
     kind: str = ""
@@ -165,9 +169,9 @@ class Payload(NamedTuple):
 
 
 def perceived(npc: NPC, text: Any, from_obj: Any) -> Event | None:
-    """The event in a message that `npc` received, None where nobody says or does anything.
+    """Return the event in a message that `npc` received, None if it holds none.
 
-    `text` and `from_obj` are those of `at_msg_receive`.
+    `text` and `from_obj` are the arguments of `at_msg_receive`.
     """
     speaker = sender_of(from_obj)
     if speaker is None or speaker == npc:
@@ -208,14 +212,14 @@ def perceived(npc: NPC, text: Any, from_obj: Any) -> Event | None:
 
 
 def sender_of(from_obj: Any) -> Any:
-    """The one object that sent a message; None for sessions, accounts and several senders."""
+    """Return the one object that sent a message; None for sessions, accounts or several."""
     if isinstance(from_obj, list | tuple | set):
         from_obj = next(iter(from_obj)) if len(from_obj) == 1 else None
     return from_obj if hasattr(from_obj, "location") and getattr(from_obj, "id", None) else None
 
 
 def payload_of(text: Any) -> Payload:
-    """The payload of `msg(text=(line, {"type": ..., "language": ..., "volume": ...}))`."""
+    """Parse the text of `msg(text=(line, {"type": ..., "language": ..., "volume": ...}))`."""
     if not isinstance(text, list | tuple):
         return Payload(str(text or ""))
     line = text[0] if text else ""
@@ -230,15 +234,15 @@ def payload_of(text: Any) -> Payload:
 
 @lru_cache(maxsize=16)
 def heard_text(text: str) -> str:
-    """`text` as somebody hears it: on one line, without colour codes or link markup.
+    """Return `text` as a listener hears it: one line, without colour codes or links.
 
-    All in a room are sent the same line one after the other, so few are kept.
+    A small cache is enough: all listeners in a room get the same line one after the other.
     """
     return one_line(unmarked(text))[:MAX_HEARD]
 
 
 def _uttered(npc: NPC, utterance: Utterance, payload: Payload) -> Utterance | None:
-    """What the speaker is known to say this moment, heard once."""
+    """Return the speaker's current utterance the first time this NPC gets it, else None."""
     if str(npc.id) in utterance.heard_by:
         return None
     text = heard_text(utterance.text)
@@ -252,7 +256,7 @@ def _uttered(npc: NPC, utterance: Utterance, payload: Payload) -> Utterance | No
 
 
 def _read_back(npc: NPC, speaker: Any, payload: Payload) -> Utterance | None:
-    """What a rendered line says, where the speaker's side told nothing."""
+    """Return what a rendered line says, for a speaker whose raw words are unknown."""
     if payload.kind not in _HEARD:
         return None
     text = _words(npc, speaker, payload)
@@ -260,7 +264,7 @@ def _read_back(npc: NPC, speaker: Any, payload: Payload) -> Utterance | None:
 
 
 def _words(npc: NPC, speaker: Any, payload: Payload) -> str:
-    """What was said or done, as the line renders it for this listener."""
+    """Return the words or the pose in the line, as rendered for this listener."""
     name = str(speaker.get_display_name(npc))
     if payload.kind == "pose":
         return _after_name(heard_text(payload.line), (heard_text(name), str(speaker.key)))
@@ -268,7 +272,7 @@ def _words(npc: NPC, speaker: Any, payload: Payload) -> str:
 
 
 def _speech(rendered: str, kind: str, name: str) -> str:
-    """The words inside Evennia's own frame, else what stands in quotes, else the line."""
+    """Return the words in Evennia's frame, else those in quotes, else the whole line."""
     frame = gettext(_FRAMES.get(kind, _FRAMES["say"])).format_map(
         {"object": name, "speech": _SPEECH}
     )
@@ -286,7 +290,7 @@ def _speech(rendered: str, kind: str, name: str) -> str:
 
 
 def _after_name(line: str, names: tuple[str, ...]) -> str:
-    """The line without the name it begins with, in whatever case."""
+    """Return the line without the name at its start. Case does not matter."""
     for name in names:
         if name and line.casefold().startswith(name.casefold()):
             return line[len(name) :].strip()

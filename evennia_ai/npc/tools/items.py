@@ -1,9 +1,9 @@
 """Tools for things and places: look, go, take, give, drop, use and write.
 
-All of it goes by Evennia's own rules and hooks; what they forbid is refused. For using a thing
-Evennia has no hook: one that can be used has a method `at_use(user, target)`, and for all others
-the game may name a function of user, thing and target in EVENNIA_AI_USE_ITEM. Either gives back
-what the user perceives, None where there is nothing to tell, False where it did not work.
+Evennia's own rules and hooks decide; what they forbid is refused. Evennia has no hook for using a
+thing. A usable thing has a method `at_use(user, target)`. For other things the game may name a
+function `(user, thing, target)` in EVENNIA_AI_USE_ITEM. Either returns what the user perceives,
+None for nothing, or False if it did not work.
 """
 
 from collections.abc import Callable
@@ -26,7 +26,7 @@ from evennia_ai.services.settings.kinds import MOST_WRITTEN
 
 
 class Take(Tool):
-    """Picks up something that lies where the NPC is."""
+    """Picks up a thing in the room."""
 
     name = "take"
     description = "Pick up something that lies here."
@@ -36,7 +36,7 @@ class Take(Tool):
         item: Name = Field(description="what to pick up")
 
     def run(self, use: Use, arguments: Arguments) -> str:
-        """Take it, if its lock and its hooks let the NPC."""
+        """Take the thing, if its lock and hooks allow it."""
         npc = use.npc
         item = thing(npc, arguments.item, things(npc), none="There is no {} lying here.")
         name = one_of(npc, item)
@@ -53,7 +53,7 @@ class Take(Tool):
 
 
 class Drop(Tool):
-    """Puts down something the NPC carries."""
+    """Puts down a thing that the NPC carries."""
 
     name = "drop"
     description = "Put down something you carry."
@@ -63,7 +63,7 @@ class Drop(Tool):
         item: Name = Field(description="what to put down")
 
     def run(self, use: Use, arguments: Arguments) -> str:
-        """Drop it, if its hooks let the NPC."""
+        """Drop the thing, if its hooks allow it."""
         npc = use.npc
         item = thing(npc, arguments.item, carried(npc), none="You do not carry {}.")
         name = one_of(npc, item)
@@ -73,7 +73,7 @@ class Drop(Tool):
 
 
 class Give(Tool):
-    """Gives something the NPC carries to somebody."""
+    """Gives a thing that the NPC carries to somebody."""
 
     name = "give"
     description = "Give something you carry to somebody here. What you give is gone."
@@ -84,7 +84,7 @@ class Give(Tool):
         to: Name = Field(description="who gets it")
 
     def run(self, use: Use, arguments: Arguments) -> str:
-        """Give it, if the hooks of thing and receiver let the NPC."""
+        """Give the thing, if the hooks of thing and receiver allow it."""
         npc = use.npc
         item = thing(npc, arguments.item, carried(npc), none="You do not carry {}.")
         to = person(npc, arguments.to, answered=use.event.speaker_ref)
@@ -94,7 +94,11 @@ class Give(Tool):
 
 
 def put_down(npc: NPC, item: Any) -> None:
-    """Put down what the NPC holds, where it is; `Refused`: the hooks do not let it."""
+    """Drop what the NPC holds.
+
+    Raises:
+        Refused: A hook forbids it.
+    """
     place, refused = npc.location, f"You cannot drop {one_of(npc, item)} here."
     if place is None or not item.at_pre_drop(npc):
         raise Refused(refused)
@@ -105,7 +109,11 @@ def put_down(npc: NPC, item: Any) -> None:
 
 
 def hand_over(npc: NPC, item: Any, to: Any) -> None:
-    """Give somebody what the NPC holds; `Refused`: the hooks of thing or receiver do not let it."""
+    """Give somebody what the NPC holds.
+
+    Raises:
+        Refused: A hook of the thing or the receiver forbids it.
+    """
     refused = f"You cannot give {one_of(npc, item)} to {shown_name(npc, to)}."
     if not item.at_pre_give(npc, to):
         raise Refused(refused)
@@ -117,12 +125,12 @@ def hand_over(npc: NPC, item: Any, to: Any) -> None:
 
 
 def one_of(npc: NPC, item: Any) -> str:
-    """What the NPC calls a thing, with its article: "a lantern"."""
+    """Return what the NPC calls a thing, with its article: "a lantern"."""
     return plain_name(str(item.get_numbered_name(1, npc, return_string=True)))
 
 
 class Look(Tool):
-    """Looks at the place, or at one thing or person."""
+    """Looks at the room, a thing or a person."""
 
     name = "look"
     description = "Look around where you are, or look at somebody or something here."
@@ -133,13 +141,13 @@ class Look(Tool):
         )
 
     def run(self, use: Use, arguments: Arguments) -> str:
-        """What the game describes to the NPC, by its own hook."""
+        """Return what the game's look hook shows the NPC."""
         shown = str(use.npc.at_look(_target(use.npc, arguments.at)))
         return with_labels(use.npc, shown, people(use.npc))
 
 
 def _target(npc: NPC, name: str | None) -> Any:
-    """The place, or what of it the NPC may see is called so."""
+    """Return the room, or what the NPC can see under this name."""
     if npc.location is None:
         raise Refused("You are nowhere; there is nothing to see.")
     if name is None:
@@ -149,7 +157,7 @@ def _target(npc: NPC, name: str | None) -> Any:
 
 
 class Move(Tool):
-    """Goes through an exit; the turn ends with it, for it belongs to the place that was left."""
+    """Goes through an exit. This ends the turn, because it belongs to the room that was left."""
 
     name = "move"
     description = "Leave through an exit. Say what you want to say before you go."
@@ -171,7 +179,7 @@ class Move(Tool):
         under_way = npc.ndb.currently_moving
         way.at_traverse(npc, way.destination)
         if npc.location == left and way.destination != left:
-            # Exits that take their time set it, as those of evennia.contrib.grid.slow_exit.
+            # Slow exits set it, for example those of evennia.contrib.grid.slow_exit.
             if npc.ndb.currently_moving is not under_way:
                 return f"You set out to {shown_name(npc, way)} and will be there in a while."
             raise Refused(closed)
@@ -186,7 +194,7 @@ FORMS: Final = ("letter", "book")
 
 def _known(form: str) -> str:
     if form not in FORMS:
-        raise ValueError(f"it is {' or '.join(FORMS)}")
+        raise ValueError(f"it must be {' or '.join(FORMS)}")
     return form
 
 
@@ -215,7 +223,7 @@ class Write(Tool):
         )
 
     def refusal(self, use: Use, arguments: Arguments) -> str:
-        """True if the limits of the game let the NPC write this."""
+        """Return why the game's limits forbid this writing, "" if they do not."""
         limits = use.conf.writings
         length = len(plain_text(arguments.text))
         if length > limits.characters:
@@ -228,7 +236,7 @@ class Write(Tool):
         return why_no_more(use.npc, limits)
 
     def run(self, use: Use, arguments: Arguments) -> str:
-        """Write it and hand it over, if the hooks of the thing, the receiver or the place let."""
+        """Write it and hand it over, if the hooks of thing, receiver or room allow it."""
         npc = use.npc
         to = arguments.to and person(npc, arguments.to, answered=use.event.speaker_ref)
         if npc.location is None:
@@ -250,7 +258,11 @@ class Write(Tool):
 
 
 def _delivered(npc: NPC, made: Any, to: Any | None) -> str:
-    """Give the writing to somebody, or put it down; where it is then. `Refused`: it is not."""
+    """Give the writing to somebody or put it down. Return where it is, in words.
+
+    Raises:
+        Refused: A hook forbids it.
+    """
     if to is None:
         put_down(npc, made)
         return " and put it down here"
@@ -262,7 +274,7 @@ HOOK: Final = "at_use"
 
 
 class UseItem(Tool):
-    """Uses a thing, on another or on somebody where that is said."""
+    """Uses a thing, by itself or on a target."""
 
     name = "use"
     description = "Use something that you carry or that lies here, on somebody or something or not."
@@ -275,7 +287,7 @@ class UseItem(Tool):
         )
 
     def run(self, use: Use, arguments: Arguments) -> str:
-        """Have the thing do what it does, if its lock lets the NPC."""
+        """Call the thing's way to be used, if its lock allows it."""
         npc = use.npc
         own = carried(npc)
         item = thing(npc, arguments.item, [*own, *things(npc)], none="There is no {} to use here.")
@@ -293,18 +305,18 @@ class UseItem(Tool):
 
 
 def use_problem(path: str) -> str:
-    """What is wrong with the function at `path`, "" where nothing is."""
+    """Return what is wrong with the function at `path`, "" if it is usable."""
     if not path:
         return ""
     try:
         found = import_string(path)
     except Exception as error:  # importing a game's module runs its code
         return f"{path}: it cannot be imported: {error}"
-    return "" if callable(found) else f"{path}: it is no function"
+    return "" if callable(found) else f"{path}: it is not a function"
 
 
 def _way_to_use(item: Any, path: str) -> Callable[[Any, Any], Any] | None:
-    """What is called to use a thing: its own hook, else the game's function at `path`."""
+    """Return what to call to use a thing: its own hook, else the game's function at `path`."""
     hook = getattr(item, HOOK, None)
     if callable(hook):
         own: Callable[[Any, Any], Any] = hook
@@ -315,7 +327,7 @@ def _way_to_use(item: Any, path: str) -> Callable[[Any, Any], Any] | None:
 
 @lru_cache(maxsize=4)
 def _games_function(path: str) -> Callable[[Any, Any, Any], Any] | None:
-    """The game's function at `path`; one that cannot be had is told once and left out."""
+    """Return the game's function at `path`. If it is unusable, log that once and return None."""
     problem = use_problem(path)
     if problem:
         logger.log_err(f"evennia_ai: EVENNIA_AI_USE_ITEM: {problem}")
@@ -326,7 +338,7 @@ def _games_function(path: str) -> Callable[[Any, Any, Any], Any] | None:
 
 
 def _may_use(npc: NPC, item: Any, *, is_carried: bool) -> bool:
-    """The lock `use` decides; without one, what is carried may be used, or could be picked up."""
+    """True if the lock `use` allows it. Without that lock: if it is carried or could be taken."""
     default = is_carried or bool(item.access(npc, "get"))
     return bool(item.access(npc, "use", default=default))
 
