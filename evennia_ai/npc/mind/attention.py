@@ -265,7 +265,7 @@ class Attention:
             self._overflowed(answering)
 
     def _older_than(self, answering: PendingAnswer) -> PendingAnswer | None:
-        """Withdraw and return the older answer that must give way to this one, None if none must."""
+        """Withdraw and return the older answer that must give way to this one, if any."""
         if answering.is_chatter:
             return None
         scheduler = self._live.scheduler

@@ -260,13 +260,13 @@ class Turn:
                 )
 
     async def _asks_otherwise(self, error: Exception) -> bool:
-        """Ask the same model in a way that its refusal allows, each way once. True if asked."""
+        """Ask the same model again in a way that its refusal allows. True if asked."""
         this, access = self._open_round, self._open_round.access
         composed = this.composed
         if not isinstance(error, ModelRefused):
             return False
         if error.wants_past_thoughts:
-            # First send earlier turns' calls as text, since their thoughts are gone; then all.
+            # First send earlier turns' calls as text (their thoughts are gone), then all calls.
             if access.tells_past_calls and not self._rounds.forget_thoughts():
                 return False
             access.learned.tells_past_calls = True
