@@ -190,7 +190,7 @@ class InProcess:
             self._failures[job.idempotency] = self._failures.get(job.idempotency, 0) + 1
             failure = Failure()
             logger.log_err(
-                f"evennia_ai: job {job.idempotency} failed unforeseen\n{failure.getTraceback()}"
+                f"evennia_ai: job {job.idempotency} failed unexpectedly\n{failure.getTraceback()}"
             )
             return "failed", f"{failure.type.__name__}: {failure.getErrorMessage()}"
         self._failures.pop(job.idempotency, None)

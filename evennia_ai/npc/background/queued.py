@@ -182,9 +182,7 @@ class Queued:
         """Log once that the queue is unreachable, and once that it is back."""
         if failure is not None and not self.status.is_away:
             told = failure.getErrorMessage().strip()
-            logger.log_err(
-                f"evennia_ai: the queue of workers is unreachable, the game goes on without it: {told}"
-            )
+            logger.log_err(f"evennia_ai: the queue of workers is unreachable: {told}")
         if failure is None and self.status.is_away:
             logger.log_err("evennia_ai: the queue of workers is reachable again")
         self._tell(is_away=failure is not None)
@@ -276,7 +274,7 @@ class Queued:
         self._end(handled.name, (handled.ending, handled.reason))
 
     def _not_handled(self, failure: Failure, number: int) -> None:
-        """Handle an error of applying. Database errors are retried, others at most three times."""
+        """Handle an error of applying. Database errors are retried, others three times."""
         if failure.check(HistoryConflictError):
             return  # another process wrote to the conversation at that moment; the next look retries
         if failure.check(*_AWAY):

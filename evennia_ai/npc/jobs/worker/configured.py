@@ -75,7 +75,7 @@ def read_file(text: str, *, where: str) -> WorkerFile:
     for name in said.get("settings", {}):
         if not name.startswith(_PREFIX):
             raise WorkerSettingsError(
-                f"{where}: {name!r} is not a setting of evennia_ai; its settings begin with {_PREFIX}"
+                f"{where}: {name!r} is not a setting of evennia_ai, which begin with {_PREFIX}"
             )
     given = said.get("database", {})
     database = _database_at(given, where=where) if isinstance(given, str) else given
@@ -125,7 +125,11 @@ def configure(file: WorkerFile) -> None:
 
 
 def _check() -> None:
-    """WorkerSettingsError where settings are wrong, or the database has not our tables."""
+    """Check the settings and that the database has our tables.
+
+    Raises:
+        WorkerSettingsError: Something is wrong.
+    """
     from django.db import DatabaseError, connection
     from django.db.migrations.executor import MigrationExecutor
 

@@ -1,7 +1,7 @@
-"""One job in a worker: read, judged, done, and offered; or why not.
+"""One job in a worker: parsed, done, and its result offered.
 
-Nothing of the game's is written. What comes of a job is one row, unique by the job's name, so
-whoever does it a second time, because the first one was taken for dead, offers nothing more.
+A worker writes no data of the game. The result of a job is one row, unique by the job's name. If a
+job is done twice, because its first worker was taken for dead, only the first result is stored.
 """
 
 import asyncio
@@ -29,7 +29,7 @@ from evennia_ai.store.work.proposals import Offer
 
 log: Final = logging.getLogger(__name__)
 OFFER_SECONDS: Final = 60.0
-"""How long a worker tries to offer what it made while the database is away."""
+"""How long a worker tries to offer a result while the database is unreachable."""
 AGAIN_SECONDS: Final = 1.0
 
 
@@ -45,7 +45,7 @@ class Doer:
         threads: Threads,
         quotas: Quotas,
     ) -> None:
-        """`models_of` gives the models for the game of this name."""
+        """Start without jobs. `models_of` returns the models for a game id."""
         self.name: Final = name
         self.kinds: Final = kinds
         self.doing: set[str] = set()
