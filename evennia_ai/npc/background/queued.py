@@ -274,7 +274,7 @@ class Queued:
         self._end(handled.name, (handled.ending, handled.reason))
 
     def _not_handled(self, failure: Failure, number: int) -> None:
-        """Handle an error of applying. Database errors are retried, others three times."""
+        """Handle an error of applying: retry database errors, and others three times."""
         if failure.check(HistoryConflictError):
             return  # another process wrote to the conversation at that moment; the next look retries
         if failure.check(*_AWAY):

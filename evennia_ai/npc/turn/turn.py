@@ -282,7 +282,7 @@ class Turn:
             try:
                 composed = composed.within(access.limit_tokens)
             except BudgetError as too_little:
-                # Keeping the small limit would silence this NPC, even when the server has more room.
+                # Keeping the small limit would silence this NPC, even after the server has more room.
                 access.learned.limit_tokens = before
                 self._log(f"turn {this.stored.number}: no shorter prompt: {too_little}")
                 return False

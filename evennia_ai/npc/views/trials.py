@@ -123,7 +123,7 @@ def _read(line: str) -> FieldEdit:
     if found is None or found[2] not in FIELDS:
         raise FormatError(
             KIND,
-            f"'{line[:80]}' is not an edit; write for example component:mood.depth=4, .order=50 or .off=yes",
+            f"'{line[:80]}' is not an edit; write component:mood.depth=4, .order=50 or .off=yes",
         )
     origin, field, text = found.groups()
     if field == "off":
