@@ -145,9 +145,7 @@ class Runtime:
     ticker: Ticker
     book_builds: BookBuilds
     work: Work
-    """What NPCs do besides speaking, here or in workers."""
-
-    """What this game shares with others."""
+    """The background work, done here or by workers."""
 
     @property
     def access(self) -> Access:

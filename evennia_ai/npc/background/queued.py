@@ -276,7 +276,7 @@ class Queued:
     def _not_handled(self, failure: Failure, number: int) -> None:
         """Handle an error of applying: retry database errors, and others three times."""
         if failure.check(HistoryConflictError):
-            return  # another process wrote to the conversation at that moment; the next look retries
+            return  # another process wrote to the conversation then; the next look retries
         if failure.check(*_AWAY):
             self._noticed(failure)
             return

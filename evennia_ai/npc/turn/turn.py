@@ -270,7 +270,7 @@ class Turn:
             if access.tells_past_calls and not self._rounds.forget_thoughts():
                 return False
             access.learned.tells_past_calls = True
-            doing = f"{access.name} is asked again with earlier calls of tools as text"
+            doing = f"with earlier calls of tools as text {access.name} is asked again"
         elif error.fault is Fault.TOO_LONG and not self._is_shortened:
             self._is_shortened, before = True, access.learned.limit_tokens
             access.learned.learn_window(
@@ -282,11 +282,11 @@ class Turn:
             try:
                 composed = composed.within(access.limit_tokens)
             except BudgetError as too_little:
-                # Keeping the small limit would silence this NPC, even after the server has more room.
+                # Keeping the small limit would silence this NPC, even if the server grows.
                 access.learned.limit_tokens = before
                 self._log(f"turn {this.stored.number}: no shorter prompt: {too_little}")
                 return False
-            doing = f"{access.name} is asked again with at most {access.limit_tokens} tokens"
+            doing = f"with at most {access.limit_tokens} tokens {access.name} is asked again"
         else:
             return False
         await self._ask_instead(error, composed, access=access, doing=doing)

@@ -63,5 +63,5 @@ class Watchdog:
             return
         self._told_at[place] = now
         lines = "".join(traceback.format_list(stack[-STACK_FRAMES:]))
-        text = f"evennia_ai: nobody was answered for {took_ms:.0f} ms, because of this:\n{lines}"
+        text = f"evennia_ai: the game was blocked for {took_ms:.0f} ms by this code:\n{lines}"
         self._reactor.callFromThread(self._log, text)

@@ -44,7 +44,7 @@ def test_a_wiki_that_the_settings_do_not_name_is_told(stage):
 
 
 def test_a_place_that_nobody_knows_is_told_with_those_there_are(stage):
-    with pytest.raises(BackendError, match="is no place for pages; there are database"):
+    with pytest.raises(BackendError, match="is not a known place; use one of database"):
         runtime().backends.of(a_base("attic"))
     assert {"database", "mediawiki"} <= set(BACKENDS)
 

@@ -270,5 +270,5 @@ def test_one_that_was_told_so_in_other_words_cannot(harbour, monkeypatch):
     told(harbour)
     turn = turns.last_turn(harbour.npc.ai.ref)
     monkeypatch.setattr("evennia_ai.npc.views.recomposing.policy_sha256", lambda: "another")
-    with pytest.raises(NotReadBackError, match="was another text then"):
+    with pytest.raises(NotReadBackError, match="had another text then"):
         PastReader().inputs(turn)

@@ -79,8 +79,8 @@ def test_it_is_silent_where_the_decider_says_no(stage, models):
     ("decision", "told"),
     [
         (ModelUnavailable("models", "is away"), "the decider failed"),
-        ("Certainly!", "the decider's answer is of no use"),
-        ('{"answer": "perhaps"}', "the decider's answer is of no use"),
+        ("Certainly!", "the decider's answer cannot be read"),
+        ('{"answer": "perhaps"}', "the decider's answer cannot be read"),
     ],
 )
 def test_without_a_decision_it_is_silent_and_the_reason_is_known(

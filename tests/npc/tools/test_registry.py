@@ -89,18 +89,18 @@ class Failing(Ring):
 
 NOT_A_TOOL = 5
 WRONG = {
-    "SecondSay": "its name 'say' is that of evennia_ai.npc.tools.speaking.Say",
+    "SecondSay": "its name 'say' is taken by evennia_ai.npc.tools.speaking.Say",
     "Nameless": "its name 'Ring the bell' is not allowed",
     "Silent": "its description must be 1 to 1000 characters",
     "Wordy": "its description must be 1 to 1000 characters",
-    "Unready": "it does not say how it does run",
-    "Loose": "its Arguments must stay strict and forbid extra ones",
-    "Lax": "its Arguments must stay strict and forbid extra ones",
+    "Unready": "it does not implement run",
+    "Loose": "its Arguments must stay strict and forbid extra fields",
+    "Lax": "its Arguments must stay strict and forbid extra fields",
     "Plain": "its Arguments must be a subclass of ToolArguments",
     "Unknowable": "its Arguments have no JSON schema",
     "Endless": "its Arguments have no JSON schema",
-    "Failing": "it cannot be made: OSError: no bell",
-    "NOT_A_TOOL": "it is no subclass of evennia_ai.npc.tools.tool.Tool",
+    "Failing": "creating it failed: OSError: no bell",
+    "NOT_A_TOOL": "it is not a subclass of evennia_ai.npc.tools.tool.Tool",
     "Nowhere": "it cannot be imported",
 }
 
@@ -186,7 +186,7 @@ def test_a_game_whose_function_for_things_is_none_is_told_when_it_starts() -> No
         (error,) = check_tools()
     assert (error.id, error.msg) == (
         "evennia_ai.E053",
-        f"EVENNIA_AI_USE_ITEM: {HERE}.NOT_A_TOOL: it is no function.",
+        f"EVENNIA_AI_USE_ITEM: {HERE}.NOT_A_TOOL: it is not a function.",
     )
 
 

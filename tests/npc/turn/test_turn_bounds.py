@@ -35,7 +35,7 @@ class TestResultsThatAreTooLong:
         looking.says(looking.anna, "Oren, what do you see?")
 
         assert len(model.requests) == 1
-        assert "does not fit" in logged[-1]
+        assert "do not fit" in logged[-1]
         assert looking.npc.ai.fallback_line in looking.screen_of(looking.anna)[-1]
         assert turns.last_turn(looking.npc.ai.ref).state == "done"
 

@@ -220,7 +220,7 @@ def test_a_prompt_that_can_never_be_committed_is_given_up(stage, logged, monkeyp
     for _ in range(5):
         stage.passes(10)
     assert model.requests == []
-    assert "given up" in logged[-1]
+    assert "gave up" in logged[-1]
 
 
 def test_a_reply_that_cannot_be_committed_is_not_said(stage, logged, monkeypatch):
