@@ -55,7 +55,7 @@ def changes_of(npc: NPC) -> tuple[SettingChange, ...]:
     return tuple(SettingChange(**one) for one in _changes_in(_stored(npc)))
 
 
-def changed(npc: NPC, *, by: Actor, **values: Any) -> NPCSettings:
+def change_settings(npc: NPC, *, by: Actor, **values: Any) -> NPCSettings:
     """Change settings of an NPC and return the new ones. None as a value restores the game's.
 
     Each change is logged and kept with its author. Invalid stored values are removed with the first

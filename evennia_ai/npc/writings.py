@@ -17,8 +17,8 @@ from evennia.utils.create import create_object
 
 from evennia_ai.engine.history.role_markup import neutralize
 from evennia_ai.npc.senses.presence import NPC
-from evennia_ai.npc.senses.text import LINE_BREAK, one_line, plain_name, unmarked
-from evennia_ai.npc.speech.output import escaped
+from evennia_ai.npc.senses.text import LINE_BREAK, one_line, plain_name, strip_markup
+from evennia_ai.npc.speech.output import escape_markup
 from evennia_ai.services.settings.kinds import WritingLimits
 
 TYPECLASS: Final = "evennia_ai.npc.writings.Writing"
@@ -52,8 +52,8 @@ class Writing(DefaultObject):
 
     def get_display_desc(self, looker: Any, **kwargs: Any) -> str:
         """Return how it looks and how to open it. Evennia calls this hook."""
-        own = self.db.desc or f"A {self.form}, written by {escaped(self.writer_name)}."
-        return f"{own}\nIt can be read: read {escaped(self.key)}"
+        own = self.db.desc or f"A {self.form}, written by {escape_markup(self.writer_name)}."
+        return f"{own}\nIt can be read: read {escape_markup(self.key)}"
 
 
 def writing_by(npc: NPC, *, form: str, title: str, text: str) -> Writing:
@@ -92,14 +92,14 @@ def why_no_more(npc: NPC, limits: WritingLimits) -> str:
 
 def name_of(form: str, title: str) -> str:
     """Return the name of the thing: `letter "Low water"`, or `letter` without a usable title."""
-    shown = "".join(letter if _is_plain(letter) else " " for letter in unmarked(title))
+    shown = "".join(letter if _is_plain(letter) else " " for letter in strip_markup(title))
     words = one_line(shown)[:MAX_TITLE].strip(" -,'’")
     return f'{form} "{words}"' if any(map(str.isalnum, words)) else form
 
 
 def plain_text(text: str) -> str:
     """Return a model's text as plain lines: no markup, invisible characters or chat frames."""
-    lines = [one_line(line) for line in LINE_BREAK.split(unmarked(text))]
+    lines = [one_line(line) for line in LINE_BREAK.split(strip_markup(text))]
     return neutralize(_EMPTY_LINES.sub("\n\n", "\n".join(lines)).strip())
 
 

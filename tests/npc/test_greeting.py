@@ -15,7 +15,7 @@ from evennia_ai.npc.mind.handler import AIHandler
 from evennia_ai.npc.recording import heard
 from evennia_ai.npc.recording.unanswered import look_back, take_up
 from evennia_ai.npc.runtime import current
-from evennia_ai.npc.senses.witness import came
+from evennia_ai.npc.senses.witness import show_arrival
 from evennia_ai.npc.turn.turn import Turn
 from evennia_ai.store.authored import cards
 from evennia_ai.store.authored.cards import save_card
@@ -77,7 +77,7 @@ def told(model, text, index=-1):
 
 def comes(stage, who):
     """Somebody comes into the room, and what follows at once happens."""
-    came(stage.room, who, None)
+    show_arrival(stage.room, who, None)
     stage.passes()
 
 

@@ -44,7 +44,7 @@ class Handled:
     worker: str = ""
 
 
-def offered(number: int) -> tuple[Job, Mapping[str, Any]] | None:
+def read_offer(number: int) -> tuple[Job, Mapping[str, Any]] | None:
     """Return job and body of a proposal to apply, None if there is nothing to apply."""
     offer = proposals.waiting(number)
     if offer is None or offer.state != OFFERED:
@@ -52,10 +52,10 @@ def offered(number: int) -> tuple[Job, Mapping[str, Any]] | None:
     try:
         return job_of(offer.job), json.loads(offer.body)
     except JobError:
-        return None  # `handle` reports what is wrong with it
+        return None  # `apply_proposal` reports what is wrong with it
 
 
-def handle(
+def apply_proposal(
     number: int, kinds: Mapping[str, GameKind], prepared: Mapping[str, Any] | None = None
 ) -> Handled | None:
     """Apply a proposal in the current transaction. None: it was handled before.

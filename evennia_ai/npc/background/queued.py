@@ -250,13 +250,13 @@ class Queued:
     async def _applied(self, number: int) -> Handled | None:
         """Apply a proposal, after its kind has prepared it with objects of the game."""
         prepared: Mapping[str, Any] | None = None
-        offered = await self._calls.writer.read(partial(proposed.offered, number))
+        offered = await self._calls.writer.read(partial(proposed.read_offer, number))
         if offered is not None:
             job, body = offered
             kind = self._kinds.get(job.kind)
             if kind is not None and kind.prepares is not None:
                 prepared = kind.prepares(job, body)
-        apply = partial(proposed.handle, number, self._kinds, prepared)
+        apply = partial(proposed.apply_proposal, number, self._kinds, prepared)
         return await self._calls.writer.write(apply)
 
     def _handled(self, handled: Handled | None) -> None:

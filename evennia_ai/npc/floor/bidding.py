@@ -65,14 +65,16 @@ def decision_on(bids: Sequence[Bid]) -> FloorDecision:
     engaged = [bid for bid in bids if bid.claim is Addressed.ENGAGED]
     if engaged:
         newest = max(bid.engaged_at for bid in engaged)
-        return _speaking(preferred(bid for bid in engaged if bid.engaged_at == newest)[:1], bids)
+        return _speaking(
+            sort_by_preference(bid for bid in engaged if bid.engaged_at == newest)[:1], bids
+        )
     willing = [bid for bid in bids if bid.claim is Addressed.WILLING]
     if willing:
-        return _speaking(preferred(willing)[:1], bids)
+        return _speaking(sort_by_preference(willing)[:1], bids)
     return _asking([bid for bid in bids if bid.claim is Addressed.UNDECIDED], bids)
 
 
-def preferred(bids: Iterable[Bid]) -> list[Bid]:
+def sort_by_preference(bids: Iterable[Bid]) -> list[Bid]:
     """Sort bids by who should rather talk.
 
     First those whose talkativeness exceeds their roll, by how much. Then the others, the longest
@@ -100,7 +102,7 @@ def _speaking(speak: Sequence[Bid], bids: Sequence[Bid]) -> FloorDecision:
 
 
 def _asking(undecided: Sequence[Bid], bids: Sequence[Bid]) -> FloorDecision:
-    asked = tuple(bid.npc_ref for bid in preferred(undecided)[:MOST_ASKED])
+    asked = tuple(bid.npc_ref for bid in sort_by_preference(undecided)[:MOST_ASKED])
     silent = {bid.npc_ref: _OTHERS_ASKED for bid in bids if bid.npc_ref not in asked}
     return FloorDecision(ask=asked, silent=silent)
 

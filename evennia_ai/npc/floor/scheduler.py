@@ -16,7 +16,7 @@ from twisted.internet.base import DelayedCall
 from twisted.internet.defer import maybeDeferred
 from twisted.python.failure import Failure
 
-from evennia_ai.npc.floor.shares import Shares, Waiting, Work, without
+from evennia_ai.npc.floor.shares import Shares, Waiting, Work, without_works
 from evennia_ai.services.llm.resilience import Clock
 
 CHATTER_SHARE: Final = 5
@@ -268,7 +268,7 @@ class Scheduler:
             return 0
         before = len(line)
         line.people.forget(works)
-        line.chatter = without(line.chatter, works)
+        line.chatter = without_works(line.chatter, works)
         gone = before - len(line)
         self.waiting_in_all -= gone
         self._not_ready(key, line)

@@ -80,8 +80,8 @@ class Shares:
 
     def forget(self, works: Collection[Work]) -> None:
         """Remove these works if they still wait."""
-        self._again = without(self._again, works)
-        kept = {owner: without(waiting, works) for owner, waiting in self._of.items()}
+        self._again = without_works(self._again, works)
+        kept = {owner: without_works(waiting, works) for owner, waiting in self._of.items()}
         self._of = {owner: waiting for owner, waiting in kept.items() if waiting}
         self._count = len(self._again) + sum(map(len, self._of.values()))
 
@@ -123,5 +123,5 @@ class Shares:
             self._pressing_until.pop(forgotten, None)
 
 
-def without(waiting: deque[Waiting], works: Collection[Work]) -> deque[Waiting]:
+def without_works(waiting: deque[Waiting], works: Collection[Work]) -> deque[Waiting]:
     return deque(one for one in waiting if one.work not in works)

@@ -18,7 +18,7 @@ from evennia_ai.npc.inputs.book_builds import LONG
 from evennia_ai.npc.inputs.mind import Mind
 from evennia_ai.npc.recording.heard import CommittedEvent, newest_rooms
 from evennia_ai.npc.recording.writer import Writer
-from evennia_ai.npc.senses.labels import Bearer, OlderIds, foresee, older_ids, strangers_to
+from evennia_ai.npc.senses.labels import Bearer, OlderIds, foresee_names, older_ids, strangers_to
 from evennia_ai.npc.senses.presence import MIND, bystanders, is_npc, scopes_of
 from evennia_ai.npc.views.parse_cache import read_ahead
 from evennia_ai.npc.views.presets import parsed_preset
@@ -65,7 +65,7 @@ async def read_first(mind: Mind, heard: CommittedEvent, writer: Writer, *, fit: 
         fit=fit,
     )
     mind.lately.read, older = await writer.read(reading.done)
-    foresee(mind.npc, older)
+    foresee_names(mind.npc, older)
 
 
 def _unread_beside(mind: Mind) -> tuple[str, ...]:

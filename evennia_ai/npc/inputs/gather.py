@@ -37,14 +37,14 @@ from evennia_ai.npc.inputs.providers import blocks_of
 from evennia_ai.npc.recording.heard import (
     CommittedEvent,
     ConversationKey,
-    found,
+    find_conversation,
     game_moment,
     key_of,
     minute_of,
 )
 from evennia_ai.npc.senses.events import Event
 from evennia_ai.npc.senses.presence import NPC, bystanders, is_npc, known_ref
-from evennia_ai.npc.senses.text import one_line, person_name, plain_name, unmarked
+from evennia_ai.npc.senses.text import one_line, person_name, plain_name, strip_markup
 from evennia_ai.npc.views.greeting import greeting_record
 from evennia_ai.npc.views.view import CardTexts, NPCView, books_with, scanned_texts
 from evennia_ai.services.settings.npc import NPCSettings
@@ -57,7 +57,7 @@ VISITOR: Final = "the visitor"
 """`{{user}}` in a room, where the NPC has no fixed partner."""
 
 NAMES: Final = frozenset({"char", "user", "speaker"})
-"""The macros of the game. `inputs` sets the first two, composing sets the speaker."""
+"""The macros of the game. `make_inputs` sets the first two, composing sets the speaker."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -95,7 +95,7 @@ def context_of(event: Event | None) -> PromptContext:
     return context_for(event.kind, contexts.contexts(), private=event.private)
 
 
-def opening(
+def opening_greeting(
     npc: NPC, view: NPCView, talk: ConversationKey, event: Event | None
 ) -> NewRecord | None:
     """Return the greeting with which the NPC opens this conversation, None for none.
@@ -165,7 +165,7 @@ def _without(history: History, records: Collection[str]) -> History:
     )
 
 
-def gathered(
+def gather_turn(
     mind: Mind,
     heard: CommittedEvent,
     *,
@@ -184,7 +184,7 @@ def gathered(
     context, window = context_of(event), windows(heard.conversation.id)
     waiting = mind.waiting_records()
     said, history = said_and_before(heard, window.history, waiting=waiting)
-    made = inputs(
+    made = make_inputs(
         npc,
         view,
         key_of(event),
@@ -229,14 +229,14 @@ def foreseen_inputs(
 
     If the NPC would speak first, the history already holds its greeting.
     """
-    conversation = found(str(npc.id), talk)
+    conversation = find_conversation(str(npc.id), talk)
     window = windows(conversation.id) if conversation else empty()
     history, greeting = window.history, window.greeting
-    first = opening(npc, view, talk, event) if window.first_reply is None else None
+    first = opening_greeting(npc, view, talk, event) if window.first_reply is None else None
     if first is not None:
         history = history.appended(Message(role="assistant", content=first.body))
         greeting = first.meta[GREETING]
-    return inputs(
+    return make_inputs(
         npc,
         view,
         talk,
@@ -257,7 +257,7 @@ def _foreseen(event: Event, view: NPCView) -> Message:
     return event_message(text, name=event.speaker_name, kind=event.kind)
 
 
-def inputs(
+def make_inputs(
     npc: NPC,
     view: NPCView,
     talk: ConversationKey,
@@ -335,7 +335,7 @@ def _described(room: Any) -> str:
 
 @lru_cache(maxsize=256)
 def _plain(described: str) -> str:
-    return one_line(unmarked(described))
+    return one_line(strip_markup(described))
 
 
 def _rules(rules: ComposeRules, *, dice: Dice, greeting: int | None) -> ComposeRules:

@@ -24,7 +24,7 @@ from evennia_ai.engine.prompt.memo import Slot
 from evennia_ai.engine.prompt.names import quote_name
 from evennia_ai.engine.prompt.tokens import ESTIMATE
 from evennia_ai.npc.inputs.facts import hours_now
-from evennia_ai.npc.knowledge.guarding import held_keys, searchable, told_before
+from evennia_ai.npc.knowledge.guarding import bases_as_told, held_keys, searchable_bases
 from evennia_ai.npc.recording.heard import game_minute, real_minute, records_of_room
 from evennia_ai.npc.senses.events import NOBODYS, Event
 from evennia_ai.npc.senses.labels import label_of
@@ -343,7 +343,7 @@ def kb_meta_prompt(npc: NPC, event: Event | None, conversation: ConversationRef 
     It shows only safe metadata of bases that the NPC must guard. It is not made for an NPC without
     the search tool (`providers.NEEDS`). "" for no bases.
     """
-    bases = told_before(npc, searchable(npc, conversation))
+    bases = bases_as_told(npc, searchable_bases(npc, conversation))
     return _block(bases, held_keys(npc, bases)) if bases else ""
 
 

@@ -62,7 +62,7 @@ def reply_tokens_of(outcome: ChatReply | Failure) -> int:
     return 0 if isinstance(outcome, Failure) else ESTIMATE.of_message(outcome.text)
 
 
-def estimated(outcome: str, *, prompt_tokens: int, reply_tokens: int) -> Usage:
+def estimate_usage(outcome: str, *, prompt_tokens: int, reply_tokens: int) -> Usage:
     """Estimate the usage of a call with this outcome."""
     if not is_counted(outcome):
         return Usage(input_tokens=0, output_tokens=0)

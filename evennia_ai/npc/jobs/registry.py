@@ -48,12 +48,12 @@ def kinds_of(names: Collection[str] = ()) -> dict[str, JobKind]:
     for name in names:
         if name not in KINDS:
             raise UnknownKindError(name)
-        if packages := lacking(name):
+        if packages := missing_for(name):
             raise LackingKindError(name, packages)
-    can = [name for name in KINDS if not lacking(name)]
+    can = [name for name in KINDS if not missing_for(name)]
     return {name: KINDS[name] for name in names or can}
 
 
-def lacking(name: str) -> Sequence[str]:
+def missing_for(name: str) -> Sequence[str]:
     """Return the packages that a kind needs and that are missing here."""
     return NEEDED[name]() if name in NEEDED else ()

@@ -40,7 +40,7 @@ from evennia_ai.engine.knowledge.relevance import (
 from evennia_ai.engine.text.word_forms import Languages
 from evennia_ai.npc.knowledge.embedding import Working
 from evennia_ai.npc.knowledge.own_pages import MeaningBackend, OwnBackend, Threads
-from evennia_ai.npc.senses.text import unmarked
+from evennia_ai.npc.senses.text import strip_markup
 from evennia_ai.services.endpoints import Models
 from evennia_ai.services.settings.game import Conf
 
@@ -102,7 +102,7 @@ class Backends:
         return MediaWikiBackend(key, site, self._models.bridge, languages=languages)
 
 
-def later(answer: Any) -> "Deferred[Any]":
+def as_deferred(answer: Any) -> "Deferred[Any]":
     """Return a backend's answer as a Deferred, whether it is a value, a coroutine or a Deferred."""
     if isinstance(answer, Deferred):
         return answer
@@ -212,7 +212,7 @@ def _told(entry: Any) -> _Told:
         key=str(entry.key),
         aliases=tuple(map(str, aliases)),
         category=str(entry.help_category),
-        text=unmarked(str(entry.entrytext)).strip(),
+        text=strip_markup(str(entry.entrytext)).strip(),
         read=str(entry.locks.get("read")).partition(":")[2],
     )
 

@@ -27,7 +27,7 @@ SEARCH: Final = "search"
 RESTRICTED: Final = "restricted"
 
 
-def searchable(npc: NPC, conversation: ConversationRef | None) -> tuple[BaseInfo, ...]:
+def searchable_bases(npc: NPC, conversation: ConversationRef | None) -> tuple[BaseInfo, ...]:
     """Return the bases that the NPC may search: bound to it, its place or the conversation.
 
     Sorted by key. No query once cached.
@@ -66,7 +66,7 @@ def names_some(info: BaseInfo) -> bool:
     return info.restricted and any(part.strip().startswith(f"{RESTRICTED}:") for part in parts)
 
 
-def notice(npc: NPC) -> None:
+def record_guards(npc: NPC) -> None:
     """Store which bases the NPC must guard now. Few games have such bases."""
     for info in all_bases():
         if names_some(info):
@@ -87,7 +87,7 @@ def held_keys(npc: NPC, bases: Iterable[BaseInfo]) -> frozenset[str]:
     return frozenset(info.key for info in bases if is_held(npc, info))
 
 
-def told_before(npc: NPC, bases: Iterable[BaseInfo]) -> tuple[BaseInfo, ...]:
+def bases_as_told(npc: NPC, bases: Iterable[BaseInfo]) -> tuple[BaseInfo, ...]:
     """Return the bases as the NPC may know them: guarded ones with a safe hint.
 
     No query once cached.

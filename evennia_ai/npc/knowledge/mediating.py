@@ -99,12 +99,12 @@ def most_characters(calls: ModelCalls) -> int:
     return max(0, min(MOST_IN_ALL, left * _CHARACTERS_OF_TOKEN))
 
 
-def mediated(wanted: Mediation, calls: ModelCalls) -> "Deferred[SafeSummary]":
+def summarise_safely(wanted: Mediation, calls: ModelCalls) -> "Deferred[SafeSummary]":
     """Return a safe summary. The Deferred fails only if it is cancelled."""
     return _made(wanted, partial(_summed_up, wanted, calls))
 
 
-def hinted(wanted: Mediation, calls: ModelCalls) -> "Deferred[SafeSummary]":
+def choose_hints(wanted: Mediation, calls: ModelCalls) -> "Deferred[SafeSummary]":
     """Return the hints that a mediator chooses. Without a mediator, choose by words.
 
     Of the mediator's text only the numbers of the hints are used.

@@ -24,8 +24,8 @@ from evennia_ai.engine.knowledge.relevance import split_chunks
 from evennia_ai.engine.knowledge.restricted.hinting import HINTS_FIELD, page_hints, rank_hints
 from evennia_ai.engine.knowledge.restricted.leaks import find_leak, protect_texts
 from evennia_ai.engine.knowledge.restricted.mediation import PagePassage, RetrievalMode
-from evennia_ai.npc.knowledge.backends import Backends, later
-from evennia_ai.npc.knowledge.guarding import is_held, may_search, searchable, told_before
+from evennia_ai.npc.knowledge.backends import Backends, as_deferred
+from evennia_ai.npc.knowledge.guarding import bases_as_told, is_held, may_search, searchable_bases
 from evennia_ai.npc.model_calls.watching import WatchedCall, Watcher
 from evennia_ai.npc.recording.retrying import DATABASE_ERRORS
 from evennia_ai.npc.senses.presence import NPC, object_of
@@ -59,7 +59,7 @@ class Findings:
 NOTHING: Final = Findings()
 
 
-async def found(
+async def search_bases(
     npc: NPC,
     bases: Sequence[BaseInfo],
     query: str,
@@ -85,10 +85,10 @@ async def found(
         except Exception as error:  # a wiki, a database or a game's own backend
             _log_unread(info, error)
             each.append(Findings(unread=(info.key,)))
-    return merged(each, limit=limit)
+    return merge_findings(each, limit=limit)
 
 
-def merged(each: Sequence[Findings], *, limit: int) -> Findings:
+def merge_findings(each: Sequence[Findings], *, limit: int) -> Findings:
     """Merge the findings of several bases: the best of each, then the second of each, and so on.
 
     If any base was returned as a whole, nothing is cut.
@@ -115,11 +115,11 @@ async def _in_base(
     npc: NPC, info: BaseInfo, backend: Backend, query: str, *, limit: int, most_whole: int
 ) -> Findings:
     most = min(info.direct_characters, most_whole)
-    if most and (whole := await later(backend.pages(most_characters=most))) is not None:
+    if most and (whole := await as_deferred(backend.pages(most_characters=most))) is not None:
         pages = [page for page in whole if _is_found(npc, page)]
         passages = [(page, part, 1.0) for page in pages for part in split_chunks(page.body)]
         return _findings(info, passages, mode="direct_injection")
-    hits = await later(backend.search(query, namespaces=NAMESPACES, limit=limit))
+    hits = await as_deferred(backend.search(query, namespaces=NAMESPACES, limit=limit))
     passages = [(hit.page, hit.passage, hit.score) for hit in hits if _is_found(npc, hit.page)]
     return _findings(info, passages, mode="rag_retrieval")
 
@@ -169,7 +169,7 @@ RESPONSE: Final = "Persist response"
 T = TypeVar("T")
 
 
-def begun(
+def record_search(
     new: NewSearch, chunks: tuple[PagePassage, ...], *, vaulted: tuple[PagePassage, ...] = ()
 ) -> int | None:
     """Record that a search began. Return its number, None if it was not recorded."""
@@ -177,7 +177,7 @@ def begun(
     return _written(about, lambda: knowledge_searches.begin(new, chunks, vaulted=vaulted))
 
 
-def ended(search: int | None, result: str, *, decision: str = "", reason: str = "") -> None:
+def record_result(search: int | None, result: str, *, decision: str = "", reason: str = "") -> None:
     """Record the result that the NPC read, if the search was recorded."""
     if search is not None:
         about = f"search {search}, {len(result)} characters"
@@ -198,7 +198,7 @@ def _written(about: str, write: Callable[[], T]) -> T | None:
     return result
 
 
-def offered(npc: NPC, bases: Iterable[BaseInfo], query: str) -> Findings:
+def offer_hints(npc: NPC, bases: Iterable[BaseInfo], query: str) -> Findings:
     """Return the hints of these bases for the NPC, those with most words of the query first."""
     hints: list[PagePassage] = []
     unread: list[str] = []
@@ -249,7 +249,9 @@ class HintEchoes(Watcher):
         npc = object_of(call.key.npc_ref)
         if npc is None:
             return
-        infos = [info for info in told_before(npc, searchable(npc, None)) if is_held(npc, info)]
+        infos = [
+            info for info in bases_as_told(npc, searchable_bases(npc, None)) if is_held(npc, info)
+        ]
         if infos:
             where = f"evennia_ai: NPC {call.key.npc_ref}, turn {call.key.turn}: the reply"
             repeated = self._in_thread(_repeated, reply.text, infos)

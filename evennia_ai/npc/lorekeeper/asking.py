@@ -39,8 +39,8 @@ from evennia_ai.engine.knowledge.assembly.requests import (
     Step,
 )
 from evennia_ai.engine.knowledge.pages.page import Backend, BackendError, Hit, Page, PageName
-from evennia_ai.npc.knowledge.backends import later
-from evennia_ai.npc.mind.viewers import allows
+from evennia_ai.npc.knowledge.backends import as_deferred
+from evennia_ai.npc.mind.viewers import lock_allows
 from evennia_ai.npc.model_calls.calls import ModelCalls
 from evennia_ai.npc.model_calls.limits import CallKey, Limits
 from evennia_ai.services.endpoints import Access, Models
@@ -63,7 +63,7 @@ class NoWriterError(EvenniaAIError):
     """No model may be asked to write now."""
 
 
-def writers(models: Models) -> tuple[Access, ...]:
+def writing_models(models: Models) -> tuple[Access, ...]:
     """Return the models that write. Each is a fallback for the one before it.
 
     Raises:
@@ -99,7 +99,7 @@ class Asker:
 
     def written(self, request_of: RequestOf) -> "Deferred[ChatReply]":
         """Return the reply of the writing model. The Deferred fails with a ModelError."""
-        asked = self._in_turn(writers(self.calls.models), request_of, role="lorekeeper")
+        asked = self._in_turn(writing_models(self.calls.models), request_of, role="lorekeeper")
         return Deferred.fromCoroutine(asked)
 
     def planned(self, plan: AskPlanner) -> "Deferred[str | Failed]":
@@ -150,7 +150,9 @@ OFF: Final = "EVENNIA_AI_KNOWLEDGE_WIKIPEDIA names no address"
 _opened: Final[WeakKeyDictionary[Models, Wikipedia]] = WeakKeyDictionary()
 
 
-def introduction(models: Models, address: str, entity: str) -> "Deferred[Article | Failed | None]":
+def fetch_introduction(
+    models: Models, address: str, entity: str
+) -> "Deferred[Article | Failed | None]":
     """Return the introduction of Wikipedia's article about `entity`, None if there is none."""
     if not address:
         return succeed(Failed(OFF))
@@ -208,20 +210,20 @@ class Reader:
             case PageSearch():
                 return self._found(request)
             case Links(names):
-                return later(self.backend.linking(names))
+                return as_deferred(self.backend.linking(names))
             case ListTitles(namespace):
-                return later(self.backend.listed(namespace))
+                return as_deferred(self.backend.listed(namespace))
             case AskPlanner():
                 return self.plan(request)
             case Introduction(entity):
                 return self.look_up(entity)
 
     def _fetched(self, names: Sequence[PageName]) -> "Deferred[list[Page | Hidden | None]]":
-        found = later(self.backend.fetch(names))
+        found = as_deferred(self.backend.fetch(names))
         return found.addCallback(lambda pages: [page and self._shown(page) for page in pages])
 
     def _found(self, query: PageSearch) -> "Deferred[list[Hit | Hidden]]":
-        found = later(
+        found = as_deferred(
             self.backend.search(query.query, namespaces=query.namespaces, limit=query.limit)
         )
         return found.addCallback(
@@ -235,4 +237,4 @@ class Reader:
 def may_read(by: Any, locks: str) -> bool:
     """True if the lock `view` lets `by` read a page. Without that lock, builders may."""
     is_said = any(part.strip().startswith("view:") for part in locks.split(";"))
-    return allows(by, locks if is_said else _BUILDERS, "view")
+    return lock_allows(by, locks if is_said else _BUILDERS, "view")

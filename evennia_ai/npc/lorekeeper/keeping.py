@@ -25,14 +25,14 @@ from evennia_ai.npc.lorekeeper.asking import (
     LOREKEEPER,
     Asker,
     Reader,
-    introduction,
+    fetch_introduction,
     may_read,
     refuse_over_limit,
-    writers,
+    writing_models,
 )
 from evennia_ai.npc.lorekeeper.writing import (
     Written,
-    drafted,
+    store_drafts,
     stored_request,
     text_of_answer,
     writing_request,
@@ -147,7 +147,7 @@ async def _kept(
     text = text_of_answer(reply.text)
     told = {**new.context_meta, "model": reply.model}
     _write(number, partial(page_drafts.end_task, number, text=text, context_meta=told))
-    made = await drafted(
+    made = await store_drafts(
         Written(
             base=work.info.key,
             backend=work.backend,
@@ -219,7 +219,7 @@ def _begun(
     if len(task.text) > MOST_OF_A_TASK:
         told = f"{len(task.text)} characters and the limit is {MOST_OF_A_TASK}"
         raise LorekeeperError(f"the task has {told}")
-    writers(live.models)
+    writing_models(live.models)
     refuse_over_limit(live.limits, str(by.id))
     info = _base(base, by)
     backend = live.backends.of(info)
@@ -263,14 +263,14 @@ async def _package(work: _Work) -> Package:
         by=work.by,
         backend=work.backend,
         plan=work.asker.planned,
-        look_up=partial(introduction, work.live.models, work.live.conf.knowledge_wikipedia),
+        look_up=partial(fetch_introduction, work.live.models, work.live.conf.knowledge_wikipedia),
     )
     return await reader.read(work.task, _rules(work.live))
 
 
 def _rules(live: Runtime) -> AssemblyRules:
     """Return the rules for what the base's own config page does not set."""
-    settings, writer = live.conf.lorekeeper, writers(live.models)[0]
+    settings, writer = live.conf.lorekeeper, writing_models(live.models)[0]
     room = writer.context_tokens - settings.reply_tokens
     usual = AssemblyRules()
     budget = max(usual.reserve_tokens + 1, min(settings.budget_tokens, room))
@@ -283,7 +283,7 @@ def _refuse_too_long(request: Sequence[Message], live: Runtime) -> None:
     Raises:
         LorekeeperError: It is too long.
     """
-    writer, reply = writers(live.models)[0], live.conf.lorekeeper.reply_tokens
+    writer, reply = writing_models(live.models)[0], live.conf.lorekeeper.reply_tokens
     tokens = sum(ESTIMATE.of_message(one.content) for one in request)
     if tokens + reply > writer.context_tokens:
         raise LorekeeperError(

@@ -29,7 +29,7 @@ from evennia_ai.engine.knowledge.pages.page import (
 )
 from evennia_ai.engine.knowledge.settings import Placement
 from evennia_ai.engine.prompt.messages import Message
-from evennia_ai.npc.knowledge.backends import later
+from evennia_ai.npc.knowledge.backends import as_deferred
 from evennia_ai.npc.lorekeeper.asking import may_read
 from evennia_ai.services.llm.reasoning import without_reasoning
 from evennia_ai.store.knowledge import page_drafts
@@ -165,7 +165,7 @@ class Drafted:
     notes: tuple[str, ...] = ()
 
 
-def drafted(written: Written) -> "Deferred[Drafted]":
+def store_drafts(written: Written) -> "Deferred[Drafted]":
     """Store the pages of an answer as drafts.
 
     A page that cannot become a draft is a note, because the answer was paid for and is kept.
@@ -183,7 +183,7 @@ async def _drafted(written: Written) -> Drafted:
         notes.append(f"of {len(named)} pages the first {MOST_PAGES} became drafts")
     names = tuple(named)[:MOST_PAGES]
     try:
-        found = await later(written.backend.fetch(names)) if names else ()
+        found = await as_deferred(written.backend.fetch(names)) if names else ()
     except EvenniaAIError as error:
         return Drafted(notes=(*notes, f"no draft was made: {error}"))
     numbers: list[int] = []

@@ -8,7 +8,7 @@ from evennia.accounts.accounts import DefaultAccount
 from evennia.accounts.models import AccountDB
 
 from evennia_ai.engine.actors import Actor
-from evennia_ai.npc.mind.viewers import allows
+from evennia_ai.npc.mind.viewers import lock_allows
 
 MOST_NAME: Final = 200
 COMMAND: Final = "cmd"
@@ -38,7 +38,7 @@ def actor_of(somebody: Any, locks: str, *, addresses: Iterable[str] = ()) -> Act
                 return "who asked for it was deleted"
         elif why := _why_shut_out(account, known):
             return why
-        if not allows(acting(), locks, COMMAND):
+        if not lock_allows(acting(), locks, COMMAND):
             return (
                 "your account no longer has the permission that this needs; ask an Admin for it,"
                 " then try again"
@@ -48,7 +48,7 @@ def actor_of(somebody: Any, locks: str, *, addresses: Iterable[str] = ()) -> Act
     return Actor(
         name=str(somebody.key)[:MOST_NAME],
         why_not=why_not,
-        passes=lambda lock, access: allows(acting(), lock, access),
+        passes=lambda lock, access: lock_allows(acting(), lock, access),
         plays=lambda ref: acting() is somebody and str(somebody.id) == ref,
     )
 

@@ -51,7 +51,7 @@ class WillAnswer(BaseModel):
     answer: bool
 
 
-def decided(mind: Mind, heard: CommittedEvent, live: Runtime) -> "Deferred[str]":
+def ask_decider(mind: Mind, heard: CommittedEvent, live: Runtime) -> "Deferred[str]":
     """Return why the NPC does not want to answer, "" if it does.
 
     The Deferred fails only if it is cancelled.

@@ -160,7 +160,9 @@ class Greeting:
         return event.known_ref not in greeted(conversation)
 
     def _spoken(self, event: Event) -> NewRecord | None:
-        return gather.opening(self._mind.npc, self._mind.view(), heard.key_of(event), event)
+        return gather.opening_greeting(
+            self._mind.npc, self._mind.view(), heard.key_of(event), event
+        )
 
 
 def _is_person(event: Event) -> bool:

@@ -26,7 +26,7 @@ from evennia_ai.npc.recording.heard import ConversationKey, Lately
 from evennia_ai.npc.runtime import Current
 from evennia_ai.npc.senses.events import Event
 from evennia_ai.npc.senses.labels import label_of
-from evennia_ai.npc.senses.perception import client_of, heard_text, perceived
+from evennia_ai.npc.senses.perception import client_of, event_from_message, heard_text
 from evennia_ai.npc.senses.presence import NPC, is_on, known_ref, rank_of, room_ref_of, scopes_of
 from evennia_ai.npc.senses.text import plain_name
 from evennia_ai.npc.views.view import NPCView, char_name_of, sources_of, view_of
@@ -181,7 +181,7 @@ class AIHandler:
         if self.npc.has_account:
             return
         try:
-            event = perceived(self.npc, text, from_obj)
+            event = event_from_message(self.npc, text, from_obj)
         except DatabaseError as error:
             logger.log_err(f"evennia_ai: NPC {self.ref}: not heard, nothing can be read: {error}")
             return
@@ -206,7 +206,7 @@ class AIHandler:
         return compose(self.foreseen(question, speaker))
 
     def foreseen(self, question: str | None = None, speaker: Any = None) -> Inputs:
-        """Return the inputs of `preview`. `views.looking.foreseen` shows them on a page."""
+        """Return the inputs of `preview`. `views.looking.foreseen_report` shows them on a page."""
         room_ref = room_ref_of(self.npc)
         talk = ConversationKey(kind="room", place_ref=room_ref or "nowhere")
         event = None if question is None else self._imagined(question, speaker, room_ref)

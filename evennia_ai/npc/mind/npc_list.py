@@ -96,7 +96,7 @@ class NPCList:
         return rows.order_by(*order).values_list(*_COLUMNS)
 
 
-def named(refs: Collection[str]) -> Mapping[str, str]:
+def npc_names(refs: Collection[str]) -> Mapping[str, str]:
     """Return the names of these NPCs and branches by reference. One query.
 
     A branch is named after its NPC and its builder. References of other or deleted objects are left
@@ -122,7 +122,7 @@ def _called(ref: str, names: Mapping[str, str]) -> str:
     return f"{name}, branch of {names.get(builder, f'#{builder}')}" if builder else name
 
 
-def called(text: str) -> tuple[str, ...]:
+def npcs_called(text: str) -> tuple[str, ...]:
     """Return the references of the NPCs with this name or number ("#12").
 
     Colour codes in names are ignored.

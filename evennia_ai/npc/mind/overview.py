@@ -19,12 +19,12 @@ from evennia.objects.models import ObjectDB
 from evennia.typeclasses.attributes import Attribute, AttributeProperty
 
 from evennia_ai.engine.knowledge.pages.page import BaseInfo
-from evennia_ai.npc.knowledge.guarding import is_held, names_some, notice
+from evennia_ai.npc.knowledge.guarding import is_held, names_some, record_guards
 from evennia_ai.npc.mind.npc_list import ListedNPC, NPCList
 from evennia_ai.npc.npc_settings import ATTRIBUTE, settings_in
 from evennia_ai.npc.runtime import Runtime
-from evennia_ai.npc.senses.presence import NPC, HasMind, class_with_mind, minds
-from evennia_ai.npc.senses.witness import safely
+from evennia_ai.npc.senses.presence import NPC, HasMind, class_with_mind, objects_with_mind
+from evennia_ai.npc.senses.witness import call_safely
 from evennia_ai.services.llm.resilience import BreakerState
 from evennia_ai.store import model_calls
 from evennia_ai.store.history import past_turns
@@ -146,7 +146,7 @@ def rows_from(
     )
 
 
-def totals(live: Runtime, npcs: NPCList) -> Totals:
+def game_totals(live: Runtime, npcs: NPCList) -> Totals:
     """Return the state of the game. The only query counts the NPCs."""
     used = live.limits.reading("game")
     return Totals(
@@ -225,7 +225,7 @@ def look_at_all(info: BaseInfo) -> None:
     """Record which NPCs guard a base now, unless it is restricted for nobody or everybody."""
     if not names_some(info):
         return
-    for key, *_ in minds():
+    for key, *_ in objects_with_mind():
         npc: NPC = ObjectDB.objects.get_id(key)
         if npc is not None:
             is_held(npc, info)
@@ -241,4 +241,4 @@ def _tags_change(instance: Any, action: str, **_: Any) -> None:
         npc.tags.reset_cache()
         npc.permissions.reset_cache()
     if action in ("pre_add", "post_add", "pre_remove", "pre_clear"):
-        safely(npc, notice, npc)
+        call_safely(npc, record_guards, npc)

@@ -15,7 +15,7 @@ from twisted.python.failure import Failure
 from evennia_ai.engine.history.records import fallback_record
 from evennia_ai.npc.floor.addressing import Address
 from evennia_ai.npc.inputs.mind import Mind
-from evennia_ai.npc.mind.decider import decided
+from evennia_ai.npc.mind.decider import ask_decider
 from evennia_ai.npc.model_calls.limits import Refusal, why_halted
 from evennia_ai.npc.recording.heard import CommittedEvent
 from evennia_ai.npc.recording.retrying import DATABASE_ERRORS
@@ -107,7 +107,7 @@ class PendingAnswer:
         """Return why the NPC does not want to answer, "" if it does."""
         if self._is_over:
             return succeed("nobody waits for it any more")
-        self._decision = decided(self._mind, self.heard, self._live)
+        self._decision = ask_decider(self._mind, self.heard, self._live)
         return self._decision
 
     def withdraw(self, why: str) -> None:

@@ -14,7 +14,7 @@ HEARS_WHISPERS: Final = "view:perm(Admin)"
 """The lock for reading what was said to NPCs in private."""
 
 
-def allows(looker: Any, locks: str, access: str) -> bool:
+def lock_allows(looker: Any, locks: str, access: str) -> bool:
     """True if a lock string allows `looker` this access. Types that it does not mention are
     allowed.
 
@@ -32,8 +32,8 @@ def allows(looker: Any, locks: str, access: str) -> bool:
 def viewer_of(looker: Any) -> Viewer:
     """Return an object or account of the game as a viewer."""
     return Viewer(
-        may_view=lambda locks: allows(looker, locks, "view"),
-        hears_whispers=allows(looker, HEARS_WHISPERS, "view"),
+        may_view=lambda locks: lock_allows(looker, locks, "view"),
+        hears_whispers=lock_allows(looker, HEARS_WHISPERS, "view"),
         note_reading=lambda what: logger.log_sec(
             f"evennia_ai: {looker.key} reads {what}, said in private"
         ),

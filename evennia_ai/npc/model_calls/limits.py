@@ -14,7 +14,7 @@ from typing import Final, Literal
 from evennia.utils import logger
 
 from evennia_ai.engine.errors import StoreError
-from evennia_ai.npc.jobs.counting import estimated
+from evennia_ai.npc.jobs.counting import estimate_usage
 from evennia_ai.npc.senses.events import Line
 from evennia_ai.npc.senses.presence import NPC
 from evennia_ai.services.llm.chat import Usage
@@ -190,7 +190,8 @@ class Limits:
         now, key = self._today(), call.key
         row = _row(
             call,
-            usage or estimated(outcome, prompt_tokens=key.prompt_tokens, reply_tokens=reply_tokens),
+            usage
+            or estimate_usage(outcome, prompt_tokens=key.prompt_tokens, reply_tokens=reply_tokens),
             is_estimated=usage is None,
             seconds=max(0.0, now - call.started_at),
             first_piece_seconds=first_piece_seconds,

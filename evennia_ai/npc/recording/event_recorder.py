@@ -28,11 +28,11 @@ from evennia_ai.engine.history.records import NewRecord, RecordKind
 from evennia_ai.npc.recording.heard import (
     CommittedEvent,
     ConversationKey,
+    cached_conversation,
     event_record,
     key_of,
     minute_of,
-    read,
-    read_already,
+    read_conversation,
 )
 from evennia_ai.npc.recording.retrying import DATABASE_ERRORS, RETRY_SECONDS
 from evennia_ai.npc.recording.writer import Writer
@@ -60,27 +60,27 @@ class Prepared:
     greeting: NewRecord | None
 
 
-def committed(ready: Prepared) -> CommittedEvent:
+def commit_event(ready: Prepared) -> CommittedEvent:
     """Commit an event and its greeting. Return it with its record and earlier history.
 
     Uses the current transaction, if there is one.
     """
     if ready.greeting is None:
-        return _appended(ready)
+        return _append_event(ready)
     with one_transaction(f"opening {ready.conversation} with a greeting"):
         if ready.event.kind == ARRIVE:
-            heard = _appended(ready, greeting=ready.greeting.body)
+            heard = _append_event(ready, greeting=ready.greeting.body)
             conversations.append(ready.conversation, [ready.greeting])
             return heard
         conversations.append(ready.conversation, [ready.greeting])
-        return _appended(ready, greeting=ready.greeting.body)
+        return _append_event(ready, greeting=ready.greeting.body)
 
 
-def committed_each(ready: Sequence[Prepared]) -> list[CommittedEvent]:
+def commit_events(ready: Sequence[Prepared]) -> list[CommittedEvent]:
     """Commit events of different conversations, all or none."""
     if any(one.greeting is not None for one in ready):
         with one_transaction("recording what NPCs perceived"):
-            return [committed(one) for one in ready]
+            return [commit_event(one) for one in ready]
     appended = conversations.append_each([(one.conversation, one.record) for one in ready])
     return [
         CommittedEvent(event=one.event, conversation=one.conversation, record=record, before=before)
@@ -88,7 +88,7 @@ def committed_each(ready: Sequence[Prepared]) -> list[CommittedEvent]:
     ]
 
 
-def _appended(ready: Prepared, *, greeting: str = "") -> CommittedEvent:
+def _append_event(ready: Prepared, *, greeting: str = "") -> CommittedEvent:
     """Append the event's record and return the event with the history before it."""
     before = windows(ready.conversation.id).history
     (record,) = conversations.append(ready.conversation, [ready.record])
@@ -204,7 +204,7 @@ class Hearing:
 
     async def _committed_first(self) -> CommittedEvent:
         ready = await self._prepared_first()
-        return await self._recorder.writer.write(partial(committed, ready))
+        return await self._recorder.writer.write(partial(commit_event, ready))
 
     async def _prepared_first(self) -> Prepared:
         """Return the oldest event with its conversation, its record and its greeting."""
@@ -224,8 +224,10 @@ class Hearing:
 
     async def _read(self, talk: ConversationKey) -> ConversationRef:
         """Return the conversation with its history in memory. The writer reads a long one."""
-        known = read_already(self._npc_ref, talk)
-        return known or await self._recorder.writer.write(partial(read, self._npc_ref, talk))
+        known = cached_conversation(self._npc_ref, talk)
+        return known or await self._recorder.writer.write(
+            partial(read_conversation, self._npc_ref, talk)
+        )
 
     async def _record_all(self) -> None:
         """Commit everything that was kept."""
@@ -352,7 +354,7 @@ class Recorder:
         if not ready:
             return
         try:
-            heard = await self.writer.write(partial(committed_each, [its for _, its in ready]))
+            heard = await self.writer.write(partial(commit_events, [its for _, its in ready]))
         except DATABASE_ERRORS:
             for one, _ in ready:
                 await one.record_alone()

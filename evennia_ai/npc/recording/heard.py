@@ -66,7 +66,7 @@ def key_of(event: Event) -> ConversationKey:
     return ConversationKey(kind="room", place_ref=event.room_ref or "nowhere")
 
 
-def opened(npc_ref: str, talk: ConversationKey) -> ConversationRef:
+def open_conversation(npc_ref: str, talk: ConversationKey) -> ConversationRef:
     """Return the conversation. Open it if it is new."""
     return conversations.conversation(
         npc_ref,
@@ -76,14 +76,14 @@ def opened(npc_ref: str, talk: ConversationKey) -> ConversationRef:
     )
 
 
-def read(npc_ref: str, talk: ConversationKey) -> ConversationRef:
+def read_conversation(npc_ref: str, talk: ConversationKey) -> ConversationRef:
     """Return the conversation with its history in memory. Open it if it is new."""
-    conversation = opened(npc_ref, talk)
+    conversation = open_conversation(npc_ref, talk)
     windows(conversation.id)
     return conversation
 
 
-def read_already(npc_ref: str, talk: ConversationKey) -> ConversationRef | None:
+def cached_conversation(npc_ref: str, talk: ConversationKey) -> ConversationRef | None:
     """Return the conversation if it and its history are in memory, else None."""
     known = conversations.kept(
         npc_ref, kind=talk.kind, partner_ref=talk.partner_ref, place_ref=talk.place_ref
@@ -91,7 +91,7 @@ def read_already(npc_ref: str, talk: ConversationKey) -> ConversationRef | None:
     return known if known is not None and windows.kept(known.id) is not None else None
 
 
-def found(npc_ref: str, talk: ConversationKey) -> ConversationRef | None:
+def find_conversation(npc_ref: str, talk: ConversationKey) -> ConversationRef | None:
     """Return the conversation if it was ever opened, else None. Write nothing."""
     wanted = (talk.kind, talk.partner_ref, talk.place_ref)
     for known in conversations.conversations_of(npc_ref):

@@ -29,7 +29,7 @@ from evennia_ai.npc.senses.presence import (
     rank_of,
     room_ref_of,
 )
-from evennia_ai.npc.senses.text import one_line, plain_name, unmarked
+from evennia_ai.npc.senses.text import one_line, plain_name, strip_markup
 from evennia_ai.npc.senses.utterance import hops_of, line_of
 
 MAX_DATA: Final = 4000
@@ -116,7 +116,7 @@ def happened(
         wants_answer=wants_answer,
     )
     _check(happening)
-    return sum(tell(npc, happening) for npc in npcs_in(place_or_npc))
+    return sum(let_perceive(npc, happening) for npc in npcs_in(place_or_npc))
 
 
 def npcs_in(place_or_npc: Any) -> list[Any]:
@@ -129,7 +129,7 @@ def npcs_in(place_or_npc: Any) -> list[Any]:
     return [npc for npc in there if isinstance(npc, HasMind)]
 
 
-def tell(npc: NPC, happening: Happening) -> bool:
+def let_perceive(npc: NPC, happening: Happening) -> bool:
     """Let one NPC perceive something. Return False if it cannot perceive it."""
     try:
         event = event_for(npc, happening)
@@ -155,7 +155,7 @@ def event_for(npc: NPC, happening: Happening) -> Event | None:
     ):  # a text of the game is not quoted; it may name several things
         told["item"] = names["item"]
     line = _NAMED.sub(lambda marker: told[marker[1]] or marker[0], happening.text)
-    text = of_kind(happening.kind, line, by=names["actor"])
+    text = mark_kind(happening.kind, line, by=names["actor"])
     return Event(
         kind=happening.kind,
         speaker_ref=str(actor.id) if actor is not None else "",
@@ -175,7 +175,7 @@ def event_for(npc: NPC, happening: Happening) -> Event | None:
     )
 
 
-def of_kind(kind: Kind, line: str, *, by: str) -> str:
+def mark_kind(kind: Kind, line: str, *, by: str) -> str:
     """Return the line, with its kind in front if a name in it could be read as an event.
 
     Without the mark, a player could choose a name that reads like something that happened.
@@ -193,13 +193,13 @@ def item_name(npc: NPC, item: Any, *, count: int = 1) -> str:
     if isinstance(item, str):
         return neutralize(heard_text(item)[:MAX_ITEM])
     shown = str(item.get_display_name(npc)).strip()
-    if not one_line(unmarked(shown)) or not item.access(npc, "view"):
+    if not one_line(strip_markup(shown)) or not item.access(npc, "view"):
         return UNSEEN
     numbered = str(item.get_numbered_name(count, npc)[0 if count == 1 else 1])
     return neutralize(plain_name(numbered.strip() or shown))
 
 
-def description(npc: NPC, thing: Any, *, most: int) -> str:
+def describe_to(npc: NPC, thing: Any, *, most: int) -> str:
     """Return the description of a thing or place as `npc` sees it, on one line.
 
     Anybody may write descriptions, so text that imitates chat or facts is neutralised.

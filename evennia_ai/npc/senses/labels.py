@@ -90,7 +90,7 @@ def strangers_to(npc: NPC) -> tuple[Bearer, ...]:
     return tuple(one for one in seen if not _is_numbered(npc, one, _known(npc, one.folded)))
 
 
-def foresee(npc: NPC, ids: OlderIds) -> None:
+def foresee_names(npc: NPC, ids: OlderIds) -> None:
     """Let `npc` number these strangers. Skip anyone whose name has changed since."""
     people = (object_of(bearer.ref) for bearer in ids)
     same = [one for one in people if one is not None and _bearer(npc, one) in ids]

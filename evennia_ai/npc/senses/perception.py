@@ -32,14 +32,14 @@ from evennia_ai.npc.senses.presence import (
     rank_of,
     room_ref_of,
 )
-from evennia_ai.npc.senses.text import one_line, unmarked
+from evennia_ai.npc.senses.text import one_line, strip_markup
 from evennia_ai.npc.senses.utterance import (
     Utterance,
     hops_of,
     line_of,
     spoken_words,
     utterance_of,
-    uttered,
+    uttering,
 )
 from evennia_ai.services.settings.conf import conf
 
@@ -55,12 +55,14 @@ def game_word(told: Any) -> str:
     """Return a language or volume of the game as plain words, "" for none."""
     if not told:
         return ""
-    return one_line(unmarked(str(told)))[:MAX_WORD]
+    return one_line(strip_markup(str(told)))[:MAX_WORD]
 
 
-def garbled(words: str, rendered: str, *, language: str) -> str:
+def garble(words: str, rendered: str, *, language: str) -> str:
     """Return `rendered`. If it shows the original words, return only the language's name."""
-    is_bare = one_line(unmarked(words)).casefold() in one_line(unmarked(rendered)).casefold()
+    is_bare = (
+        one_line(strip_markup(words)).casefold() in one_line(strip_markup(rendered)).casefold()
+    )
     return f"(words in {language})" if is_bare else rendered
 
 
@@ -77,7 +79,7 @@ def rendered_for(npc: NPC, speaker: Any, language: str, *, words: str, rendered:
     _note(npc, speaker, language)
     if npc.understands(language):
         return rendered
-    heard = garbled(words.strip('"'), rendered, language=language)
+    heard = garble(words.strip('"'), rendered, language=language)
     return rendered if heard == rendered else f'"{heard}"'
 
 
@@ -155,7 +157,7 @@ class AISpeakerMixin:
         kind: Kind = "whisper" if kwargs.get("whisper") else "say"
         language, volume = game_word(kwargs.get("language")), game_word(kwargs.get("volume"))
         said = Utterance(speaker=self, text=message, kind=kind, language=language, volume=volume)
-        with uttered(said):
+        with uttering(said):
             return super().at_say(message, *args, **kwargs)  # type: ignore[misc]
 
 
@@ -168,7 +170,7 @@ class Payload(NamedTuple):
     volume: str = ""
 
 
-def perceived(npc: NPC, text: Any, from_obj: Any) -> Event | None:
+def event_from_message(npc: NPC, text: Any, from_obj: Any) -> Event | None:
     """Return the event in a message that `npc` received, None if it holds none.
 
     `text` and `from_obj` are the arguments of `at_msg_receive`.
@@ -238,7 +240,7 @@ def heard_text(text: str) -> str:
 
     A small cache is enough: all listeners in a room get the same line one after the other.
     """
-    return one_line(unmarked(text))[:MAX_HEARD]
+    return one_line(strip_markup(text))[:MAX_HEARD]
 
 
 def _uttered(npc: NPC, utterance: Utterance, payload: Payload) -> Utterance | None:
@@ -251,7 +253,7 @@ def _uttered(npc: NPC, utterance: Utterance, payload: Payload) -> Utterance | No
     utterance.heard_by.add(str(npc.id))
     language = utterance.language or payload.language
     if language and not npc.understands(language):
-        text = garbled(text, _words(npc, utterance.speaker, payload), language=language)
+        text = garble(text, _words(npc, utterance.speaker, payload), language=language)
     return replace(utterance, text=text, language=language)
 
 

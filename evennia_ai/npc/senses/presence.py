@@ -201,7 +201,7 @@ def names_for(npc: NPC, speaker_ref: str) -> tuple[str, ...]:
     return names_of(npc) if speaker is None else (*names_of(npc), *npc.called_by(speaker))
 
 
-def minds() -> Iterable[tuple[int, str, str | None, str]]:
+def objects_with_mind() -> Iterable[tuple[int, str, str | None, str]]:
     """Return id, name, room and typeclass of every object with a mind. Load no object."""
     rows: Iterable[tuple[int, str, str | None, str]] = ObjectDB.objects.filter(
         db_typeclass_path__in=paths_with_mind()

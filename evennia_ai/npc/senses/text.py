@@ -41,7 +41,7 @@ _BLANKS: Final = str.maketrans("\t\u2800", "  ")  # a tab, a braille letter with
 LINE_BREAK: Final = re.compile("\r\n|[\n\r\x0b\x0c\x1c-\x1e\x85\u2028\u2029]")
 
 
-def visible(text: str) -> str:
+def strip_invisible(text: str) -> str:
     """Return `text` without invisible characters: control, direction, surrogates, fillers.
 
     Of accents on one letter only the first few are kept.
@@ -55,10 +55,10 @@ def visible(text: str) -> str:
 def one_line(text: str) -> str:
     """Return `text` on one line, with single blanks and without invisible characters."""
     blanks = LINE_BREAK.sub(" ", text).translate(_BLANKS)
-    return " ".join(visible(blanks).split())
+    return " ".join(strip_invisible(blanks).split())
 
 
-def unmarked(text: str) -> str:
+def strip_markup(text: str) -> str:
     """Return the first `MAX_RAW` characters of `text` without colour codes and links.
 
     Links are removed here in one pass. Evennia searches the whole text for the end of each `|lc`
@@ -77,7 +77,7 @@ def clean_line(typed: str) -> str:
 
     Line breaks stay. Links stay in a game whose players may make links.
     """
-    seen = "\n".join(map(visible, typed.expandtabs(_TAB).split("\n")))
+    seen = "\n".join(map(strip_invisible, typed.expandtabs(_TAB).split("\n")))
     # In this order, because an invisible character may split the mark of a link.
     return without_links(seen) if settings.MXP_OUTGOING_ONLY else seen
 
@@ -100,7 +100,7 @@ def with_whole_links(text: str) -> str:
 @lru_cache(maxsize=4096)
 def plain_name(name: str) -> str:
     """Return a name for prompts and records: one line without markup."""
-    return one_line(unmarked(name))[:MAX_NAME] or "someone"
+    return one_line(strip_markup(name))[:MAX_NAME] or "someone"
 
 
 @lru_cache(maxsize=4096)

@@ -50,7 +50,7 @@ def remember_spoken(npc: NPC, text: str, *, hops: int, line: Line | None) -> Non
 
 
 @contextmanager
-def uttered(said: Utterance) -> Iterator[None]:
+def uttering(said: Utterance) -> Iterator[None]:
     """Let listeners look up `said` meanwhile. An outer utterance of the speaker stays."""
     if utterance_of(said.speaker) is not None:
         yield
@@ -71,7 +71,7 @@ def utterance_of(speaker: Any) -> Utterance | None:
 
 
 @contextmanager
-def acting(npc: NPC, *, hops: int) -> Iterator[None]:
+def acting_npc(npc: NPC, *, hops: int) -> Iterator[None]:
     """Make acts of `npc` follow from `hops` NPC replies in a row meanwhile."""
     token = _acting.set((npc, hops))
     try:

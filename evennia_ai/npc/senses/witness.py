@@ -21,12 +21,12 @@ from evennia_ai.engine.prompt.names import quote_name
 from evennia_ai.npc.senses.events import Event
 from evennia_ai.npc.senses.happenings import (
     Happening,
-    description,
+    describe_to,
     event_for,
     item_name,
+    let_perceive,
+    mark_kind,
     npcs_in,
-    of_kind,
-    tell,
 )
 from evennia_ai.npc.senses.perception import heard_text, payload_of, sender_of
 from evennia_ai.npc.senses.presence import (
@@ -136,7 +136,7 @@ class Witness:
         if looker == self._npc or not is_character(looker) or not self._is_new_look(str(looker.id)):
             return
         self.settle()
-        tell(self._npc, Happening(kind="look", text="{actor} looks at you.", actor=looker))
+        let_perceive(self._npc, Happening(kind="look", text="{actor} looks at you.", actor=looker))
 
     def comes_from(self, source: Any) -> None:
         """Report that the NPC itself arrived where it is now.
@@ -151,9 +151,9 @@ class Witness:
         npc.ai.gone()
         if not (_is_a_place(source) and _is_a_place(npc.location)):
             return
-        scene = description(npc, npc.location, most=MAX_SCENE)
+        scene = describe_to(npc, npc.location, most=MAX_SCENE)
         came = f"You come to {_place(npc, npc.location)} from {_place(npc, source)}."
-        tell(npc, Happening(kind="moved", text="", detail=f"{came} {scene}"))
+        let_perceive(npc, Happening(kind="moved", text="", detail=f"{came} {scene}"))
 
     def settle(self) -> None:
         """Report everything seen so far."""
@@ -168,7 +168,7 @@ class Witness:
                 to=self._npc,
                 wants_answer=True,
             )
-            tell(self._npc, given)
+            let_perceive(self._npc, given)
 
     # Moves
 
@@ -204,14 +204,14 @@ class Witness:
             if move.event is not None:
                 text = move.event.text
                 if move.is_announced:
-                    text = of_kind(kind, text, by=move.event.speaker_name)
+                    text = mark_kind(kind, text, by=move.event.speaker_name)
                 self._npc.ai.hear(replace(move.event, kind=kind, text=text))
             if kind == "leave":
                 self._npc.ai.speaker_left(ref)
 
     def _settle_soon(self) -> None:
         if self._call is None or not self._call.active():
-            self._call = self._clock().callLater(0, safely, self._npc, self.settle)
+            self._call = self._clock().callLater(0, call_safely, self._npc, self.settle)
 
     def _is_new_look(self, ref: str) -> bool:
         now = self._clock().seconds()
@@ -224,7 +224,7 @@ class Witness:
         return True
 
 
-def safely(npc: NPC, do: Callable[..., None], *args: Any) -> None:
+def call_safely(npc: NPC, do: Callable[..., None], *args: Any) -> None:
     """Call `do`, and log errors of the database or of settings: a game's hook must not fail."""
     try:
         do(*args)
@@ -261,7 +261,7 @@ class AIRoomMixin:
         super().at_object_receive(  # type: ignore[misc]
             moved_obj, source_location, move_type=move_type, **kwargs
         )
-        came(self, moved_obj, source_location)
+        show_arrival(self, moved_obj, source_location)
 
     def at_object_leave(
         self, moved_obj: Any, target_location: Any, move_type: str = "move", **kwargs: Any
@@ -270,19 +270,19 @@ class AIRoomMixin:
         super().at_object_leave(  # type: ignore[misc]
             moved_obj, target_location, move_type=move_type, **kwargs
         )
-        left(self, moved_obj, target_location)
+        show_departure(self, moved_obj, target_location)
 
 
-def came(room: Any, mover: Any, source: Any) -> None:
+def show_arrival(room: Any, mover: Any, source: Any) -> None:
     """Show the NPCs of a room that a character arrived; `source` is None if unknown."""
     for npc in _onlookers(room, mover):
-        safely(npc, npc.witness.sees_arrive, mover, source)
+        call_safely(npc, npc.witness.sees_arrive, mover, source)
 
 
-def left(room: Any, mover: Any, target: Any) -> None:
+def show_departure(room: Any, mover: Any, target: Any) -> None:
     """Show the NPCs of a room that a character leaves; `target` is None if unknown."""
     for npc in _onlookers(room, mover):
-        safely(npc, npc.witness.sees_leave, mover, target)
+        call_safely(npc, npc.witness.sees_leave, mover, target)
 
 
 def _onlookers(room: Any, mover: Any) -> list[Any]:
@@ -304,10 +304,10 @@ def _puppeted(sender: Any, account: Any = None, **kwargs: Any) -> None:
     if isinstance(sender, HasMind) and not is_playable_by(sender, account):
         return  # a player took over an NPC that was in the room already
     if sender.sessions.count() == 1:  # not a second session of the same character
-        came(sender.location, sender, None)
+        show_arrival(sender.location, sender, None)
 
 
 def _unpuppeted(sender: Any, **kwargs: Any) -> None:
     """Report a logout, unless the game leaves the character in the room."""
     if sender.location is None and not sender.sessions.count():
-        left(sender.db.prelogout_location, sender, None)
+        show_departure(sender.db.prelogout_location, sender, None)

@@ -6,7 +6,7 @@ colour. It looks for links (`|lc..|lt..|le`) after it has changed `||` to `|`, s
 does not stop links. The web client makes links of addresses. A game may run FuncParser on
 everything that is sent.
 
-A thing that a player shows to an NPC (`show`) is shown in front of everybody in the room.
+A thing that a player shows to an NPC (`show_item`) is shown in front of everybody in the room.
 """
 
 import re
@@ -16,10 +16,16 @@ from typing import Any, Final
 from django.conf import settings
 
 from evennia_ai.engine.text.columns import visible
-from evennia_ai.npc.senses.happenings import Happening, description, item_name, npcs_in, tell
+from evennia_ai.npc.senses.happenings import (
+    Happening,
+    describe_to,
+    item_name,
+    let_perceive,
+    npcs_in,
+)
 from evennia_ai.npc.senses.presence import NPC
 from evennia_ai.npc.senses.text import LINE_BREAK, one_line, plain_name
-from evennia_ai.npc.senses.utterance import Utterance, spoken_words, uttered
+from evennia_ai.npc.senses.utterance import Utterance, spoken_words, uttering
 from evennia_ai.npc.speech.reply_acts import JOINED, acts_of
 
 MAX_CHARACTERS: Final = 2000
@@ -55,7 +61,7 @@ def safe_text(
     kept = "\n".join(lines[:max_lines])
     if len(lines) > max_lines or len(kept) > max_characters:
         kept = kept[:max_characters].rstrip() + "…"
-    return escaped(kept)
+    return escape_markup(kept)
 
 
 def safe_speech(text: str) -> str:
@@ -77,7 +83,7 @@ def safe_speech(text: str) -> str:
     return safe_text(shown).replace("\n", f"\n{ITEM_INDENT}")
 
 
-def escaped(text: str) -> str:
+def escape_markup(text: str) -> str:
     """Escape everything that a client would interpret; see the module docstring."""
     text = _LINK_MARK.sub("| ", text)
     text = _ADDRESS.sub(r"\g<0> ", text)
@@ -91,7 +97,7 @@ def escaped(text: str) -> str:
 def shown_block(text: str) -> str:
     """Return `text` for `msg` with its lines kept and everything else escaped."""
     lines = text.replace("\r\n", "\n").replace("\t", "    ").split("\n")
-    shown = escaped("\n".join(visible(line) for line in lines))
+    shown = escape_markup("\n".join(visible(line) for line in lines))
     return f"{shown} " if shown.endswith("|") else shown  # the portal misreads a final pipe
 
 
@@ -105,25 +111,25 @@ class SafeName:
 
     def get_display_name(self, looker: Any = None, **kwargs: Any) -> str:
         """Return the name for `looker`. Evennia calls this hook."""
-        return escaped(plain_name(self._named.get_display_name(looker, **kwargs)))
+        return escape_markup(plain_name(self._named.get_display_name(looker, **kwargs)))
 
 
-def speak(npc: NPC, text: str, *, hops: int = 0) -> None:
+def say_aloud(npc: NPC, text: str, *, hops: int = 0) -> None:
     """Say `text` aloud in the room of `npc`."""
-    with uttered(Utterance(speaker=npc, text=text, kind="say", hops=hops)):
+    with uttering(Utterance(speaker=npc, text=text, kind="say", hops=hops)):
         _to_room(npc, SAY, "say", speech=safe_speech(text))
 
 
-def pose(npc: NPC, text: str, *, told: str = "", hops: int = 0) -> None:
+def show_pose(npc: NPC, text: str, *, told: str = "", hops: int = 0) -> None:
     """Show everybody in the room what `npc` does, as in "looks up.".
 
     `told` replaces `text` for NPCs.
     """
-    with uttered(Utterance(speaker=npc, text=told or text, kind="pose", hops=hops)):
+    with uttering(Utterance(speaker=npc, text=told or text, kind="pose", hops=hops)):
         _to_room(npc, _pose_template(text), "pose", action=_action(text))
 
 
-def deliver(
+def deliver_reply(
     npc: NPC,
     text: str,
     *,
@@ -148,7 +154,7 @@ def deliver(
     is_mixed = len({act.kind for act in acts}) > 1
     heard = text[after:] if is_mixed else " ".join(act.told or act.text for act in acts)
     kind = "whisper" if to is not None else "pose" if is_done else "say"
-    with uttered(Utterance(speaker=npc, text=heard, kind=kind, hops=hops, by_rote=by_rote)):
+    with uttering(Utterance(speaker=npc, text=heard, kind=kind, hops=hops, by_rote=by_rote)):
         for act in acts:
             if to is None and act.kind == "say":
                 _to_room(npc, SAY, "say", speech=safe_speech(act.text))
@@ -160,30 +166,30 @@ def deliver(
                 _to_one(npc, to, _pose_template(act.text), "whisper", action=_action(act.text))
 
 
-def whisper(npc: NPC, target: Any, text: str, *, hops: int = 0) -> None:
+def whisper_to(npc: NPC, target: Any, text: str, *, hops: int = 0) -> None:
     """Say `text` to `target` only."""
-    with uttered(Utterance(speaker=npc, text=text, kind="whisper", hops=hops)):
+    with uttering(Utterance(speaker=npc, text=text, kind="whisper", hops=hops)):
         _to_one(npc, target, WHISPER, "whisper", speech=safe_speech(text))
 
 
-def gesture(npc: NPC, people: Iterable[Any], line: str) -> None:
+def show_gesture(npc: NPC, people: Iterable[Any], line: str) -> None:
     """Show only these people what `npc` does."""
     for person in people:
         _to_one(npc, person, POSE, "pose", action=_action(line))
 
 
-def gave(npc: NPC, target: Any, item: Any) -> None:
+def tell_given(npc: NPC, target: Any, item: Any) -> None:
     """Tell `target` that `npc` gave it `item`."""
-    given = escaped(plain_name(str(item.get_numbered_name(1, target, return_string=True))))
+    given = escape_markup(plain_name(str(item.get_numbered_name(1, target, return_string=True))))
     _to_one(npc, target, GIVE, "give", item=given)
 
 
-def talk(speaker: Any, npc: NPC, text: str) -> bool:
+def talk_to(speaker: Any, npc: NPC, text: str) -> bool:
     """Make `speaker` say `text` aloud to `npc`. Return False if the speaker's hook forbids it."""
     text = spoken_words(str(speaker.at_pre_say(text) or ""))
     if not text:
         return False
-    with uttered(Utterance(speaker=speaker, text=text, kind="talk", to_ref=str(npc.id))):
+    with uttering(Utterance(speaker=speaker, text=text, kind="talk", to_ref=str(npc.id))):
         speaker.at_say(
             safe_speech(text),
             msg_self=TALK_SELF,
@@ -234,10 +240,10 @@ class _OneOf:
 
     def get_display_name(self, looker: Any = None, **kwargs: Any) -> str:
         """Return the name for `looker`. Evennia calls this hook."""
-        return escaped(item_name(looker, self._item))
+        return escape_markup(item_name(looker, self._item))
 
 
-def show(shower: Any, item: Any, npc: NPC) -> bool:
+def show_item(shower: Any, item: Any, npc: NPC) -> bool:
     """Make `shower` show a thing to `npc`. Return False if the NPC does not see the shower.
 
     The NPC learns the thing's name and description. Others see that it was shown.
@@ -253,8 +259,8 @@ def show(shower: Any, item: Any, npc: NPC) -> bool:
     )
     for other in npcs_in(shower.location):
         if other != npc:
-            tell(other, seen)
-    looks = description(npc, item, most=MAX_DESCRIPTION) if item.access(npc, "view") else ""
+            let_perceive(other, seen)
+    looks = describe_to(npc, item, most=MAX_DESCRIPTION) if item.access(npc, "view") else ""
     shown = Happening(
         kind="show",
         text="{actor} shows you {item}.",
@@ -264,4 +270,4 @@ def show(shower: Any, item: Any, npc: NPC) -> bool:
         wants_answer=True,
         detail=f"It looks like this: {looks}" if looks else "",
     )
-    return tell(npc, shown)
+    return let_perceive(npc, shown)

@@ -9,7 +9,7 @@ from typing import Final, Literal
 
 from evennia_ai.npc.senses.events import Event
 from evennia_ai.npc.senses.presence import NPC, bystanders, is_npc
-from evennia_ai.npc.speech.output import gesture
+from evennia_ai.npc.speech.output import show_gesture
 
 Sign = Literal["lost", "stopped"]
 """`lost`: nobody will answer. `stopped`: a builder stopped the NPCs of the game."""
@@ -55,5 +55,5 @@ class Signs:
         if not self._recently.is_first((sign, npc.id, speaker.id)):
             return False
         if self._lines[sign]:
-            gesture(npc, [speaker], self._lines[sign])
+            show_gesture(npc, [speaker], self._lines[sign])
         return True

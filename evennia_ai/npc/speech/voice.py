@@ -22,7 +22,7 @@ from evennia_ai.npc.senses.labels import label_of
 from evennia_ai.npc.senses.presence import NPC, bystanders, is_npc
 from evennia_ai.npc.senses.text import plain_name
 from evennia_ai.npc.senses.utterance import because_of, remember_spoken
-from evennia_ai.npc.speech.output import deliver, gesture
+from evennia_ai.npc.speech.output import deliver_reply, show_gesture
 from evennia_ai.npc.speech.reply_acts import is_open
 from evennia_ai.services.llm.reasoning import LateEnd
 from evennia_ai.services.llm.resilience import Clock
@@ -71,7 +71,7 @@ class Voice:
         if self._event.private and partner is None:
             return
         with because_of(self._event):
-            deliver(
+            deliver_reply(
                 self._npc,
                 text,
                 own_names=self.own_names,
@@ -216,4 +216,4 @@ def show_thinking(npc: NPC, event: Event, line: str) -> None:
     if event.private:
         people = [who for who in people if str(who.id) == event.speaker_ref]
     remember_spoken(npc, line, hops=event.hops + 1, line=event.line)
-    gesture(npc, people, line)
+    show_gesture(npc, people, line)

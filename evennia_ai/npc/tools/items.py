@@ -18,8 +18,16 @@ from pydantic import AfterValidator, Field, StringConstraints
 from evennia_ai.npc.senses.labels import with_labels
 from evennia_ai.npc.senses.presence import NPC
 from evennia_ai.npc.senses.text import plain_name
-from evennia_ai.npc.speech.output import gave, pose
-from evennia_ai.npc.tools.targets import carried, exits, people, person, shown_name, thing, things
+from evennia_ai.npc.speech.output import show_pose, tell_given
+from evennia_ai.npc.tools.targets import (
+    carried_things,
+    find_person,
+    find_thing,
+    shown_name,
+    visible_exits,
+    visible_people,
+    visible_things,
+)
 from evennia_ai.npc.tools.tool import Name, Refused, Tool, ToolArguments, Use
 from evennia_ai.npc.writings import plain_text, why_no_more, writing_by
 from evennia_ai.services.settings.kinds import MOST_WRITTEN
@@ -38,7 +46,9 @@ class Take(Tool):
     def run(self, use: Use, arguments: Arguments) -> str:
         """Take the thing, if its lock and hooks allow it."""
         npc = use.npc
-        item = thing(npc, arguments.item, things(npc), none="There is no {} lying here.")
+        item = find_thing(
+            npc, arguments.item, visible_things(npc), none="There is no {} lying here."
+        )
         name = one_of(npc, item)
         if not item.access(npc, "get"):
             raise Refused(item.db.get_err_msg or f"You cannot take {name}.")
@@ -48,7 +58,7 @@ class Take(Tool):
         if item.location != npc:
             raise Refused(f"You cannot take {name}.")
         item.at_get(npc)
-        pose(npc, f"picks up {name}.", hops=use.hops)
+        show_pose(npc, f"picks up {name}.", hops=use.hops)
         return f"You have {name} now."
 
 
@@ -65,10 +75,10 @@ class Drop(Tool):
     def run(self, use: Use, arguments: Arguments) -> str:
         """Drop the thing, if its hooks allow it."""
         npc = use.npc
-        item = thing(npc, arguments.item, carried(npc), none="You do not carry {}.")
+        item = find_thing(npc, arguments.item, carried_things(npc), none="You do not carry {}.")
         name = one_of(npc, item)
         put_down(npc, item)
-        pose(npc, f"drops {name}.", hops=use.hops)
+        show_pose(npc, f"drops {name}.", hops=use.hops)
         return f"You dropped {name}."
 
 
@@ -86,8 +96,8 @@ class Give(Tool):
     def run(self, use: Use, arguments: Arguments) -> str:
         """Give the thing, if the hooks of thing and receiver allow it."""
         npc = use.npc
-        item = thing(npc, arguments.item, carried(npc), none="You do not carry {}.")
-        to = person(npc, arguments.to, answered=use.event.speaker_ref)
+        item = find_thing(npc, arguments.item, carried_things(npc), none="You do not carry {}.")
+        to = find_person(npc, arguments.to, answered=use.event.speaker_ref)
         name, whom = one_of(npc, item), shown_name(npc, to)
         hand_over(npc, item, to)
         return f"You gave {name} to {whom}."
@@ -121,7 +131,7 @@ def hand_over(npc: NPC, item: Any, to: Any) -> None:
     if item.location == npc:
         raise Refused(refused)
     item.at_give(npc, to)
-    gave(npc, to, item)
+    tell_given(npc, to, item)
 
 
 def one_of(npc: NPC, item: Any) -> str:
@@ -143,7 +153,7 @@ class Look(Tool):
     def run(self, use: Use, arguments: Arguments) -> str:
         """Return what the game's look hook shows the NPC."""
         shown = str(use.npc.at_look(_target(use.npc, arguments.at)))
-        return with_labels(use.npc, shown, people(use.npc))
+        return with_labels(use.npc, shown, visible_people(use.npc))
 
 
 def _target(npc: NPC, name: str | None) -> Any:
@@ -152,8 +162,8 @@ def _target(npc: NPC, name: str | None) -> Any:
         raise Refused("You are nowhere; there is nothing to see.")
     if name is None:
         return npc.location
-    among = [*people(npc), *things(npc), *exits(npc), *carried(npc)]
-    return thing(npc, name, among, none="You see no {} here.")
+    among = [*visible_people(npc), *visible_things(npc), *visible_exits(npc), *carried_things(npc)]
+    return find_thing(npc, name, among, none="You see no {} here.")
 
 
 class Move(Tool):
@@ -170,7 +180,7 @@ class Move(Tool):
     def run(self, use: Use, arguments: Arguments) -> str:
         """Go, if the exit lets the NPC pass."""
         npc, left = use.npc, use.npc.location
-        way = thing(npc, arguments.exit, exits(npc), none="There is no exit {} here.")
+        way = find_thing(npc, arguments.exit, visible_exits(npc), none="There is no exit {} here.")
         closed = way.db.err_traverse or f"You cannot go {shown_name(npc, way)}."
         if not way.access(npc, "traverse"):
             if not way.db.err_traverse:
@@ -238,7 +248,7 @@ class Write(Tool):
     def run(self, use: Use, arguments: Arguments) -> str:
         """Write it and hand it over, if the hooks of thing, receiver or room allow it."""
         npc = use.npc
-        to = arguments.to and person(npc, arguments.to, answered=use.event.speaker_ref)
+        to = arguments.to and find_person(npc, arguments.to, answered=use.event.speaker_ref)
         if npc.location is None:
             raise Refused("There is nobody here to read it.")
         made = writing_by(
@@ -253,7 +263,7 @@ class Write(Tool):
         except Exception:  # a game's own hooks may raise anything
             made.delete()
             raise
-        pose(npc, f"writes {name}.", hops=use.hops)
+        show_pose(npc, f"writes {name}.", hops=use.hops)
         return f"You wrote {name}{where}. It is opened with: read {made.key}"
 
 
@@ -289,8 +299,10 @@ class UseItem(Tool):
     def run(self, use: Use, arguments: Arguments) -> str:
         """Call the thing's way to be used, if its lock allows it."""
         npc = use.npc
-        own = carried(npc)
-        item = thing(npc, arguments.item, [*own, *things(npc)], none="There is no {} to use here.")
+        own = carried_things(npc)
+        item = find_thing(
+            npc, arguments.item, [*own, *visible_things(npc)], none="There is no {} to use here."
+        )
         name = one_of(npc, item)
         if not _may_use(npc, item, is_carried=item in own):
             raise Refused(f"You may not use {name}.")
@@ -344,5 +356,5 @@ def _may_use(npc: NPC, item: Any, *, is_carried: bool) -> bool:
 
 
 def _used_on(npc: NPC, name: str) -> Any:
-    among = [*people(npc), *things(npc), *carried(npc), *exits(npc)]
-    return thing(npc, name, among, none="There is no {} here.")
+    among = [*visible_people(npc), *visible_things(npc), *carried_things(npc), *visible_exits(npc)]
+    return find_thing(npc, name, among, none="There is no {} here.")

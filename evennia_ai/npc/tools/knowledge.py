@@ -32,9 +32,9 @@ from evennia_ai.engine.knowledge.restricted.mediation import (
 )
 from evennia_ai.engine.knowledge.settings import judge_search
 from evennia_ai.npc.knowledge import mediating, search
-from evennia_ai.npc.knowledge.guarding import held_keys, searchable
+from evennia_ai.npc.knowledge.guarding import held_keys, searchable_bases
 from evennia_ai.npc.knowledge.mediating import NOTHING_PROTECTED, Mediation
-from evennia_ai.npc.knowledge.search import Findings, offered
+from evennia_ai.npc.knowledge.search import Findings, offer_hints
 from evennia_ai.npc.senses.events import began_by
 from evennia_ai.npc.tools.tool import Refused, Tool, ToolArguments, Use, result_text
 from evennia_ai.store.history import turns
@@ -107,7 +107,7 @@ class KnowledgeBaseSearch(Tool):
         Raises:
             Refused: The NPC may not search now, or not in one of these bases.
         """
-        bases = _wanted(searchable(use.npc, use.conversation), arguments.bases)
+        bases = _wanted(searchable_bases(use.npc, use.conversation), arguments.bases)
         asked = Asked(
             use=use,
             query=arguments.query,
@@ -164,7 +164,7 @@ def _tokens(use: Use) -> tuple[int, int]:
 async def _searched(asked: Asked) -> str:
     """Search ordinary bases, then guarded ones."""
     most_told = _most_told(asked)
-    found = await search.found(
+    found = await search.search_bases(
         asked.use.npc,
         asked.open_bases,
         asked.query,
@@ -175,7 +175,7 @@ async def _searched(asked: Asked) -> str:
     shown = _fitting(found.chunks, most_characters=most_told)
     if not asked.held:
         return _told_openly(asked, found, shown)
-    guarded = await search.found(
+    guarded = await search.search_bases(
         asked.use.npc,
         asked.of_mediation("summary"),
         asked.query,
@@ -188,11 +188,11 @@ async def _searched(asked: Asked) -> str:
 
 def _told_openly(asked: Asked, found: Findings, shown: tuple[PagePassage, ...]) -> str:
     """Return the result from ordinary bases, and record the search."""
-    number = search.begun(_new(asked, found, shown, restricted=False), shown)
+    number = search.record_search(_new(asked, found, shown, restricted=False), shown)
     lines = [f"[{chunk.base}] {chunk.title}: {_words(chunk)}" for chunk in shown]
     unread = [f"{key} cannot be read just now." for key in found.unread]
     told = result_text("\n".join([*(lines or [NOTHING_FOUND]), *unread, asked.warning]))
-    search.ended(number, told)
+    search.record_result(number, told)
     return told
 
 
@@ -206,8 +206,8 @@ async def _told_safely(
     secret = protect_passages(
         sent, names=guarded.names, terms=guarded.terms, public=_told_anyway(asked.held_bases)
     )
-    hints = offered(asked.use.npc, asked.of_mediation("hints"), asked.query)
-    number = search.begun(
+    hints = offer_hints(asked.use.npc, asked.of_mediation("hints"), asked.query)
+    number = search.record_search(
         _new(asked, guarded, (*sent, *hints.chunks), restricted=True),
         (*sent, *hints.chunks),
         vaulted=_for_vault(asked, sent),
@@ -216,10 +216,10 @@ async def _told_safely(
     if asked.of_mediation("summary"):
         before = knowledge_searches.told_safely(asked.use.conversation)
         wanted = replace(_mediation(asked, sent, secret), before=before)
-        summary = await mediating.mediated(wanted, asked.use.calls)
+        summary = await mediating.summarise_safely(wanted, asked.use.calls)
     if asked.of_mediation("hints"):
         of_hints = _mediation(asked, hints.chunks, NOTHING_PROTECTED)
-        choice = await mediating.hinted(of_hints, asked.use.calls)
+        choice = await mediating.choose_hints(of_hints, asked.use.calls)
         summary = merge_summaries(summary, choice) if asked.of_mediation("summary") else choice
     external = [
         {"knowledge_base_id": chunk.base, "title": chunk.title, "content": _words(chunk)}
@@ -237,7 +237,7 @@ async def _told_safely(
     unread = (*guarded.unread, *hints.unread, *found.unread)
     extra = {"warning": asked.warning, "unread": list(unread)}
     text = json.dumps({**told, **{k: v for k, v in extra.items() if v}}, ensure_ascii=False)
-    search.ended(number, text, decision=summary.decision, reason=summary.reason)
+    search.record_result(number, text, decision=summary.decision, reason=summary.reason)
     return text
 
 

@@ -18,7 +18,7 @@ from django.utils.module_loading import import_string
 from evennia_ai.engine.actors import Actor
 from evennia_ai.engine.errors import EvenniaAIError
 from evennia_ai.engine.prompt.messages import ToolSpec
-from evennia_ai.npc.npc_settings import changed, settings_of
+from evennia_ai.npc.npc_settings import change_settings, settings_of
 from evennia_ai.npc.senses.events import Event
 from evennia_ai.npc.senses.presence import NPC
 from evennia_ai.npc.tools.items import Drop, Give, Look, Move, Take, UseItem, Write
@@ -71,11 +71,11 @@ def registry() -> Registry:
 
 def registry_of(paths: tuple[str, ...]) -> Registry:
     """Return our tools and those at these dotted paths."""
-    tools = {one.tool.name: one for one in map(registered, SHIPPED)}
+    tools = {one.tool.name: one for one in map(register_tool, SHIPPED)}
     problems: list[str] = []
     for path in paths:
         try:
-            one = registered(_class_at(path))
+            one = register_tool(_class_at(path))
             _refuse_double(one, tools)
         except ToolError as error:
             problems.append(f"{path}: {error}")
@@ -84,7 +84,7 @@ def registry_of(paths: tuple[str, ...]) -> Registry:
     return Registry(tools=tools, problems=tuple(problems))
 
 
-def registered(made: type[Tool]) -> Registered:
+def register_tool(made: type[Tool]) -> Registered:
     """Return a tool ready for use.
 
     Raises:
@@ -185,14 +185,14 @@ def choice_of(npc: NPC) -> Choice:
     )
 
 
-def chosen(npc: NPC, names: Iterable[str], *, by: Actor) -> Choice:
+def choose_tools(npc: NPC, names: Iterable[str], *, by: Actor) -> Choice:
     """Give an NPC exactly these tools.
 
     Raises:
         SettingError: A name is invalid; nothing changed.
     """
     wanted = tuple(sorted(set(names)))
-    changed(npc, by=by, tools=wanted or None)
+    change_settings(npc, by=by, tools=wanted or None)
     return choice_of(npc)
 
 

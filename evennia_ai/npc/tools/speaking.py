@@ -18,15 +18,15 @@ from evennia_ai.engine.errors import HistoryConflictError
 from evennia_ai.engine.history.corrections import SpeakingTool
 from evennia_ai.engine.history.records import NewRecord, RecordKind
 from evennia_ai.engine.prompt.names import quote_name
-from evennia_ai.npc.recording.heard import ConversationKey, opened
+from evennia_ai.npc.recording.heard import ConversationKey, open_conversation
 from evennia_ai.npc.senses.events import Event
 from evennia_ai.npc.senses.presence import NPC, known_ref, sdesc_names
 from evennia_ai.npc.senses.text import plain_name
 from evennia_ai.npc.senses.utterance import spoken_words
-from evennia_ai.npc.speech.output import deliver, pose
+from evennia_ai.npc.speech.output import deliver_reply, show_pose
 from evennia_ai.npc.speech.reply_acts import behind_name
 from evennia_ai.npc.speech.voice import Voice
-from evennia_ai.npc.tools.targets import person, shown_name
+from evennia_ai.npc.tools.targets import find_person, shown_name
 from evennia_ai.npc.tools.tool import Name, Refused, Tool, ToolArguments, Use, Words
 from evennia_ai.store.history import conversations
 
@@ -44,7 +44,7 @@ def noted_aside(use: Use, talk: ConversationKey, text: str) -> None:
     Raises:
         StoreError: It was not recorded, so it must not be said.
     """
-    where = opened(use.mind.ref, talk)
+    where = open_conversation(use.mind.ref, talk)
     if where.id == use.conversation.id:
         return
     said = NewRecord(
@@ -91,9 +91,9 @@ class Say(Tool):
 
     def run(self, use: Use, arguments: Arguments) -> str:
         """Say it in the NPC's room."""
-        text = allowed(use, cleaned(use, arguments.text))
+        text = allow_speech(use, clean_words(use, arguments.text))
         noted_aside(use, room_talk(use.npc), text)
-        deliver(use.npc, text, own_names=own_names(use), hops=use.hops)
+        deliver_reply(use.npc, text, own_names=own_names(use), hops=use.hops)
         return f'You say: "{text}"'
 
 
@@ -114,13 +114,13 @@ class Whisper(Tool):
 
     def run(self, use: Use, arguments: Arguments) -> str:
         """Whisper it."""
-        hearer = person(use.npc, arguments.to, answered=use.event.speaker_ref)
-        words = cleaned(use, arguments.text)
-        text = allowed(use, words, whisper=True, receivers=[hearer])
+        hearer = find_person(use.npc, arguments.to, answered=use.event.speaker_ref)
+        words = clean_words(use, arguments.text)
+        text = allow_speech(use, words, whisper=True, receivers=[hearer])
         noted_aside(
             use, ConversationKey(kind="private", partner_ref=known_ref(use.npc, hearer)), text
         )
-        deliver(use.npc, text, own_names=own_names(use), hops=use.hops, to=hearer)
+        deliver_reply(use.npc, text, own_names=own_names(use), hops=use.hops, to=hearer)
         told = (
             f': "{text}"' if _is_with(use.npc, use.event, hearer) else ", and nobody else hears it."
         )
@@ -129,7 +129,7 @@ class Whisper(Tool):
     def recorded(self, arguments: Arguments, *, npc: NPC, event: Event) -> ToolArguments:
         """Return the arguments without the words, unless the turn is in private with the hearer."""
         try:
-            hearer = person(npc, arguments.to, answered=event.speaker_ref)
+            hearer = find_person(npc, arguments.to, answered=event.speaker_ref)
         except Refused:
             hearer = None
         if hearer is not None and _is_with(npc, event, hearer):
@@ -151,17 +151,19 @@ class Pose(Tool):
 
     def run(self, use: Use, arguments: Arguments) -> str:
         """Show it in the NPC's room."""
-        action = cleaned(use, arguments.action).strip("* ")
+        action = clean_words(use, arguments.action).strip("* ")
         for name in own_names(use):
             action = action.removeprefix(f"{name} ").strip()
         if not action:
             raise Refused("Not done: nothing of it can be seen.")
         noted_aside(use, room_talk(use.npc), f"*{action}*")
-        pose(use.npc, behind_name(action, own_names=own_names(use)), told=action, hops=use.hops)
+        show_pose(
+            use.npc, behind_name(action, own_names=own_names(use)), told=action, hops=use.hops
+        )
         return f"You did it: {plain_name(use.npc.key)} {action}"
 
 
-def cleaned(use: Use, text: str) -> str:
+def clean_words(use: Use, text: str) -> str:
     """Clean a model's words by the rules of replies.
 
     Raises:
@@ -173,7 +175,7 @@ def cleaned(use: Use, text: str) -> str:
     return said
 
 
-def allowed(use: Use, text: str, **options: Any) -> str:
+def allow_speech(use: Use, text: str, **options: Any) -> str:
     """Return what the game's `at_pre_say` makes of `text`.
 
     Raises:

@@ -69,7 +69,7 @@ def guesses_of_tool() -> Iterator[list[str]]:
         _now.reset(token)
 
 
-def guessed(name: str, *, meant: str) -> None:
+def note_guess(name: str, *, meant: str) -> None:
     """Note that `name` was understood as the object called `meant`."""
     sentence = f"'{name}' was understood as {meant}."
     gathered = _now.get()
@@ -91,27 +91,27 @@ class _Named(NamedTuple):
     began: Sequence[Any] = ()
 
 
-def people(npc: NPC) -> list[Any]:
+def visible_people(npc: NPC) -> list[Any]:
     """Return the other characters in the room that the NPC may see."""
     return _seen(npc, npc.location, content_type="character")
 
 
-def things(npc: NPC) -> list[Any]:
+def visible_things(npc: NPC) -> list[Any]:
     """Return the things in its room that the NPC may see, without people and exits."""
     return _seen(npc, npc.location, content_type="object")
 
 
-def carried(npc: NPC) -> list[Any]:
+def carried_things(npc: NPC) -> list[Any]:
     """Return the things that the NPC carries and may see."""
     return _seen(npc, npc, content_type=None)
 
 
-def exits(npc: NPC) -> list[Any]:
+def visible_exits(npc: NPC) -> list[Any]:
     """Return the exits of the room that the NPC may see."""
     return _seen(npc, npc.location, content_type="exit")
 
 
-def person(npc: NPC, name: str, *, answered: str = "", also: Iterable[Any] = ()) -> Any:
+def find_person(npc: NPC, name: str, *, answered: str = "", also: Iterable[Any] = ()) -> Any:
     """Return the person whom the NPC means by `name`.
 
     The NPC cannot mean itself or a person it does not see. The start of a name is enough, but not
@@ -127,7 +127,10 @@ def person(npc: NPC, name: str, *, answered: str = "", also: Iterable[Any] = ())
     Raises:
         Refused: Nobody is meant, or several are.
     """
-    among, none = list(dict.fromkeys([*people(npc), *also])), f"There is no '{plain_name(name)}'"
+    among, none = (
+        list(dict.fromkeys([*visible_people(npc), *also])),
+        f"There is no '{plain_name(name)}'",
+    )
     found = _named(npc, name, among)
     if found.exact:
         meant = [one for one in found.exact if str(one.id) == answered] or found.exact
@@ -138,7 +141,7 @@ def person(npc: NPC, name: str, *, answered: str = "", also: Iterable[Any] = ())
     return _guessed(npc, name, began)
 
 
-def thing(npc: NPC, name: str, among: Sequence[Any], *, none: str) -> Any:
+def find_thing(npc: NPC, name: str, among: Sequence[Any], *, none: str) -> Any:
     """Return the thing that `name` means; of several that look alike, the first.
 
     Args:
@@ -202,7 +205,7 @@ def _distinct(npc: NPC, found: Sequence[Any]) -> list[Any]:
 
 def _guessed(npc: NPC, name: str, meant: Any) -> Any:
     """Return `meant`, and note for the model that only the start of its name was given."""
-    guessed(plain_name(name), meant=_shown(npc, meant))
+    note_guess(plain_name(name), meant=_shown(npc, meant))
     return meant
 
 

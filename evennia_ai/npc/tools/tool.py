@@ -26,7 +26,7 @@ from evennia_ai.npc.knowledge.backends import Backends
 from evennia_ai.npc.model_calls.calls import ModelCalls
 from evennia_ai.npc.senses.events import Event
 from evennia_ai.npc.senses.presence import NPC
-from evennia_ai.npc.senses.text import LINE_BREAK, one_line, unmarked
+from evennia_ai.npc.senses.text import LINE_BREAK, one_line, strip_markup
 from evennia_ai.npc.tools.targets import Refused as Refused  # noqa: PLC0414 - for games
 from evennia_ai.npc.views.view import NPCView
 from evennia_ai.services.settings.game import Conf
@@ -141,7 +141,7 @@ def result_text(told: object) -> str:
     Anybody may write descriptions, so text that imitates chat is neutralised. Only the first 20,000
     characters are read.
     """
-    lines = [one_line(line) for line in LINE_BREAK.split(unmarked(str(told)))]
+    lines = [one_line(line) for line in LINE_BREAK.split(strip_markup(str(told)))]
     return neutralize("\n".join([line for line in lines if line][:MAX_LINES])) or NOTHING
 
 

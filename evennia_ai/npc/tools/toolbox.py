@@ -17,7 +17,7 @@ from evennia_ai.engine.prompt.messages import ToolCall, ToolSpec
 from evennia_ai.npc.senses.events import Event
 from evennia_ai.npc.senses.presence import NPC
 from evennia_ai.npc.senses.text import one_line
-from evennia_ai.npc.senses.utterance import acting, because_of
+from evennia_ai.npc.senses.utterance import acting_npc, because_of
 from evennia_ai.npc.tools.targets import guesses_of_tool
 from evennia_ai.npc.tools.tool import (
     Refused,
@@ -131,7 +131,7 @@ class Toolbox:
     def _tried(self, found: Found, use: Use) -> Ran:
         tool = found.tool
         try:
-            with acting(use.npc, hops=use.hops), because_of(use.event):
+            with acting_npc(use.npc, hops=use.hops), because_of(use.event):
                 return self._ran(found, use)
         except Refused as error:
             return Ran(text=result_text(error), ok=False)

@@ -17,7 +17,7 @@ from evennia_ai.engine.errors import EvenniaAIError
 from evennia_ai.engine.history.records import Record, RecordKind, speaker_known_in
 from evennia_ai.engine.prompt.names import wearer_of
 from evennia_ai.npc.inputs.facts import candidates
-from evennia_ai.npc.inputs.gather import gathered
+from evennia_ai.npc.inputs.gather import gather_turn
 from evennia_ai.npc.model_calls.limits import CallKey, why_halted
 from evennia_ai.npc.recording.heard import CommittedEvent, event_record, minute_of
 from evennia_ai.npc.runtime import Runtime, runtime
@@ -87,7 +87,7 @@ def _rank(speaker: Any) -> str:
     return "Player" if speaker is None else rank_of(speaker)
 
 
-def rehearsed(npc: NPC, branch: Branch, text: str, *, typist: Any) -> "Deferred[Rehearsed]":
+def rehearse(npc: NPC, branch: Branch, text: str, *, typist: Any) -> "Deferred[Rehearsed]":
     """Say `text` in the branch. The Deferred fires with the result when the turn has ended.
 
     Raises:
@@ -178,7 +178,7 @@ class Rehearsal(Turn):
         meant = live.meanings and await live.meanings.near(
             heard.event.text, candidates(npc, heard.event)
         )
-        made = gathered(
+        made = gather_turn(
             self._mind,
             heard,
             settings=self.settings,

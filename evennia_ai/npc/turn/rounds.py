@@ -24,7 +24,7 @@ from evennia_ai.engine.prompt.cache_account import CacheAccount, Sent, account
 from evennia_ai.engine.prompt.messages import Message, ToolSpec
 from evennia_ai.engine.prompt.prompt import Prompt
 from evennia_ai.npc.inputs.facts import candidates
-from evennia_ai.npc.inputs.gather import Gathered, gathered
+from evennia_ai.npc.inputs.gather import Gathered, gather_turn
 from evennia_ai.npc.inputs.meanings import Meanings, Near
 from evennia_ai.npc.inputs.mind import Mind
 from evennia_ai.npc.inputs.providers import own_paths
@@ -117,7 +117,7 @@ async def with_room(
     near = await _near(meanings, mind.npc, heard) if meanings is not None else ()
 
     def gather() -> Gathered:
-        made = gathered(
+        made = gather_turn(
             mind, heard, settings=settings, tools=tools, near=near, waited_for=waited_for
         )
         return made if limit_tokens is None else made.within(limit_tokens)

@@ -153,7 +153,7 @@ class Compactor:
             return succeed(Outcome(told="the NPC is answering somebody; try again in a moment"))
         room = mind.npc.location
         key = ConversationKey(kind="room", place_ref=str(room.id) if room else "nowhere")
-        where = heard.found(mind.ref, key)
+        where = heard.find_conversation(mind.ref, key)
         if where is None:
             return succeed(Outcome(told="the NPC has no conversation in this room"))
         wanted = Wanted(
@@ -225,7 +225,7 @@ class Compactor:
         if isinstance(job, Outcome):
             return job
         outcome = await done_here(KIND, job, self._calls, self._in_thread)
-        assert isinstance(outcome, Outcome)  # it is what `apply` returns
+        assert isinstance(outcome, Outcome)  # it is what `apply_compaction` returns
         return outcome
 
     async def _asked_of_workers(self, wanted: Wanted) -> Outcome:
@@ -278,7 +278,7 @@ def commit_request(job: Job, request: SentRequest) -> ModelRequest:
     )
 
 
-def apply(job: Job, body: Mapping[str, Any]) -> Outcome:
+def apply_compaction(job: Job, body: Mapping[str, Any]) -> Outcome:
     """Commit the requests, the attempts and the new segment, or nothing.
 
     Raises:
@@ -379,7 +379,7 @@ class _Applies:
 
     def apply(self, job: Job, body: Mapping[str, Any]) -> Outcome:
         """Commit the result of a job."""
-        return apply(job, body)
+        return apply_compaction(job, body)
 
     def ended(self, job: Job, ending: Ending, reason: str) -> None:
         """Do nothing: the next turn checks again whether a compaction is due."""

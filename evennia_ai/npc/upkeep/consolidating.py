@@ -29,7 +29,7 @@ from evennia_ai.npc.background.in_process import InThread, done_here
 from evennia_ai.npc.background.work import Work
 from evennia_ai.npc.inputs.facts import hours_now
 from evennia_ai.npc.jobs.job import Job
-from evennia_ai.npc.jobs.kinds.forms import SentRequest, plain, read_form
+from evennia_ai.npc.jobs.kinds.forms import SentRequest, form_to_json, read_form
 from evennia_ai.npc.jobs.kinds.observe import (
     OBSERVE,
     ObserveGiven,
@@ -40,7 +40,7 @@ from evennia_ai.npc.jobs.kinds.observe import (
 )
 from evennia_ai.npc.model_calls.calls import ModelCalls
 from evennia_ai.npc.upkeep.conversation_jobs import job_about
-from evennia_ai.npc.upkeep.remembering import THE_NPC, considered, kept
+from evennia_ai.npc.upkeep.remembering import THE_NPC, judge_memory, keep_memory
 from evennia_ai.services.llm.profiles import SUMMARISER
 from evennia_ai.services.settings.game import Conf
 from evennia_ai.store import memories
@@ -191,7 +191,7 @@ class Consolidator:
         messages = [message for message in new if place_of(message) <= made.upto]
         observed = _Observed(where=where, given=given, messages=messages)
         found = [_considered(observed, one, rules=self._settings) for one in made.observations]
-        return plain(_Judged(made=made, observations=tuple(found)))
+        return form_to_json(_Judged(made=made, observations=tuple(found)))
 
     def apply(self, job: Job, body: Mapping[str, Any]) -> str:
         """Keep the allowed observations with the model's requests, or nothing. Describe the result.
@@ -280,7 +280,7 @@ class Consolidator:
         """Keep the allowed observations. Return the record of the result."""
         made, npc_ref = judged.made, given.npc_ref
         allowed = [one.memory(given) for one in judged.observations if not one.refusal]
-        new = [kept(npc_ref, one, by=THE_NPC, most=self._settings.kept) for one in allowed]
+        new = [keep_memory(npc_ref, one, by=THE_NPC, most=self._settings.kept) for one in allowed]
         refusals = [one.refusal for one in judged.observations if one.refusal]
         told = f"{len(new)} remembered, {len(refusals)} refused"
         if refusals:
@@ -324,7 +324,7 @@ def _considered(
         if not about:
             why = "it is about somebody who did not speak, or whose name several people have"
             return _JudgedObservation(refusal=why)
-    new = considered(
+    new = judge_memory(
         given.npc_ref,
         one.text,
         importance=one.importance,

@@ -5,7 +5,7 @@ from typing import Final
 
 from evennia_ai.npc.jobs.job import Job
 from evennia_ai.npc.jobs.kinds.compact import CompactGiven
-from evennia_ai.npc.jobs.kinds.forms import digest_of, plain
+from evennia_ai.npc.jobs.kinds.forms import digest_of, form_to_json
 from evennia_ai.npc.jobs.kinds.observe import ObserveGiven
 
 LAPSES_SECONDS: Final = 3600.0
@@ -26,7 +26,7 @@ def job_about(
         idempotency=f"{kind}:{head.conversation}:{head.place}:{digest_of(given)}",
         lock=f"npc:{given.npc_ref}",
         queueing_lock=f"{kind}:{head.conversation}",
-        given=plain(given),
+        given=form_to_json(given),
         limits=dict(npc_limits),
         deadline=now + LAPSES_SECONDS,
     )

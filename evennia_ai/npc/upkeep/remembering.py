@@ -36,7 +36,7 @@ from evennia_ai.engine.text.word_forms import Languages
 from evennia_ai.npc.inputs.facts import hours_now
 from evennia_ai.npc.senses.labels import label_of
 from evennia_ai.npc.senses.presence import bystanders, names_of, object_of, seen_here
-from evennia_ai.npc.senses.text import one_line, plain_name, unmarked
+from evennia_ai.npc.senses.text import one_line, plain_name, strip_markup
 from evennia_ai.store import memories
 from evennia_ai.store.core.snapshots import one_transaction
 from evennia_ai.store.history.record_rows import ConversationRef
@@ -95,7 +95,7 @@ def remember(
     Raises:
         StoreError: Nothing was written.
     """
-    new = considered(
+    new = judge_memory(
         npc_ref,
         text,
         importance=importance,
@@ -107,10 +107,10 @@ def remember(
     )
     if isinstance(new, str):
         return Remembered(refusal=new)
-    return kept(npc_ref, new, by=THE_NPC, most=rules.kept)
+    return keep_memory(npc_ref, new, by=THE_NPC, most=rules.kept)
 
 
-def considered(
+def judge_memory(
     npc_ref: str,
     text: str,
     *,
@@ -152,7 +152,7 @@ def considered(
     )
 
 
-def kept(npc_ref: str, new: Memory, *, by: Actor, most: int) -> Remembered:
+def keep_memory(npc_ref: str, new: Memory, *, by: Actor, most: int) -> Remembered:
     """Keep a checked memory. Log other memories that were dropped to make room."""
     added = memories.add(npc_ref, new, by=by, most=most)
     if added.dropped:
@@ -196,7 +196,7 @@ def recall(
 
 def plain_text(text: str) -> str:
     """Return a text as a memory may hold it: one line, without markup of game or chats."""
-    return neutralize(one_line(unmarked(text)))
+    return neutralize(one_line(strip_markup(text)))
 
 
 def people_of(npc_ref: str, *, about: str = "") -> People:

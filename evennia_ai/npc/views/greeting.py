@@ -56,7 +56,7 @@ class Chosen:
 NOT_CHOSEN: Final = Chosen(of_kind={})
 
 
-def chosen(card: Card | None, index: int | None, *, npc_name: str) -> Chosen:
+def choose_greetings(card: Card | None, index: int | None, *, npc_name: str) -> Chosen:
     """Return the greetings of an NPC for which a builder chose `index`; None means no greeting."""
     if card is None or index is None:
         return NOT_CHOSEN

@@ -49,7 +49,7 @@ def past_of(seer: Seer, turn: StoredTurn) -> PastInputs:
     return past_seen(seer, past_reader().inputs(turn))
 
 
-def sent(seer: Seer, turn: StoredTurn, reader: PastReader) -> Report:
+def sent_report(seer: Seer, turn: StoredTurn, reader: PastReader) -> Report:
     """Return the report of a past turn's prompt, as far as the viewer may see it.
 
     It is the prompt that was sent, or the one that would have been sent without hidden texts.
@@ -74,7 +74,7 @@ def past_seen(seer: Seer, past: PastInputs) -> PastInputs:
 
 
 def verdicts_seen(seer: Seer, turn: StoredTurn, reader: PastReader) -> Sequence[Verdict]:
-    """Return a past turn's verdicts as far as the viewer may see them. Raises like `sent`."""
+    """Return the verdicts that the viewer may see of a past turn. Raises like `sent_report`."""
     if not seer.may_hide:
         return turn.manifest.verdicts
     past = past_seen(seer, reader.inputs(turn))
@@ -88,7 +88,7 @@ def revisions_seen(seer: Seer, turn: StoredTurn, report: Report | None) -> dict[
     text says.
 
     Args:
-        report: The result of `sent`, None if the prompt cannot be shown.
+        report: The result of `sent_report`, None if the prompt cannot be shown.
     """
     shown = seer.revisions(turn.manifest.revisions)
     if report is not None and not report.hidden:
@@ -101,7 +101,7 @@ def revisions_seen(seer: Seer, turn: StoredTurn, report: Report | None) -> dict[
     }
 
 
-def tried(past: PastInputs, edit: Callable[[PastInputs], Inputs]) -> Report:
+def trial_report(past: PastInputs, edit: Callable[[PastInputs], Inputs]) -> Report:
     """Return the report of a past turn's prompt with an edit, compared with the one without.
 
     Args:
@@ -114,7 +114,7 @@ def tried(past: PastInputs, edit: Callable[[PastInputs], Inputs]) -> Report:
     return make_report(compose(edit(past)), older=before.messages, hidden=past.hidden)
 
 
-def foreseen(seer: Seer, inputs: Inputs) -> tuple[Composition, Report]:
+def foreseen_report(seer: Seer, inputs: Inputs) -> tuple[Composition, Report]:
     """Compose these inputs as far as the viewer may see them. Return the prompt and its report."""
     seen = seer.seen(inputs)
     made = compose_with_lore(seen.inputs)

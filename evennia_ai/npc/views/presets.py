@@ -101,7 +101,7 @@ def is_replaced(key: str, card: Card | None, *, grants: Grants) -> bool:
     return needed in grants and bool(getattr(card, field_name).strip())
 
 
-def plugged(
+def plugged_components(
     preset: Preset | None,
     card: Card | None,
     *,
@@ -124,7 +124,7 @@ def plugged(
     return place_texts(preset, of_card, grants=preset_grants) if preset else tuple(of_card)
 
 
-def around(
+def combine_components(
     own: Iterable[PromptComponent], plugged: Iterable[PromptComponent]
 ) -> list[PromptComponent]:
     """Combine the game's components with those of preset and card. A builder's own win.

@@ -348,7 +348,7 @@ def composed_again(turn: StoredTurn, reader: PastReader) -> Prompt:
     return compose(reader.inputs(turn).inputs)
 
 
-def compared(
+def compare_turn(
     turn: StoredTurn, edit: Edit, reader: PastReader, as_seen: Callable[[PastInputs], PastInputs]
 ) -> Comparison:
     """Return what `edit` would have changed in the prompt of this turn.
@@ -386,7 +386,7 @@ def compared(
     )
 
 
-def whole(past: PastInputs) -> PastInputs:
+def see_all(past: PastInputs) -> PastInputs:
     """Return all inputs of a turn, for a viewer who may see everything."""
     return past
 

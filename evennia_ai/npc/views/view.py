@@ -31,13 +31,13 @@ from evennia_ai.engine.prompt.templates.template import Template, compile_templa
 from evennia_ai.engine.prompt.templates.work import SCANNED_WORK, Meter
 from evennia_ai.formats.cards.card import Card, creator_notes_for
 from evennia_ai.formats.presets.preset import Preset
-from evennia_ai.npc.views.greeting import NOT_CHOSEN, Chosen, chosen
+from evennia_ai.npc.views.greeting import NOT_CHOSEN, Chosen, choose_greetings
 from evennia_ai.npc.views.parse_cache import own_book, parsed_card, players_books, read_books
 from evennia_ai.npc.views.presets import (
-    around,
     assembly_with,
+    combine_components,
     parsed_preset,
-    plugged,
+    plugged_components,
     triggered_off,
 )
 from evennia_ai.services.settings.game import Conf
@@ -243,14 +243,14 @@ def components_of(
         own.append(KNOWLEDGE_POLICY)
     if grants is None:
         grants = sources.card.grants if sources.card else NO_GRANTS
-    made = plugged(
+    made = plugged_components(
         _preset(sources.preset)[0],
         card,
         preset_grants=sources.preset.grants if sources.preset else NO_GRANTS,
         card_grants=grants,
         post_history_depth=sources.conf.post_history_depth,
     )
-    return around(own, made)
+    return combine_components(own, made)
 
 
 def policy_sha256() -> str:
@@ -334,7 +334,7 @@ def _greetings(
     sources: Sources, card: Card | None, npc_name: str
 ) -> tuple[Chosen, tuple[str, ...]]:
     """Return the NPC's greetings, and what prevents the chosen one."""
-    made = chosen(card, sources.greeting, npc_name=npc_name)
+    made = choose_greetings(card, sources.greeting, npc_name=npc_name)
     name = sources.card.name if sources.card else ""
     return made, tuple(f"card '{name}': {problem}" for problem in made.problems)
 

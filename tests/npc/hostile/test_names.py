@@ -101,11 +101,13 @@ def test_who_is_called_like_the_npc_or_a_word_of_the_game_is_marked(stage, model
 
 
 def test_what_is_learnt_is_about_who_it_is_not_who_has_the_name(stage, model):
-    from evennia_ai.npc.recording.heard import ConversationKey, opened
+    from evennia_ai.npc.recording.heard import ConversationKey, open_conversation
     from evennia_ai.npc.upkeep.remembering import remember
 
     other = stage.player("Anna:")
-    where = opened(stage.npc.ai.ref, ConversationKey(kind="room", place_ref=str(stage.room.id)))
+    where = open_conversation(
+        stage.npc.ai.ref, ConversationKey(kind="room", place_ref=str(stage.room.id))
+    )
     stage.says(stage.anna, "Oren, I am Anna.")
     stage.says(other, "Oren, hello.")
     for person, text in ((stage.anna, "Anna owes Oren a rope."), (other, "Anna owes Oren ten.")):
@@ -121,11 +123,13 @@ def test_what_is_learnt_is_about_who_it_is_not_who_has_the_name(stage, model):
 
 
 def test_who_is_renamed_is_still_remembered_and_nobody_inherits_the_old_name(stage, model):
-    from evennia_ai.npc.recording.heard import ConversationKey, opened
+    from evennia_ai.npc.recording.heard import ConversationKey, open_conversation
     from evennia_ai.npc.upkeep.remembering import remember
 
     stage.says(stage.anna, "Oren, I am Anna.")
-    where = opened(stage.npc.ai.ref, ConversationKey(kind="room", place_ref=str(stage.room.id)))
+    where = open_conversation(
+        stage.npc.ai.ref, ConversationKey(kind="room", place_ref=str(stage.room.id))
+    )
     remember(
         stage.npc.ai.ref,
         "Anna owes a rope.",

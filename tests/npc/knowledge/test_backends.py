@@ -5,7 +5,7 @@ from django.test import override_settings
 from twisted.internet.defer import Deferred, succeed
 
 from evennia_ai.engine.knowledge.pages.page import BackendError, BaseInfo
-from evennia_ai.npc.knowledge.backends import BACKENDS, later
+from evennia_ai.npc.knowledge.backends import BACKENDS, as_deferred
 from evennia_ai.npc.runtime import runtime
 from evennia_ai.services.settings.conf import conf
 from evennia_ai.store.knowledge.backend import DatabaseBackend
@@ -56,7 +56,7 @@ async def _told() -> str:
 @pytest.mark.parametrize("make", [lambda: "told", lambda: succeed("told"), _told])
 def test_an_answer_is_waited_for_whether_it_is_there_or_comes_later(make):
     got: list[str] = []
-    answer = later(make())
+    answer = as_deferred(make())
     assert isinstance(answer, Deferred)
     answer.addCallback(got.append)
     assert got == ["told"]

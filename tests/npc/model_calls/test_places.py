@@ -8,7 +8,7 @@ from twisted.internet.defer import Deferred
 
 from evennia_ai.commands.ai.status import overview_lines, status_lines
 from evennia_ai.engine.actors import THE_GAME
-from evennia_ai.npc.npc_settings import changed
+from evennia_ai.npc.npc_settings import change_settings
 from evennia_ai.services.endpoints import Models
 from evennia_ai.services.llm.clients.scripted import ScriptedModel
 from evennia_ai.services.settings.conf import conf
@@ -48,7 +48,7 @@ def crowd(stage, monkeypatch):
         stage.running.install(live)
         mute = [stage.make(f"Mute{number}", NPCS) for number in range(6)]
         for npc in mute:
-            changed(npc, profile="dead", by=THE_GAME)
+            change_settings(npc, profile="dead", by=THE_GAME)
         for npc in mute:
             stage.whispers(stage.anna, "Are you there?", to=npc)
         yield mute

@@ -24,7 +24,7 @@ def _is_recorded(stage: Any, event: Any) -> None:
     from evennia_ai.npc.recording import heard
     from evennia_ai.store.history import conversations
 
-    where = heard.opened(stage.npc.ai.ref, heard.key_of(event))
+    where = heard.open_conversation(stage.npc.ai.ref, heard.key_of(event))
     conversations.append(where, [heard.event_record(event)])
 
 
@@ -37,7 +37,7 @@ def remembers_anna(stage: Any) -> None:
     from evennia_ai.npc.recording import heard
     from evennia_ai.npc.upkeep import remembering
 
-    room = heard.opened(stage.npc.ai.ref, heard.key_of(an_event(stage)))
+    room = heard.open_conversation(stage.npc.ai.ref, heard.key_of(an_event(stage)))
     about = str(stage.anna.id)
     rules = conf().memory
     assert remembering.remember(
@@ -128,7 +128,7 @@ def test_a_tool_of_the_games_own_tells_it_when_it_is_done_later(stage: Any) -> N
     from twisted.internet.defer import Deferred
 
     from evennia_ai.engine.prompt.messages import ToolSpec
-    from evennia_ai.npc.tools.targets import person
+    from evennia_ai.npc.tools.targets import find_person
     from evennia_ai.npc.tools.tool import Name, Tool, ToolArguments
     from evennia_ai.npc.tools.toolbox import Registered, Toolbox
 
@@ -143,7 +143,7 @@ def test_a_tool_of_the_games_own_tells_it_when_it_is_done_later(stage: Any) -> N
             who: Name
 
         def run(self, use: Any, arguments: Any) -> Any:
-            person(use.npc, arguments.who)
+            find_person(use.npc, arguments.who)
             return done
 
     stage.player("Benjamin")

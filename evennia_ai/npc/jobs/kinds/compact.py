@@ -36,7 +36,7 @@ from evennia_ai.engine.history.records import make_storable
 from evennia_ai.engine.prompt.tokens import TokenCounter
 from evennia_ai.formats.scenario.tokenizers import counter_named
 from evennia_ai.npc.jobs.job import Job, JobTools
-from evennia_ai.npc.jobs.kinds.forms import SentRequest, plain, read_form, sent_messages
+from evennia_ai.npc.jobs.kinds.forms import SentRequest, form_to_json, read_form, sent_messages
 from evennia_ai.services.llm.chat import ChatReply
 from evennia_ai.services.llm.profiles import SUMMARISER
 from evennia_ai.services.llm.reasoning import takes_another_role, without_reasoning
@@ -145,8 +145,8 @@ class Compact:
         task = await tools.off(_planned, given, segment)
         if isinstance(task, NoPlan):
             detail = f" ({task.detail})" if task.detail else ""
-            return plain(CompactMade(nothing=f"{task.reason}{detail}"))
-        return plain(await _Making(task, tools).made())
+            return form_to_json(CompactMade(nothing=f"{task.reason}{detail}"))
+        return form_to_json(await _Making(task, tools).made())
 
     def refuse_stale(self, job: Job) -> None:
         """Check that the conversation is still in the segment.

@@ -11,7 +11,7 @@ from typing import Any, Final
 
 from evennia_ai.engine.errors import EvenniaAIError
 from evennia_ai.npc.jobs.job import Job, JobTools
-from evennia_ai.npc.jobs.kinds.forms import digest_of, plain, read_form
+from evennia_ai.npc.jobs.kinds.forms import digest_of, form_to_json, read_form
 from evennia_ai.store.knowledge.page_vectors import Unread, as_they_were
 
 NAME: Final = "embed"
@@ -64,7 +64,7 @@ class EmbedMade:
 def embed_job(given: EmbedGiven) -> Job:
     """Return the job that reads these pages."""
     return Job(
-        kind=NAME, idempotency=f"{NAME}:{given.since}:{digest_of(given)}", given=plain(given)
+        kind=NAME, idempotency=f"{NAME}:{given.since}:{digest_of(given)}", given=form_to_json(given)
     )
 
 
@@ -85,7 +85,7 @@ class Embed:
         """
         given = read_form(EmbedGiven, job.given, where=job.idempotency)
         pages = await tools.read(as_they_were, given.pages)
-        return plain(EmbedMade(pages=await tools.off(_embedded, tools, given.model, pages)))
+        return form_to_json(EmbedMade(pages=await tools.off(_embedded, tools, given.model, pages)))
 
 
 def _embedded(tools: JobTools, wanted: str, pages: Sequence[Unread]) -> tuple[EmbeddedPage, ...]:

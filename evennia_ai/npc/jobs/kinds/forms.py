@@ -1,7 +1,7 @@
 """Forms: inputs and results of jobs, as dataclasses that are plain JSON.
 
-A job's `given` and a proposal's body cross processes and are stored in tables. `plain` writes them,
-and `read_form` reads and validates them. A body contains the requests that were sent, because the
+A job's `given` and a proposal's body cross processes and are stored in tables. `form_to_json`
+writes them, and `read_form` reads and validates them. A body contains the requests that were sent, because the
 game must record what was really sent.
 """
 
@@ -55,7 +55,7 @@ def sent_messages(messages: Iterable[Message | ChatMessage]) -> tuple[SentMessag
     return tuple(SentMessage(role=one.role, content=make_storable(one.content)) for one in messages)
 
 
-def plain(value: Any) -> dict[str, Any]:
+def form_to_json(value: Any) -> dict[str, Any]:
     """Return a form as JSON values, always the same for equal forms."""
     made: dict[str, Any] = json.loads(text_of(value))
     return made
@@ -72,7 +72,7 @@ def digest_of(value: Any) -> str:
 
 
 def read_form(form: type[FormT], said: Mapping[str, Any], *, where: str) -> FormT:
-    """Parse a form that `plain` wrote.
+    """Parse a form that `form_to_json` wrote.
 
     Raises:
         FormatError: It names `where` and the first invalid field.

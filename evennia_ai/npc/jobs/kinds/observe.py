@@ -19,7 +19,7 @@ from evennia_ai.engine.prompt.history import History
 from evennia_ai.engine.prompt.messages import Message
 from evennia_ai.engine.prompt.tokens import ESTIMATE
 from evennia_ai.npc.jobs.job import Job, JobTools
-from evennia_ai.npc.jobs.kinds.forms import SentRequest, plain, read_form, sent_messages
+from evennia_ai.npc.jobs.kinds.forms import SentRequest, form_to_json, read_form, sent_messages
 from evennia_ai.services.llm.chat import AnswerSchema, ChatMessage, ChatReply
 from evennia_ai.services.llm.profiles import SUMMARISER
 from evennia_ai.services.llm.roles import chat_messages
@@ -102,12 +102,12 @@ class Observe:
         given = read_form(ObserveGiven, job.given, where=job.idempotency)
         access = first_ready(tools.models(SUMMARISER))
         if access is None:
-            return plain(ObserveMade(nothing="no model can be asked now"))
+            return form_to_json(ObserveMade(nothing="no model can be asked now"))
         segment = await tools.read(_segment, given)
         new = said_since(segment.history, given.upto)
         if not new:
-            return plain(ObserveMade(nothing="there is nothing new to learn from"))
-        return plain(await _Asking(given, tools, access).made(new))
+            return form_to_json(ObserveMade(nothing="there is nothing new to learn from"))
+        return form_to_json(await _Asking(given, tools, access).made(new))
 
     def refuse_stale(self, job: Job) -> None:
         """Check that the conversation is in the segment and was not observed since.

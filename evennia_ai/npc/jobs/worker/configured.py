@@ -95,7 +95,7 @@ def _database_at(address: str, *, where: str) -> dict[str, Any]:
         raise WorkerSettingsError(f"{where}: {error}") from error
 
 
-def configure(file: WorkerFile) -> None:
+def configure_django(file: WorkerFile) -> None:
     """Set up Django with only our tables and the queue's.
 
     Raises:

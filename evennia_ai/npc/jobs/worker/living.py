@@ -49,7 +49,7 @@ class WorkerOptions:
     """True if it ends when the queue is empty."""
 
 
-async def live(kinds: Mapping[str, JobKind], options: WorkerOptions) -> None:
+async def run_worker(kinds: Mapping[str, JobKind], options: WorkerOptions) -> None:
     """Do jobs of these kinds until SIGTERM or SIGINT; then end the ones under way, and return."""
     loop = asyncio.get_running_loop()
     threads = Threads(options.at_once + 1)
@@ -102,7 +102,7 @@ class _Life:
         self._told: set[str] = set()
 
     def end(self) -> None:
-        """Take no more jobs. `live` returns when the running ones have ended."""
+        """Take no more jobs. `run_worker` returns when the running ones have ended."""
         if not self._is_ending:
             log.info("%s ends after %d jobs under way", self._doer.name, len(self._doer.doing))
         self._is_ending = True

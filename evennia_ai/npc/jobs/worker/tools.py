@@ -22,7 +22,7 @@ from evennia_ai.engine.prompt.messages import Message
 from evennia_ai.engine.prompt.tokens import ESTIMATE
 from evennia_ai.npc.jobs.counting import (
     ModelStopped,
-    estimated,
+    estimate_usage,
     outcome_word,
     reply_tokens_of,
     usage_of,
@@ -151,7 +151,7 @@ class WorkerTools:
             outcome = Failure()
         word = outcome_word(outcome)
         used = usage_of(outcome)
-        counted = used or estimated(
+        counted = used or estimate_usage(
             word, prompt_tokens=prompt_tokens, reply_tokens=reply_tokens_of(outcome)
         )
         self.calls.append(

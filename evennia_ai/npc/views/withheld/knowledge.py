@@ -17,7 +17,7 @@ from evennia_ai.engine.knowledge.meta_prompt import TOOL, listed_base_ids
 from evennia_ai.engine.knowledge.restricted.leaks import Protected, find_leak, protect_texts
 from evennia_ai.engine.memory.memories import OF_NPC, Memory
 from evennia_ai.npc.views.withheld.pages import HiddenPages
-from evennia_ai.npc.views.withheld.viewer import Viewer, withheld
+from evennia_ai.npc.views.withheld.viewer import Viewer, withheld_mark
 from evennia_ai.store.history import conversations, record_rows, turns
 from evennia_ai.store.history.branches import npc_of
 from evennia_ai.store.knowledge import knowledge_searches
@@ -51,7 +51,7 @@ class HiddenKnowledge:
         if record.kind is RecordKind.TOOL_RESULT:
             return self._mark_of_result(record)
         if record.kind is RecordKind.SUMMARY and self._was_told_before(record):
-            return withheld("a summary of what a knowledge base told")
+            return withheld_mark("a summary of what a knowledge base told")
         return self.mark_of_text(record.body)
 
     def mark_of_text(self, text: str) -> str:
@@ -59,7 +59,7 @@ class HiddenKnowledge:
         if not self.is_there or not text or not self._bodies:
             return ""
         if find_leak(text, _protected(self._bodies)) in _REPEATS:
-            return withheld("it repeats a page of a knowledge base")
+            return withheld_mark("it repeats a page of a knowledge base")
         return ""
 
     def mark_of_memory(self, memory: Memory) -> str:
@@ -67,18 +67,18 @@ class HiddenKnowledge:
         if not self.is_there or memory.author != OF_NPC:
             return ""
         if memory.turn and self._is_of_hidden(memory.turn):
-            return withheld("learnt from a knowledge base")
+            return withheld_mark("learnt from a knowledge base")
         return self.mark_of_text(memory.text)
 
     def mark_of_block(self, text: str) -> str:
         """Return the mark for the prompt's block about knowledge bases."""
         hidden = [key for key in listed_base_ids(text) if self._pages.covers_base(key)]
-        return withheld(_base(hidden[0])) if hidden else ""
+        return withheld_mark(_base(hidden[0])) if hidden else ""
 
     def mark_of_search(self, search: StoredSearch) -> str:
         """Return the mark for a search: its bases, its query and its results."""
         hidden = next((key for key in search.bases if self._pages.covers_base(key)), "")
-        return withheld(_base(hidden)) if hidden else self._why_hidden(search)
+        return withheld_mark(_base(hidden)) if hidden else self._why_hidden(search)
 
     def without_hidden_calls(self, record: Record, results: Iterable[Record]) -> Record:
         """Return a record of calls without the arguments of searches with hidden results.
@@ -96,7 +96,7 @@ class HiddenKnowledge:
         calls = [
             call
             if call.get("name") != TOOL or str(call.get("id")) in seen
-            else {**call, "arguments": withheld("what was searched for")}
+            else {**call, "arguments": withheld_mark("what was searched for")}
             for call in record.meta.get("tool_calls", ())
         ]
         return replace(record, meta={**record.meta, "tool_calls": calls})
@@ -109,7 +109,7 @@ class HiddenKnowledge:
         for search in self._hidden:
             if self._recorded(search) == record.body:
                 return self._why_hidden(search)
-        return withheld("what a knowledge base told, of which page is not known")
+        return withheld_mark("what a knowledge base told, of which page is not known")
 
     def _search_of(self, record: Record) -> StoredSearch | None:
         """Return the visible search with this result, None if there is none."""
@@ -178,9 +178,9 @@ class HiddenKnowledge:
         """Return the mark that replaces a search's result, "" if the viewer may see all of it."""
         for base, title in _sources(search):
             if self._pages.covers_base(base):
-                return withheld(_base(base))
+                return withheld_mark(_base(base))
             if title and self._pages.covers(base, title):
-                return withheld(f"a page of knowledge base '{base}'")
+                return withheld_mark(f"a page of knowledge base '{base}'")
         return ""
 
 

@@ -25,6 +25,6 @@ class Viewer:
     """Returns a tool's result as its record stores it."""
 
 
-def withheld(what: str) -> str:
+def withheld_mark(what: str) -> str:
     """Return the mark that replaces something hidden, with the reason."""
     return f"[withheld: {what}; its view lock hides it from you]"
