@@ -250,7 +250,7 @@ def test_a_line_that_waits_is_not_said_in_a_branch_that_was_closed(stage, talked
     stage.builds("ai/branch oren/2", "ai/branch oren = What if?", "ai/branch/close oren")
     with hearing(stage.builder) as heard:
         stage.waited()
-    assert "thrown away meanwhile" in on_screen("\n".join(heard))
+    assert "branch was deleted meanwhile" in on_screen("\n".join(heard))
     assert len(talked.requests) == 3
 
 

@@ -199,7 +199,7 @@ def test_a_profile_that_cannot_be_asked_says_why(stage, monkeypatch):
         running.install(before).close()
 
     assert "not ready" in rows(told)["cheap"]
-    assert "cheap cannot be used: api_key has characters" in told
+    assert "cheap cannot be asked: api_key has characters" in told
     assert KEY not in told
 
 

@@ -49,7 +49,7 @@ BAD_INPUT = {
     "kb/set harbour/locks = view:banana()": "banana",
     "kb/set harbour/direct = much": "whole number, 0 or more, or off",
     "kb/set harbour/vault = much": "neither on nor off",
-    "kb/set harbour/backend = moon": "not a known place; use one of database",
+    "kb/set harbour/backend = moon": "no place for pages; there are database",
     "kb/restricted harbour": "Usage",
     "kb/restricted harbour = perhaps": "neither on nor off",
     "kb/restricted harbour = off": "so already",
