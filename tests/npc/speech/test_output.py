@@ -93,7 +93,7 @@ def test_hostile_speech_is_not_parsed_where_a_game_parses_all_that_it_sends(
     assert max(map(len, screen.sent)) < 200
 
 
-@pytest.mark.parametrize("act", ["speak", "pose"])
+@pytest.mark.parametrize("act", ["say_aloud", "show_pose"])
 def test_characters_that_are_not_seen_are_taken_out(stage, output, act):
     getattr(output, act)(stage.npc, INVISIBLE)
     (line,) = stage.anna.screen.telnet(NOCOLOR=True)
