@@ -47,12 +47,12 @@ def settings_in(stored: Any) -> tuple[NPCSettings, tuple[str, ...]]:
 
 def given_to(npc: NPC) -> frozenset[str]:
     """Return the names of the NPC's own settings. All others follow the game."""
-    return frozenset(_values_in(_stored(npc)))
+    return frozenset(_values_in(_stored_value(npc)))
 
 
 def changes_of(npc: NPC) -> tuple[SettingChange, ...]:
     """Return the last 50 changes, newest last."""
-    return tuple(SettingChange(**one) for one in _changes_in(_stored(npc)))
+    return tuple(SettingChange(**one) for one in _changes_in(_stored_value(npc)))
 
 
 def change_settings(npc: NPC, *, by: Actor, **values: Any) -> NPCSettings:
@@ -65,7 +65,7 @@ def change_settings(npc: NPC, *, by: Actor, **values: Any) -> NPCSettings:
         SettingError: A value is invalid; nothing changed.
     """
     by.check(f"changing the settings of {npc.key}")
-    stored = _stored(npc)
+    stored = _stored_value(npc)
     old = {str(name): value for name, value in _values_in(stored).items()}
     kept, _ = usable(old)
     wanted = {name: value for name, value in {**kept, **values}.items() if value is not None}
@@ -84,7 +84,7 @@ def change_settings(npc: NPC, *, by: Actor, **values: Any) -> NPCSettings:
     return settings_of(npc)
 
 
-def _stored(npc: NPC) -> Any:
+def _stored_value(npc: NPC) -> Any:
     """Return the value of the Attribute, None if there is none. No query once cached."""
     attribute = npc.attributes.get(ATTRIBUTE, return_obj=True)
     return None if attribute is None else attribute.db_value

@@ -229,7 +229,7 @@ def runtime_of(
         queue_limit=conf.queue_limit,
         speaker_limit=min(conf.speaker_limit, conf.queue_limit),
         cooldown_seconds=conf.cooldown_seconds,
-        on_error=_logged,
+        on_error=_log_failed_turn,
     )
     writer = Writer(clock)
     recorder = Recorder(clock, writer, queue_limit=conf.queue_limit, time_suffix=conf.time_suffix)
@@ -345,6 +345,6 @@ def outcome_of(work: Callable[..., T], *args: Any) -> T | Failure:
         return Failure()
 
 
-def _logged(npc_ref: str, failure: Failure) -> None:
+def _log_failed_turn(npc_ref: str, failure: Failure) -> None:
     told = failure.getTraceback()
     logger.log_err(f"evennia_ai: a turn of NPC {npc_ref} ended in an error\n{told}")

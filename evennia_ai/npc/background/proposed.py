@@ -73,7 +73,7 @@ def apply_proposal(
     try:
         job = job_of(offer.job)
         if state == OFFERED:
-            state, reason = _applied(offer, job, kinds, prepared)
+            state, reason = _apply_offer(offer, job, kinds, prepared)
     except JobError as error:
         state, reason = FAILED, str(error)
     proposals.handled(number, state, reason=reason)
@@ -96,7 +96,7 @@ def set_aside(number: int, reason: str) -> Handled | None:
     return Handled(name=offer.idempotency, job=job_of(offer.job), ending="poisoned", reason=reason)
 
 
-def _applied(
+def _apply_offer(
     offer: Offer,
     job: Job,
     kinds: Mapping[str, GameKind],

@@ -61,17 +61,17 @@ def decision_on(bids: Sequence[Bid]) -> FloorDecision:
     """Decide which of the bidders answer."""
     meant = [bid for bid in bids if bid.claim is Addressed.MEANT]
     if meant:
-        return _speaking(sorted(meant, key=lambda bid: (bid.named_at, bid.npc_ref)), bids)
+        return _decide_speakers(sorted(meant, key=lambda bid: (bid.named_at, bid.npc_ref)), bids)
     engaged = [bid for bid in bids if bid.claim is Addressed.ENGAGED]
     if engaged:
         newest = max(bid.engaged_at for bid in engaged)
-        return _speaking(
+        return _decide_speakers(
             sort_by_preference(bid for bid in engaged if bid.engaged_at == newest)[:1], bids
         )
     willing = [bid for bid in bids if bid.claim is Addressed.WILLING]
     if willing:
-        return _speaking(sort_by_preference(willing)[:1], bids)
-    return _asking([bid for bid in bids if bid.claim is Addressed.UNDECIDED], bids)
+        return _decide_speakers(sort_by_preference(willing)[:1], bids)
+    return _decide_asked([bid for bid in bids if bid.claim is Addressed.UNDECIDED], bids)
 
 
 def sort_by_preference(bids: Iterable[Bid]) -> list[Bid]:
@@ -95,13 +95,13 @@ def _preference(bid: Bid) -> tuple[object, ...]:
     return (1, bid.talkativeness == 0, bid.spoke_at, bid.npc_ref)
 
 
-def _speaking(speak: Sequence[Bid], bids: Sequence[Bid]) -> FloorDecision:
+def _decide_speakers(speak: Sequence[Bid], bids: Sequence[Bid]) -> FloorDecision:
     chosen = tuple(bid.npc_ref for bid in speak)
     silent = {bid.npc_ref: _TAKEN for bid in bids if bid.npc_ref not in chosen}
     return FloorDecision(speak=chosen, silent=silent)
 
 
-def _asking(undecided: Sequence[Bid], bids: Sequence[Bid]) -> FloorDecision:
+def _decide_asked(undecided: Sequence[Bid], bids: Sequence[Bid]) -> FloorDecision:
     asked = tuple(bid.npc_ref for bid in sort_by_preference(undecided)[:MOST_ASKED])
     silent = {bid.npc_ref: _OTHERS_ASKED for bid in bids if bid.npc_ref not in asked}
     return FloorDecision(ask=asked, silent=silent)

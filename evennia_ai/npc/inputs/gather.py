@@ -143,15 +143,15 @@ def said_and_before(
         said = event_message(
             text, name=record.name or None, record=record.id, kind=heard.event.kind
         )
-        return said, _without(now, waiting)
+        return said, _without_records(now, waiting)
     said = replace(now[at], block="event", origin="event")
     if before.segment == now.segment and before.stop == at:
         later = [m for m in now.between(at + 1, now.stop) if m.record not in waiting]
         return said, before.appended(*later) if later else before
-    return said, _without(now, {*waiting, record.id})
+    return said, _without_records(now, {*waiting, record.id})
 
 
-def _without(history: History, records: Collection[str]) -> History:
+def _without_records(history: History, records: Collection[str]) -> History:
     """Return the history without these records."""
     kept = [message for message in history if message.record not in records]
     if len(kept) == len(history):
@@ -197,7 +197,7 @@ def gather_turn(
         greeting=window.greeting,
     )
     if heard.hint:
-        made = replace(made, blocks=(*made.blocks, _hint(heard.hint)))
+        made = replace(made, blocks=(*made.blocks, _hint_block(heard.hint)))
     request = execution_request(
         _telling_of(replace(made, near=near) if near else made, waited_for),
         npc_ref=mind.ref,
@@ -208,7 +208,7 @@ def gather_turn(
     return Gathered(view=view, settings=settings, context=context.name, request=request)
 
 
-def _hint(hint: str) -> DynamicBlock:
+def _hint_block(hint: str) -> DynamicBlock:
     """Return a builder's instruction for one answer as a block, which its manifest keeps."""
     return DynamicBlock(key="hint", text=f"How you answer this time (the game master): {hint}")
 
@@ -244,13 +244,13 @@ def foreseen_inputs(
         conversation=conversation,
         window=window,
         event=event,
-        said=_foreseen(event, view) if event else None,
+        said=_foreseen_message(event, view) if event else None,
         history=history,
         greeting=greeting,
     )
 
 
-def _foreseen(event: Event, view: NPCView) -> Message:
+def _foreseen_message(event: Event, view: NPCView) -> Message:
     """Return the event as the message that would be answered."""
     minute = minute_of(view.sources.conf.time_suffix)
     text = with_time_line(event.text, minute)
@@ -325,10 +325,10 @@ def scanned_sources(
     npc: NPC, of_card: CardTexts, *, values: Mapping[str, str], dice: Dice
 ) -> dict[SourceName, str]:
     """Return the current texts besides the conversation that lore entries may scan."""
-    return scanned_texts(of_card, values=values, dice=dice, room=_described(npc.location))
+    return scanned_texts(of_card, values=values, dice=dice, room=_room_text(npc.location))
 
 
-def _described(room: Any) -> str:
+def _room_text(room: Any) -> str:
     described = room.db.desc if room is not None else None
     return _plain(described) if isinstance(described, str) else ""
 

@@ -135,14 +135,14 @@ def blocks_of(
         needed = NEEDS.get(provider.path)
         if needed is None or needed in tools:
             settings = {"conf": conf} if provider.path in _BY_SETTINGS else {}
-            text = _told(provider, npc, event, conversation, **settings)
+            text = _call_provider(provider, npc, event, conversation, **settings)
             if text.strip():
                 fills = FILLS.get(provider.path, "")
                 blocks.append(DynamicBlock(key=provider.key, text=text, component=fills))
     return tuple(blocks)
 
 
-def _told(provider: Provider, *moment: Any, **settings: Conf) -> str:
+def _call_provider(provider: Provider, *moment: Any, **settings: Conf) -> str:
     """Return a provider's text, "" if it fails."""
     try:
         text: object = provider.tell(*moment, **settings)

@@ -75,12 +75,12 @@ def relation(npc: NPC, event: Event | None, conversation: ConversationRef | None
         names[event.known_ref] = event.speaker_name
     for other in seen_here(npc):
         names.setdefault(known_ref(npc, other), label_of(npc, other))
-    told = ((name, _words(relations, ref)) for ref, name in names.items())
+    told = ((name, _relation_words(relations, ref)) for ref, name in names.items())
     lines = [f"What {quote_name(name)} is to you: {words}." for name, words in told if words]
     return "\n".join(lines[:MOST_PEOPLE])
 
 
-def _words(relations: Any, speaker_ref: str) -> str:
+def _relation_words(relations: Any, speaker_ref: str) -> str:
     """Return the words about one character.
 
     Raises:
@@ -135,7 +135,7 @@ MOST_THINGS: Final = 5
 def shown(npc: NPC, event: Event | None, conversation: ConversationRef | None) -> str:
     """Return what each person present has shown `npc`, one line each; "" for nothing."""
     things: dict[str, list[str]] = {}
-    for record in sorted(_shown(npc, conversation), key=_written):
+    for record in sorted(_shown_records(npc, conversation), key=_record_number):
         listed = things.setdefault(speaker_known_in(record), [])
         item = quote_name(plain_name(str(record.meta["item"])))
         if item in listed:
@@ -149,7 +149,7 @@ def shown(npc: NPC, event: Event | None, conversation: ConversationRef | None) -
     return "\n".join(lines)
 
 
-def _shown(npc: NPC, conversation: ConversationRef | None) -> Iterator[Record]:
+def _shown_records(npc: NPC, conversation: ConversationRef | None) -> Iterator[Record]:
     """Yield the records of things shown to `npc` that the prompt does not contain anyway."""
     for room in _rooms(npc, conversation):
         window = windows(room.id)
@@ -202,7 +202,7 @@ def is_shown_to(record: Record, npc_ref: str) -> bool:
     return record.meta.get("event") == KIND and record.meta.get("to") == npc_ref
 
 
-def _written(record: Record) -> int:
+def _record_number(record: Record) -> int:
     return int(record.id)
 
 
@@ -293,7 +293,7 @@ def elsewhere(
         kept.append(line)
     if not kept:
         return ""
-    return "\n".join([HEADING, *_told(npc, kept[::-1])])
+    return "\n".join([HEADING, *_render_lines(npc, kept[::-1])])
 
 
 def _newest_first(npc: NPC, conversation: ConversationRef | None) -> Iterator[_Line]:
@@ -326,7 +326,7 @@ def _line(record: Record) -> tuple[str, int]:
     return known
 
 
-def _told(npc: NPC, lines: list[_Line]) -> Iterator[str]:
+def _render_lines(npc: NPC, lines: list[_Line]) -> Iterator[str]:
     """Yield the lines grouped under the names of their places.
 
     Each is a list item, because text at the margin is a label, which a name must not imitate.

@@ -194,7 +194,7 @@ class HelpBackend:
     def _entries(self) -> Iterator[_Entry]:
         for entry in _help_entries():
             try:
-                yield _entry(self._key, _told(entry), self._languages)
+                yield _entry(self._key, _help_text(entry), self._languages)
             except TitleError:  # the name has only symbols, so nobody could ask for the entry
                 continue
 
@@ -206,7 +206,7 @@ def _help_entries() -> list[Any]:
     return [by_key[key] for key in sorted(by_key)]
 
 
-def _told(entry: Any) -> _Told:
+def _help_text(entry: Any) -> _Told:
     aliases = entry.aliases if isinstance(entry.aliases, list) else entry.aliases.all()
     return _Told(
         key=str(entry.key),

@@ -37,7 +37,7 @@ def searchable_bases(npc: NPC, conversation: ConversationRef | None) -> tuple[Ba
 
 def may_search(npc: NPC, locks: str) -> bool:
     """True if the lock string of a base or page lets the NPC find it."""
-    return _allows(npc, locks, SEARCH, where_it_fails=False)
+    return _passes_lock(npc, locks, SEARCH, where_it_fails=False)
 
 
 def is_held(npc: NPC, info: BaseInfo) -> bool:
@@ -51,13 +51,13 @@ def is_held(npc: NPC, info: BaseInfo) -> bool:
     if is_known or not is_held_by_lock(npc, info):
         return is_known
     if names_some(info):
-        _keep(npc, info)
+        _store_guard(npc, info)
     return True
 
 
 def is_held_by_lock(npc: NPC, info: BaseInfo) -> bool:
     """True if the lock of a base makes the NPC guard it now."""
-    return _allows(npc, info.locks, RESTRICTED, where_it_fails=True)
+    return _passes_lock(npc, info.locks, RESTRICTED, where_it_fails=True)
 
 
 def names_some(info: BaseInfo) -> bool:
@@ -73,7 +73,7 @@ def record_guards(npc: NPC) -> None:
             is_held(npc, info)
 
 
-def _keep(npc: NPC, info: BaseInfo) -> None:
+def _store_guard(npc: NPC, info: BaseInfo) -> None:
     try:
         hold((info.key,), str(npc.id), by=THE_GAME)
     except StoreError as error:  # the guard applies now, and the next check stores it
@@ -103,7 +103,7 @@ def _scopes(npc: NPC, conversation: ConversationRef | None) -> tuple[Scope, ...]
     return (*scopes_of(npc), Scope(kind="conversation", ref=str(conversation.id)))
 
 
-def _allows(npc: NPC, locks: str, access: str, *, where_it_fails: bool) -> bool:
+def _passes_lock(npc: NPC, locks: str, access: str, *, where_it_fails: bool) -> bool:
     if not locks:
         return True
     try:

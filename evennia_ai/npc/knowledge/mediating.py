@@ -101,7 +101,7 @@ def most_characters(calls: ModelCalls) -> int:
 
 def summarise_safely(wanted: Mediation, calls: ModelCalls) -> "Deferred[SafeSummary]":
     """Return a safe summary. The Deferred fails only if it is cancelled."""
-    return _made(wanted, partial(_summed_up, wanted, calls))
+    return _run_mediation(wanted, partial(_summed_up, wanted, calls))
 
 
 def choose_hints(wanted: Mediation, calls: ModelCalls) -> "Deferred[SafeSummary]":
@@ -109,10 +109,10 @@ def choose_hints(wanted: Mediation, calls: ModelCalls) -> "Deferred[SafeSummary]
 
     Of the mediator's text only the numbers of the hints are used.
     """
-    return _made(wanted, partial(_hints_chosen, wanted, calls))
+    return _run_mediation(wanted, partial(_hints_chosen, wanted, calls))
 
 
-def _made(
+def _run_mediation(
     wanted: Mediation, make: Callable[[], Coroutine[Any, Any, SafeSummary]]
 ) -> "Deferred[SafeSummary]":
     logger.log_msg(
@@ -121,10 +121,10 @@ def _made(
         f" chunks {len(wanted.chunks)}"
     )
     if not wanted.chunks:
-        return succeed(_completed(wanted, refuse_answer(NO_CHUNKS)))
+        return succeed(_log_completed(wanted, refuse_answer(NO_CHUNKS)))
     made = Deferred.fromCoroutine(make())
-    made.addErrback(_closed)
-    return made.addCallback(partial(_completed, wanted))
+    made.addErrback(_refusal_for)
+    return made.addCallback(partial(_log_completed, wanted))
 
 
 async def _summed_up(wanted: Mediation, calls: ModelCalls) -> SafeSummary:
@@ -189,7 +189,7 @@ def _is_refused(wanted: Mediation, calls: ModelCalls) -> bool:
     return refusal is not None
 
 
-def _closed(failure: Failure) -> SafeSummary | Failure:
+def _refusal_for(failure: Failure) -> SafeSummary | Failure:
     """Return a refusal for any error. Only the kind of the error is logged."""
     if failure.check(CancelledError):
         return failure
@@ -200,7 +200,7 @@ def _closed(failure: Failure) -> SafeSummary | Failure:
     return refuse_answer(UNAVAILABLE if is_away else FAILED)
 
 
-def _completed(wanted: Mediation, summary: SafeSummary) -> SafeSummary:
+def _log_completed(wanted: Mediation, summary: SafeSummary) -> SafeSummary:
     logger.log_msg(
         f"{COMPLETED}: NPC {wanted.npc_ref}, turn {wanted.turn}, chunks {len(wanted.chunks)},"
         f" decision {summary.decision}, reason {summary.reason}, preview {summary.preview!r}"

@@ -174,20 +174,20 @@ def record_search(
 ) -> int | None:
     """Record that a search began. Return its number, None if it was not recorded."""
     about = f"NPC {new.conversation.npc_ref} searches, {len(chunks)} passages"
-    return _written(about, lambda: knowledge_searches.begin(new, chunks, vaulted=vaulted))
+    return _write_logged(about, lambda: knowledge_searches.begin(new, chunks, vaulted=vaulted))
 
 
 def record_result(search: int | None, result: str, *, decision: str = "", reason: str = "") -> None:
     """Record the result that the NPC read, if the search was recorded."""
     if search is not None:
         about = f"search {search}, {len(result)} characters"
-        _written(
+        _write_logged(
             about,
             lambda: knowledge_searches.end(search, result, decision=decision, reason=reason),
         )
 
 
-def _written(about: str, write: Callable[[], T]) -> T | None:
+def _write_logged(about: str, write: Callable[[], T]) -> T | None:
     logger.log_msg(f"{REQUEST}: {about}")
     try:
         result = write()
@@ -254,7 +254,7 @@ class HintEchoes(Watcher):
         ]
         if infos:
             where = f"evennia_ai: NPC {call.key.npc_ref}, turn {call.key.turn}: the reply"
-            repeated = self._in_thread(_repeated, reply.text, infos)
+            repeated = self._in_thread(_repeated_hints, reply.text, infos)
             repeated.addCallback(lambda keys: _log_repeated(where, keys))
             repeated.addErrback(
                 lambda failure: logger.log_err(f"{where} was not checked: {failure}")
@@ -265,7 +265,7 @@ def _is_anything_guarded() -> bool:
     return any(info.restricted for info in bases())
 
 
-def _repeated(reply: str, infos: Iterable[BaseInfo]) -> list[str]:
+def _repeated_hints(reply: str, infos: Iterable[BaseInfo]) -> list[str]:
     """Return the keys of the bases whose hint the reply repeats. Runs in a thread."""
     text = written_text(reply, late_end="hides_nothing")
     kinds = ((info.key, find_leak(text, protect_texts([info.hint]))) for info in infos)

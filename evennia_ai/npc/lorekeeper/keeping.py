@@ -118,7 +118,7 @@ def lorekeeper(
         custom_pages: Pages that the model is shown in any case.
         earlier: What was said before in the same conversation.
     """
-    kept = _kept(
+    kept = _do_task(
         LoreTask(text=task.strip(), type_override=type_override, custom_pages=tuple(custom_pages)),
         base=base,
         by=by,
@@ -128,11 +128,11 @@ def lorekeeper(
     return Deferred.fromCoroutine(kept)
 
 
-async def _kept(
+async def _do_task(
     task: LoreTask, *, base: str, by: Any, live: Runtime, earlier: Sequence[Message]
 ) -> LorekeeperAnswer:
     settings = live.conf.lorekeeper
-    work = _begun(task, base=base, by=by, live=live, earlier=earlier)
+    work = _start_work(task, base=base, by=by, live=live, earlier=earlier)
     package = await _package(work)
     request = writing_request(package, placement=settings.package_placement, earlier=earlier)
     _refuse_too_long(request, live)
@@ -142,11 +142,11 @@ async def _kept(
         ask = partial(_chat_request, request, settings.reply_tokens)
         reply = await work.asker.written(ask)
     except EvenniaAIError as error:
-        _write(number, partial(page_drafts.fail_task, number, _told_of(error, work)))
+        _write_end(number, partial(page_drafts.fail_task, number, _told_of(error, work)))
         raise
     text = text_of_answer(reply.text)
     told = {**new.context_meta, "model": reply.model}
-    _write(number, partial(page_drafts.end_task, number, text=text, context_meta=told))
+    _write_end(number, partial(page_drafts.end_task, number, text=text, context_meta=told))
     made = await store_drafts(
         Written(
             base=work.info.key,
@@ -158,7 +158,7 @@ async def _kept(
             request=new.request,
         )
     )
-    _write(number, partial(page_drafts.keep_drafts, number, made.numbers))
+    _write_end(number, partial(page_drafts.keep_drafts, number, made.numbers))
     return LorekeeperAnswer(
         base=work.info.key,
         task=task.text,
@@ -195,7 +195,7 @@ def _told_of(error: EvenniaAIError, work: _Work) -> str:
     return type(error).__name__ if work.asker.is_protected else str(error)
 
 
-def _write(number: int, write: Callable[[], None]) -> None:
+def _write_end(number: int, write: Callable[[], None]) -> None:
     """Record the end of a task. Log a failure, because the answer was paid for and is returned."""
     try:
         write()
@@ -204,7 +204,7 @@ def _write(number: int, write: Callable[[], None]) -> None:
         logger.log_err(f"evennia_ai: {what} ({type(error).__name__})")
 
 
-def _begun(
+def _start_work(
     task: LoreTask, *, base: str, by: Any, live: Runtime, earlier: Sequence[Message]
 ) -> _Work:
     """Check the task and return its work.

@@ -170,10 +170,10 @@ def store_drafts(written: Written) -> "Deferred[Drafted]":
 
     A page that cannot become a draft is a note, because the answer was paid for and is kept.
     """
-    return Deferred.fromCoroutine(_drafted(written))
+    return Deferred.fromCoroutine(_store_pages(written))
 
 
-async def _drafted(written: Written) -> Drafted:
+async def _store_pages(written: Written) -> Drafted:
     pages = written_pages(written.text)
     notes = [
         f"'{one.title}' is not a valid page title: {one.problem}" for one in pages if not one.name
@@ -189,7 +189,7 @@ async def _drafted(written: Written) -> Drafted:
     numbers: list[int] = []
     for name, now in zip(names, found, strict=True):
         draft, problem = _draft(named[name], name, now, written)
-        number, problem = _stored(draft, written) if draft else (None, problem)
+        number, problem = _store_draft(draft, written) if draft else (None, problem)
         if number is None:
             notes.append(f"no draft of {name}: {problem}")
         else:
@@ -197,7 +197,7 @@ async def _drafted(written: Written) -> Drafted:
     return Drafted(numbers=tuple(numbers), notes=tuple(notes))
 
 
-def _stored(draft: PageDraft, written: Written) -> tuple[int | None, str]:
+def _store_draft(draft: PageDraft, written: Written) -> tuple[int | None, str]:
     """Store a draft. Return its number, or why it could not be stored."""
     try:
         stored = page_drafts.add(

@@ -73,9 +73,9 @@ def _asked_of(access: Access, mind: Mind, heard: CommittedEvent, live: Runtime) 
         if refusal is not None:
             live.watch.refused(mind.ref, refusal)
             return succeed(refusal.told)
-        asked, schema = _committed(access, mind, heard)
+        asked, schema = _commit_question(access, mind, heard)
     except (*DATABASE_ERRORS, ReplayError) as error:
-        return succeed(_failed(mind, f"the decider was not asked: {error}"))
+        return succeed(_log_failed(mind, f"the decider was not asked: {error}"))
     messages = chat_messages(asked.messages)
     request = access.request(
         messages, max_tokens=ANSWER_TOKENS, most_seconds=DECIDE_SECONDS, schema=schema
@@ -86,7 +86,7 @@ def _asked_of(access: Access, mind: Mind, heard: CommittedEvent, live: Runtime) 
     return answer.addBoth(partial(_written_down, mind, heard, asked))
 
 
-def _committed(
+def _commit_question(
     access: Access, mind: Mind, heard: CommittedEvent
 ) -> tuple[ModelRequest, AnswerSchema | None]:
     """Commit the question. Return it, with the schema of the answer if the server takes one."""
@@ -134,7 +134,7 @@ def _written_down(
     except DATABASE_ERRORS as error:
         logger.log_err(f"evennia_ai: NPC {mind.ref}: a decision was not recorded: {error}")
     if isinstance(answer, Failure):
-        return answer if answer.check(CancelledError) else _failed(mind, why)
+        return answer if answer.check(CancelledError) else _log_failed(mind, why)
     return why
 
 
@@ -145,6 +145,6 @@ def _why_not(answer: ChatReply) -> str:
     return "" if got.answer.answer else "the decider says no"
 
 
-def _failed(mind: Mind, why: str) -> str:
+def _log_failed(mind: Mind, why: str) -> str:
     logger.log_warn(f"evennia_ai: NPC {mind.ref}: {why}")
     return why

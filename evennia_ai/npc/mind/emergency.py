@@ -30,7 +30,7 @@ def stop_all(*, by: Actor, reason: str = "") -> Stopped:
     Raises:
         StoreError: Nothing was stopped.
     """
-    why = _halted(GAME_REF, by=by, reason=reason)
+    why = _halt_npcs(GAME_REF, by=by, reason=reason)
     live = runtime()
     under_way = tuple(live.calls.under_way)
     busy = map(object_of, live.scheduler.busy_keys)
@@ -44,7 +44,7 @@ def start_all(*, by: Actor) -> bool:
     Raises:
         StoreError: Nothing changed.
     """
-    return _released(GAME_REF, by=by)
+    return _release_npcs(GAME_REF, by=by)
 
 
 def pause(npc: NPC, *, by: Actor, reason: str = "") -> Stopped:
@@ -54,7 +54,7 @@ def pause(npc: NPC, *, by: Actor, reason: str = "") -> Stopped:
         StoreError: The NPC was not stopped.
     """
     ref = str(npc.id)
-    why = _halted(ref, by=by, reason=reason)
+    why = _halt_npcs(ref, by=by, reason=reason)
     under_way = runtime().calls.of_npc(ref)
     return _given_up(under_way, why, dropped=npc.ai.attention.stopped(why))
 
@@ -65,10 +65,10 @@ def resume(npc: NPC, *, by: Actor) -> bool:
     Raises:
         StoreError: It stays paused.
     """
-    return _released(str(npc.id), by=by)
+    return _release_npcs(str(npc.id), by=by)
 
 
-def _halted(npc_ref: str, *, by: Actor, reason: str) -> str:
+def _halt_npcs(npc_ref: str, *, by: Actor, reason: str) -> str:
     new = Halt(npc_ref=npc_ref, halted_by=by.name, halted_at=time.time(), reason=reason)
     halt(new, by=by)
     logger.log_warn(f"evennia_ai: {_whose(npc_ref)} {new}")
@@ -82,7 +82,7 @@ def _given_up(calls: tuple[CountedCall, ...], why: str, *, dropped: int) -> Stop
     return Stopped(dropped=dropped, given_up=len(calls))
 
 
-def _released(npc_ref: str, *, by: Actor) -> bool:
+def _release_npcs(npc_ref: str, *, by: Actor) -> bool:
     was_halted = release(npc_ref, by=by)
     if was_halted:
         logger.log_warn(f"evennia_ai: {_whose(npc_ref)} released by {by}")

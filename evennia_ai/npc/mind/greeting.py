@@ -133,7 +133,7 @@ class Greeting:
             return
         live, first = self._current.runtime, came[0]
         try:
-            is_said = await live.writer.write(partial(_committed, came, record))
+            is_said = await live.writer.write(partial(_commit_greeting, came, record))
         except DATABASE_ERRORS as error:
             why = on_one_line(error)
             logger.log_err(f"evennia_ai: NPC {self._mind.ref}: not recorded, not greeted: {why}")
@@ -169,7 +169,7 @@ def _is_person(event: Event) -> bool:
     return bool(event.speaker_ref) and event.speaker_rank != "NPC" and not event.hops
 
 
-def _committed(came: Sequence[CommittedEvent], record: NewRecord) -> bool:
+def _commit_greeting(came: Sequence[CommittedEvent], record: NewRecord) -> bool:
     """Commit the greeting. Return False if all of these have heard it already."""
     where = came[0].conversation
     has_heard = greeted(where)

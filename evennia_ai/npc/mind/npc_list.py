@@ -58,7 +58,7 @@ class NPCList:
     ) -> None:
         rows = _rows()
         if part:
-            rows = rows.filter(_has(part))
+            rows = rows.filter(_name_or_room_has(part))
         if among is not None:
             rows = rows.filter(pk__in=_ids(among))
         if without_turn:
@@ -89,7 +89,7 @@ class NPCList:
         others = self._rows.exclude(pk__in=self._first_ids) if self._first_ids else self._rows
         before, after = max(0, start - len(led)), max(0, end - len(led))
         rest = self._listed(others)[before:after] if after > before else []
-        return tuple(_listed(*row) for row in (*led[start:end], *rest))
+        return tuple(_npc_from_row(*row) for row in (*led[start:end], *rest))
 
     def _listed(self, rows: QuerySet) -> Any:
         order = ("pk",) if self.are_more else (Lower("db_key"), "pk")
@@ -108,7 +108,7 @@ def npc_names(refs: Collection[str]) -> Mapping[str, str]:
     names = {str(key): plain_name(name) for key, name, _ in found}
     with_mind = frozenset(paths_with_mind())
     npcs = {str(key) for key, _, path in found if path in with_mind}
-    return {ref: _called(ref, names) for ref in refs if npc_of(ref) in npcs}
+    return {ref: _name_with_branch(ref, names) for ref in refs if npc_of(ref) in npcs}
 
 
 def object_names(refs: Collection[str]) -> Mapping[str, str]:
@@ -117,7 +117,7 @@ def object_names(refs: Collection[str]) -> Mapping[str, str]:
     return {str(key): plain_name(name) for key, name in rows}
 
 
-def _called(ref: str, names: Mapping[str, str]) -> str:
+def _name_with_branch(ref: str, names: Mapping[str, str]) -> str:
     name, builder = names[npc_of(ref)], builder_of(ref)
     return f"{name}, branch of {names.get(builder, f'#{builder}')}" if builder else name
 
@@ -147,7 +147,7 @@ def _rows() -> QuerySet:
     return ObjectDB.objects.filter(db_typeclass_path__in=paths_with_mind()).order_by()
 
 
-def _has(part: str) -> Q:
+def _name_or_room_has(part: str) -> Q:
     return _in_any_case("db_key__icontains", part) | _in_any_case(
         "db_location__db_key__icontains", part
     )
@@ -167,7 +167,7 @@ def _ids(refs: Collection[str]) -> list[int]:
     return [int(ref) for ref in refs if ref.isascii() and ref.isdigit() and len(ref) < 10]
 
 
-def _listed(key: int, name: str, room: str | None, typeclass: str) -> ListedNPC:
+def _npc_from_row(key: int, name: str, room: str | None, typeclass: str) -> ListedNPC:
     return ListedNPC(
         id=key,
         name=plain_name(name),

@@ -48,7 +48,7 @@ class ProtectedCallError(ModelError):
 def redacted_request(request: ChatRequest) -> ChatRequest:
     """Return the request with its messages replaced by their lengths."""
     messages = tuple(
-        ChatMessage(role=message.role, content=_told(message.content))
+        ChatMessage(role=message.role, content=_length_only(message.content))
         for message in request.messages
     )
     return replace(
@@ -68,12 +68,12 @@ def redacted_reply(reply: ChatReply) -> ChatReply:
     """Return the reply with its text replaced by a mediator's decision or the text's length."""
     objects = json_objects(reply.text).objects
     text = _decision(objects[0]) if len(objects) == 1 else ""
-    return replace(reply, text=text or _told(reply.text), tool_calls=(), thoughts=None)
+    return replace(reply, text=text or _length_only(reply.text), tool_calls=(), thoughts=None)
 
 
 def _decision(answer: dict[str, Any]) -> str:
     """Return a mediator's answer as JSON without its texts, "" if it is something else."""
-    told = closed_choices(answer, hidden=_told)
+    told = closed_choices(answer, hidden=_length_only)
     return json.dumps(told, separators=(",", ":")) if told else ""
 
 
@@ -82,7 +82,7 @@ def redacted_error(error: BaseException, *, endpoint: str) -> ProtectedCallError
     return ProtectedCallError(endpoint, type(error).__name__)
 
 
-def _told(text: str) -> str:
+def _length_only(text: str) -> str:
     return f"{REDACTED} {len(text)} characters"
 
 
@@ -161,7 +161,7 @@ class CountedCall:
             StoreError: At once, if today's use cannot be read.
         """
         calls, access = self._calls, self._access
-        self._key = key = _filled(self._key, request)
+        self._key = key = _complete_key(self._key, request)
         call = WatchedCall(key=key, endpoint=access.name, provider=access.profile.client)
         started = calls.limits.begun(key)
         if key.is_protected:
@@ -234,7 +234,7 @@ class CountedCall:
             watch.answered(call, redacted_reply(outcome) if is_protected else outcome, row)
 
 
-def _filled(key: CallKey, request: ChatRequest) -> CallKey:
+def _complete_key(key: CallKey, request: ChatRequest) -> CallKey:
     """Return the key completed from the request."""
     tokens = key.prompt_tokens or sum(
         ESTIMATE.of_message(message.content) for message in request.messages

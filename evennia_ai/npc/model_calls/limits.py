@@ -276,7 +276,7 @@ class Limits:
             scope=scope,
             ref=ref,
             limit=reached.limit,
-            told=_told(scope, ref, reached),
+            told=_describe_refusal(scope, ref, reached),
             retry_in_seconds=reached.retry_in_seconds,
             at=self._now(),
         )
@@ -321,7 +321,7 @@ def _row(
     )
 
 
-def _told(scope: LimitScope, ref: str, reached: QuotaReached) -> str:
+def _describe_refusal(scope: LimitScope, ref: str, reached: QuotaReached) -> str:
     who = {"player": f"player #{ref}", "npc": f"NPC #{ref}", "game": "the game"}[scope]
     what = reached.limit.replace("_", " ")
     own = "ai/set limits or " if scope == "npc" else ""

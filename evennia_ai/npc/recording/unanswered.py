@@ -73,7 +73,7 @@ def take_up(before: Before) -> TakenUp:
     answered = dropped = 0
     for where, record in before.said:
         npc = object_of(where.npc_ref)
-        heard = _said(npc, where, record) if issubclass(type(npc), HasMind) else None
+        heard = _words_from_record(npc, where, record) if issubclass(type(npc), HasMind) else None
         if heard is None or not npc.ai.attention.is_sure(heard.event):
             continue
         is_fresh = record.created_at >= before.started_at - FRESH_SECONDS
@@ -111,7 +111,7 @@ def _spoke_since(where: ConversationRef, came: Record) -> bool:
     return spoke or not any(one.id == came.id for one in later)
 
 
-def _said(npc: NPC, where: ConversationRef, record: Record) -> CommittedEvent | None:
+def _words_from_record(npc: NPC, where: ConversationRef, record: Record) -> CommittedEvent | None:
     """Return the record as a person's words; None if it is not, or left the history."""
     before, meta = windows(where.id).history, record.meta
     if meta.get("event") not in SPOKEN or meta.get("hops"):

@@ -63,7 +63,7 @@ OlderIds = Mapping[Bearer, Sequence[int]]
 def label_of(npc: NPC, person: Any) -> str:
     """Return what `npc` calls a person it sees. Write nothing; no query once cached."""
     bearer = _bearer(npc, person)
-    known = _known(npc, bearer.folded)
+    known = _stored_numbers(npc, bearer.folded)
     if not _is_numbered(npc, bearer, known):
         _foresee(npc, [person, *seen_here(npc)])
     return _label(npc, bearer, _numbers(npc, person, bearer, known)[bearer.ref])
@@ -77,17 +77,19 @@ def settled_label(npc: NPC, person: Any) -> str:
     stored the next time.
     """
     bearer = _bearer(npc, person)
-    known = _known(npc, bearer.folded)
+    known = _stored_numbers(npc, bearer.folded)
     if person.id is not None and bearer.ref not in known and not _is_being_settled(npc, bearer):
         _settle_for_all(npc, person)
-        known = _known(npc, bearer.folded)
+        known = _stored_numbers(npc, bearer.folded)
     return _label(npc, bearer, _numbers(npc, person, bearer, known)[bearer.ref])
 
 
 def strangers_to(npc: NPC) -> tuple[Bearer, ...]:
     """Return the people `npc` sees whose place among the bearers of their name is unknown."""
     seen = (_bearer(npc, person) for person in seen_here(npc))
-    return tuple(one for one in seen if not _is_numbered(npc, one, _known(npc, one.folded)))
+    return tuple(
+        one for one in seen if not _is_numbered(npc, one, _stored_numbers(npc, one.folded))
+    )
 
 
 def foresee_names(npc: NPC, ids: OlderIds) -> None:
@@ -111,7 +113,7 @@ def _settle_for_all(npc: NPC, person: Any) -> None:
     named = [(one.ai, new) for one in company if (new := _newly_named(one, person, older))]
     _mark(named, is_being_settled=True)
     written = npc.ai.settle_names([new for _, new in named])
-    written.addCallbacks(lambda _: _settled(named), _not_settled, errbackArgs=(named,))
+    written.addCallbacks(lambda _: _forget_provisional(named), _not_settled, errbackArgs=(named,))
 
 
 Named = Sequence[tuple[Any, NewlyNamed]]
@@ -123,7 +125,7 @@ def _mark(named: Named, *, is_being_settled: bool) -> None:
         mind.foreseen_names[new.folded].update(dict.fromkeys(new.people, is_being_settled))
 
 
-def _settled(named: Named) -> None:
+def _forget_provisional(named: Named) -> None:
     """Forget the provisional numbers: they are stored now."""
     for mind, new in named:
         foreseen = mind.foreseen_names.get(new.folded, {})
@@ -144,7 +146,7 @@ def _not_settled(failure: Failure, named: Named) -> None:
 def _newly_named(npc: NPC, person: Any, older: OlderCalled) -> NewlyNamed | None:
     """Return the bearers of the name up to `person`; None if `npc` knows them already."""
     bearer = _bearer(npc, person)
-    known = _known(npc, bearer.folded)
+    known = _stored_numbers(npc, bearer.folded)
     if bearer.ref in known or _is_being_settled(npc, bearer):
         return None
     _foresee(npc, [person], older)
@@ -170,7 +172,7 @@ def _bearer(npc: NPC, person: Any) -> Bearer:
 
 
 def _label(npc: NPC, bearer: Bearer, number: int) -> str:
-    return _marked(bearer.name, number + (bearer.folded in _folds(npc.ai.own_names)))
+    return _mark_label(bearer.name, number + (bearer.folded in _folds(npc.ai.own_names)))
 
 
 @lru_cache(maxsize=1024)
@@ -179,11 +181,11 @@ def _folds(names: tuple[str, ...]) -> frozenset[str]:
 
 
 @lru_cache(maxsize=4096)
-def _marked(name: str, number: int) -> str:
+def _mark_label(name: str, number: int) -> str:
     return mark_name(name, number, is_word=is_word_of_the_game(name))
 
 
-def _known(npc: NPC, fold: str) -> Mapping[str, int]:
+def _stored_numbers(npc: NPC, fold: str) -> Mapping[str, int]:
     """Return the stored numbers of the bearers of a name, by reference."""
     try:
         return memories.names_known_by(str(npc.id)).get(fold, {})
@@ -225,7 +227,7 @@ def _foresee(npc: NPC, people: Iterable[Any], older: OlderCalled | None = None) 
     new = {
         bearer: person
         for bearer, person in bearers.items()
-        if not _is_numbered(npc, bearer, _known(npc, bearer.folded))
+        if not _is_numbered(npc, bearer, _stored_numbers(npc, bearer.folded))
     }
     if older is None:
         older = _older_called(new)

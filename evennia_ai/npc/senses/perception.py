@@ -76,7 +76,7 @@ def rendered_for(npc: NPC, speaker: Any, language: str, *, words: str, rendered:
         rendered: What the game would show to this listener.
     """
     language = game_word(language)
-    _note(npc, speaker, language)
+    _note_language(npc, speaker, language)
     if npc.understands(language):
         return rendered
     heard = garble(words.strip('"'), rendered, language=language)
@@ -92,7 +92,7 @@ def languages_heard(npc: NPC, speaker: Any) -> str:
     return ", ".join(noted[2])
 
 
-def _note(npc: NPC, speaker: Any, language: str) -> None:
+def _note_language(npc: NPC, speaker: Any, language: str) -> None:
     noted = _rendered.get()
     known = noted[2] if noted and noted[0] is npc and noted[1] is speaker else ()
     if language and language not in known:
@@ -182,7 +182,7 @@ def event_from_message(npc: NPC, text: Any, from_obj: Any) -> Event | None:
     emoted_in = languages_heard(npc, speaker)
     utterance = utterance_of(speaker)
     if utterance is not None:
-        heard = _uttered(npc, utterance, payload)
+        heard = _hear_utterance(npc, utterance, payload)
     else:
         heard = _read_back(npc, speaker, payload)
     if heard is None or not heard.text:
@@ -243,7 +243,7 @@ def heard_text(text: str) -> str:
     return one_line(strip_markup(text))[:MAX_HEARD]
 
 
-def _uttered(npc: NPC, utterance: Utterance, payload: Payload) -> Utterance | None:
+def _hear_utterance(npc: NPC, utterance: Utterance, payload: Payload) -> Utterance | None:
     """Return the speaker's current utterance the first time this NPC gets it, else None."""
     if str(npc.id) in utterance.heard_by:
         return None

@@ -296,18 +296,18 @@ _UID = "evennia_ai"
 
 def watch_logins() -> None:
     """Show NPCs from now on which characters log in and out. Safe to call again."""
-    SIGNAL_OBJECT_POST_PUPPET.connect(_puppeted, dispatch_uid=_UID)
-    SIGNAL_OBJECT_POST_UNPUPPET.connect(_unpuppeted, dispatch_uid=_UID)
+    SIGNAL_OBJECT_POST_PUPPET.connect(_on_puppet, dispatch_uid=_UID)
+    SIGNAL_OBJECT_POST_UNPUPPET.connect(_on_unpuppet, dispatch_uid=_UID)
 
 
-def _puppeted(sender: Any, account: Any = None, **kwargs: Any) -> None:
+def _on_puppet(sender: Any, account: Any = None, **kwargs: Any) -> None:
     if isinstance(sender, HasMind) and not is_playable_by(sender, account):
         return  # a player took over an NPC that was in the room already
     if sender.sessions.count() == 1:  # not a second session of the same character
         show_arrival(sender.location, sender, None)
 
 
-def _unpuppeted(sender: Any, **kwargs: Any) -> None:
+def _on_unpuppet(sender: Any, **kwargs: Any) -> None:
     """Report a logout, unless the game leaves the character in the room."""
     if sender.location is None and not sender.sessions.count():
         show_departure(sender.db.prelogout_location, sender, None)

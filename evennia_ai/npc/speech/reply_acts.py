@@ -97,8 +97,8 @@ def acts_of(text: str, *, own_names: Iterable[str], after: int = 0) -> tuple[Act
     for span in spans:
         if span.end > after:
             rest = replace(span, start=max(span.start, after))
-            acts += _acts(text, rest, is_cut=rest != span, narrated=narrated, names=names)
-    return _bounded(_merged(acts, narrated=narrated))
+            acts += _acts_of_span(text, rest, is_cut=rest != span, narrated=narrated, names=names)
+    return _limit_acts(_merge_speech(acts, narrated=narrated))
 
 
 def is_open(text: str, *, own_names: Iterable[str]) -> bool:
@@ -162,7 +162,7 @@ def _is_narrated(text: str, spans: Sequence[_Span], names: Sequence[str]) -> boo
     if any(_FIRST_PERSON.search(text, one.start, one.end) for one in plain):
         return False
     if not quoted:
-        return len(plain) == len(spans) == 1 and _does(text, names)
+        return len(plain) == len(spans) == 1 and _narrates_act(text, names)
     if not plain or quoted[0].start < plain[0].start:
         return True
     first = text[plain[0].start : plain[0].end]
@@ -178,7 +178,7 @@ def _tells_of(text: str, names: Sequence[str]) -> bool:
     )
 
 
-def _does(text: str, names: Sequence[str]) -> bool:
+def _narrates_act(text: str, names: Sequence[str]) -> bool:
     """True if an unmarked text narrates what the person with these names does."""
     for name in names:
         rest = text[len(name) :]
@@ -216,14 +216,14 @@ def _said_beside_actions(text: str, span: _Span, names: Sequence[str]) -> _Span:
     return span if is_told else replace(span, kind="said")
 
 
-def _acts(
+def _acts_of_span(
     text: str, span: _Span, *, is_cut: bool, narrated: bool, names: Sequence[str]
 ) -> Iterator[Act]:
     """Yield the acts of a span, or of the rest of one."""
     raw = text[span.start : span.end]
     starts_line = "\n" in raw[: len(raw) - len(raw.lstrip())] or text[: span.start].endswith("\n")
     if span.kind == "action":
-        yield from _done(raw.strip("*_ \n"), names, starts_line=starts_line)
+        yield from _split_action(raw.strip("*_ \n"), names, starts_line=starts_line)
     elif span.kind in ("quoted", "said") or not narrated:
         inner = raw.strip()
         if span.kind == "quoted":
@@ -235,18 +235,18 @@ def _acts(
         tag = _tag(names).match(raw) if follows_quote else None
         if tag is not None:  # drop "he says" after the quotation
             raw = _behind_tag(tag, raw[tag.end() :])
-        yield from _posed(raw, names, starts_line=starts_line)
+        yield from _pose_acts(raw, names, starts_line=starts_line)
 
 
-def _done(inner: str, names: Sequence[str], *, starts_line: bool) -> Iterator[Act]:
+def _split_action(inner: str, names: Sequence[str], *, starts_line: bool) -> Iterator[Act]:
     """Yield the acts of an action. Quotations in it are speech."""
     at = 0
     for quoted in _QUOTED_ALONE.finditer(inner):
         if _is_dialogue(inner, *quoted.span()):
-            yield from _posed(inner[at : quoted.start()], names, starts_line=starts_line)
+            yield from _pose_acts(inner[at : quoted.start()], names, starts_line=starts_line)
             yield Act(kind="say", text=quoted[0][1:-1].strip())
             at, starts_line = quoted.end(), False
-    yield from _posed(inner[at:], names, starts_line=starts_line)
+    yield from _pose_acts(inner[at:], names, starts_line=starts_line)
 
 
 def _behind_tag(tag: re.Match[str], rest: str) -> str:
@@ -260,7 +260,7 @@ def _behind_tag(tag: re.Match[str], rest: str) -> str:
     return rest if rest.startswith(",") else rest.lstrip(".!?;:—– ")
 
 
-def _posed(raw: str, names: Sequence[str], *, starts_line: bool) -> Iterator[Act]:
+def _pose_acts(raw: str, names: Sequence[str], *, starts_line: bool) -> Iterator[Act]:
     """Yield an action as it follows the name."""
     text = " ".join(raw.split())
     if _WORD.search(text):
@@ -297,28 +297,32 @@ def _tag(names: Sequence[str]) -> re.Pattern[str]:
     )
 
 
-def _merged(acts: Sequence[Act], *, narrated: bool) -> list[Act]:
+def _merge_speech(acts: Sequence[Act], *, narrated: bool) -> list[Act]:
     """Join consecutive speech into one act."""
     merged: list[Act] = []
     for act in acts:
         if merged and merged[-1].kind == act.kind == "say":
             before = merged[-1]
-            said = _ended(before.text) if narrated and act.text[:1].isupper() else before.text
+            said = (
+                _with_full_stop(before.text) if narrated and act.text[:1].isupper() else before.text
+            )
             between = "\n" if act.starts_line else " "
             merged[-1] = replace(before, text=f"{said}{between}{act.text}")
         else:
             merged.append(act)
     if not narrated:
         return merged
-    return [replace(act, text=_ended(act.text)) if act.kind == "say" else act for act in merged]
+    return [
+        replace(act, text=_with_full_stop(act.text)) if act.kind == "say" else act for act in merged
+    ]
 
 
-def _ended(said: str) -> str:
+def _with_full_stop(said: str) -> str:
     """Replace a final comma by a full stop."""
     return f"{said[:-1]}." if said.endswith(",") else said
 
 
-def _bounded(acts: Sequence[Act]) -> tuple[Act, ...]:
+def _limit_acts(acts: Sequence[Act]) -> tuple[Act, ...]:
     if len(acts) <= MOST_ACTS:
         return tuple(acts)
     first, more = acts[: MOST_ACTS - 1], acts[MOST_ACTS - 1 :]

@@ -202,13 +202,13 @@ NOTHING: Final = "Not done: nothing of it can be read."
 FORMS: Final = ("letter", "book")
 
 
-def _known(form: str) -> str:
+def _check_form(form: str) -> str:
     if form not in FORMS:
         raise ValueError(f"it must be {' or '.join(FORMS)}")
     return form
 
 
-Form = Annotated[str, AfterValidator(_known), Field(json_schema_extra={"enum": list(FORMS)})]
+Form = Annotated[str, AfterValidator(_check_form), Field(json_schema_extra={"enum": list(FORMS)})]
 Text = Annotated[
     str, StringConstraints(strip_whitespace=True, min_length=1, max_length=MOST_WRITTEN)
 ]
@@ -259,7 +259,7 @@ class Write(Tool):
         )
         name = one_of(npc, made)
         try:
-            where = _delivered(npc, made, to)
+            where = _hand_out(npc, made, to)
         except Exception:  # a game's own hooks may raise anything
             made.delete()
             raise
@@ -267,7 +267,7 @@ class Write(Tool):
         return f"You wrote {name}{where}. It is opened with: read {made.key}"
 
 
-def _delivered(npc: NPC, made: Any, to: Any | None) -> str:
+def _hand_out(npc: NPC, made: Any, to: Any | None) -> str:
     """Give the writing to somebody or put it down. Return where it is, in words.
 
     Raises:

@@ -107,19 +107,19 @@ class KnowledgeBaseSearch(Tool):
         Raises:
             Refused: The NPC may not search now, or not in one of these bases.
         """
-        bases = _wanted(searchable_bases(use.npc, use.conversation), arguments.bases)
+        bases = _wanted_bases(searchable_bases(use.npc, use.conversation), arguments.bases)
         asked = Asked(
             use=use,
             query=arguments.query,
             limit=arguments.limit,
             bases=bases,
             held=held_keys(use.npc, bases),
-            warning=_allowed(use),
+            warning=_check_budget(use),
         )
-        return Deferred.fromCoroutine(_searched(asked))
+        return Deferred.fromCoroutine(_search_all(asked))
 
 
-def _wanted(known: Sequence[BaseInfo], ids: Sequence[str]) -> tuple[BaseInfo, ...]:
+def _wanted_bases(known: Sequence[BaseInfo], ids: Sequence[str]) -> tuple[BaseInfo, ...]:
     """Return the bases with these ids, all known ones without ids.
 
     Raises:
@@ -138,7 +138,7 @@ def _wanted(known: Sequence[BaseInfo], ids: Sequence[str]) -> tuple[BaseInfo, ..
     return tuple(dict.fromkeys(by_id[one.casefold()] for one in ids)) or tuple(known)
 
 
-def _allowed(use: Use) -> str:
+def _check_budget(use: Use) -> str:
     """Return a warning for the model about its search budget, "" for none.
 
     Raises:
@@ -161,7 +161,7 @@ def _tokens(use: Use) -> tuple[int, int]:
     return manifest.tokens, manifest.limit_tokens
 
 
-async def _searched(asked: Asked) -> str:
+async def _search_all(asked: Asked) -> str:
     """Search ordinary bases, then guarded ones."""
     most_told = _most_told(asked)
     found = await search.search_bases(
@@ -172,7 +172,7 @@ async def _searched(asked: Asked) -> str:
         limit=asked.limit,
         most_whole=most_told,
     )
-    shown = _fitting(found.chunks, most_characters=most_told)
+    shown = _first_fitting(found.chunks, most_characters=most_told)
     if not asked.held:
         return _told_openly(asked, found, shown)
     guarded = await search.search_bases(
@@ -188,8 +188,8 @@ async def _searched(asked: Asked) -> str:
 
 def _told_openly(asked: Asked, found: Findings, shown: tuple[PagePassage, ...]) -> str:
     """Return the result from ordinary bases, and record the search."""
-    number = search.record_search(_new(asked, found, shown, restricted=False), shown)
-    lines = [f"[{chunk.base}] {chunk.title}: {_words(chunk)}" for chunk in shown]
+    number = search.record_search(_new_search(asked, found, shown, restricted=False), shown)
+    lines = [f"[{chunk.base}] {chunk.title}: {_passage_text(chunk)}" for chunk in shown]
     unread = [f"{key} cannot be read just now." for key in found.unread]
     told = result_text("\n".join([*(lines or [NOTHING_FOUND]), *unread, asked.warning]))
     search.record_result(number, told)
@@ -208,7 +208,7 @@ async def _told_safely(
     )
     hints = offer_hints(asked.use.npc, asked.of_mediation("hints"), asked.query)
     number = search.record_search(
-        _new(asked, guarded, (*sent, *hints.chunks), restricted=True),
+        _new_search(asked, guarded, (*sent, *hints.chunks), restricted=True),
         (*sent, *hints.chunks),
         vaulted=_for_vault(asked, sent),
     )
@@ -222,7 +222,7 @@ async def _told_safely(
         choice = await mediating.choose_hints(of_hints, asked.use.calls)
         summary = merge_summaries(summary, choice) if asked.of_mediation("summary") else choice
     external = [
-        {"knowledge_base_id": chunk.base, "title": chunk.title, "content": _words(chunk)}
+        {"knowledge_base_id": chunk.base, "title": chunk.title, "content": _passage_text(chunk)}
         for chunk in shown
     ]
     # A player must not learn word by word what a page contains. So a search that finds
@@ -255,12 +255,12 @@ def _mediation(asked: Asked, chunks: tuple[PagePassage, ...], secret: Protected)
     )
 
 
-def _words(chunk: PagePassage) -> str:
+def _passage_text(chunk: PagePassage) -> str:
     """Return a passage without links: a pipe in a link would read as a colour code."""
     return strip_links(chunk.content)
 
 
-def _new(
+def _new_search(
     asked: Asked, found: Findings, used: Sequence[PagePassage], *, restricted: bool
 ) -> NewSearch:
     use = asked.use
@@ -296,7 +296,9 @@ def _most_told(asked: Asked) -> int:
     return min(MOST_TOLD, limit_tokens)
 
 
-def _fitting(chunks: Sequence[PagePassage], *, most_characters: int) -> tuple[PagePassage, ...]:
+def _first_fitting(
+    chunks: Sequence[PagePassage], *, most_characters: int
+) -> tuple[PagePassage, ...]:
     """Return the first passages that together fit into so many characters."""
     kept: list[PagePassage] = []
     left = most_characters

@@ -93,22 +93,22 @@ class _Named(NamedTuple):
 
 def visible_people(npc: NPC) -> list[Any]:
     """Return the other characters in the room that the NPC may see."""
-    return _seen(npc, npc.location, content_type="character")
+    return _visible_in(npc, npc.location, content_type="character")
 
 
 def visible_things(npc: NPC) -> list[Any]:
     """Return the things in its room that the NPC may see, without people and exits."""
-    return _seen(npc, npc.location, content_type="object")
+    return _visible_in(npc, npc.location, content_type="object")
 
 
 def carried_things(npc: NPC) -> list[Any]:
     """Return the things that the NPC carries and may see."""
-    return _seen(npc, npc, content_type=None)
+    return _visible_in(npc, npc, content_type=None)
 
 
 def visible_exits(npc: NPC) -> list[Any]:
     """Return the exits of the room that the NPC may see."""
-    return _seen(npc, npc.location, content_type="exit")
+    return _visible_in(npc, npc.location, content_type="exit")
 
 
 def find_person(npc: NPC, name: str, *, answered: str = "", also: Iterable[Any] = ()) -> Any:
@@ -131,14 +131,16 @@ def find_person(npc: NPC, name: str, *, answered: str = "", also: Iterable[Any] 
         list(dict.fromkeys([*visible_people(npc), *also])),
         f"There is no '{plain_name(name)}'",
     )
-    found = _named(npc, name, among)
+    found = _match_names(npc, name, among)
     if found.exact:
         meant = [one for one in found.exact if str(one.id) == answered] or found.exact
-        return _only(npc, name, [*meant, *_namesakes(npc, name, among, answered)], none=none)
-    began = _only(npc, name, found.began, none=f"{none} here.")
-    if _named(npc, name, [npc, *acquaintances(npc.ai.ref)]).exact:
-        raise Refused(f"{none} here; {_shown(npc, began)} is somebody else.")
-    return _guessed(npc, name, began)
+        return _the_only_one(
+            npc, name, [*meant, *_namesakes(npc, name, among, answered)], none=none
+        )
+    began = _the_only_one(npc, name, found.began, none=f"{none} here.")
+    if _match_names(npc, name, [npc, *acquaintances(npc.ai.ref)]).exact:
+        raise Refused(f"{none} here; {_shown_label(npc, began)} is somebody else.")
+    return _accept_guess(npc, name, began)
 
 
 def find_thing(npc: NPC, name: str, among: Sequence[Any], *, none: str) -> Any:
@@ -151,26 +153,26 @@ def find_thing(npc: NPC, name: str, among: Sequence[Any], *, none: str) -> Any:
         Refused: Nothing is meant, or several different things are.
     """
     none = none.replace("{}", f"'{plain_name(name)}'")
-    found = _named(npc, name, among)
+    found = _match_names(npc, name, among)
     if found.exact:
-        return _only(npc, name, _distinct(npc, found.exact), none=none)
-    began = _only(npc, name, _distinct(npc, found.began), none=none)
-    return _guessed(npc, name, began)
+        return _the_only_one(npc, name, _distinct(npc, found.exact), none=none)
+    began = _the_only_one(npc, name, _distinct(npc, found.began), none=none)
+    return _accept_guess(npc, name, began)
 
 
 def shown_name(npc: NPC, seen: Any) -> str:
     """Return the NPC's name for an object that it sees."""
-    return _shown(npc, seen)
+    return _shown_label(npc, seen)
 
 
-def _seen(npc: NPC, place: Any, *, content_type: str | None) -> list[Any]:
+def _visible_in(npc: NPC, place: Any, *, content_type: str | None) -> list[Any]:
     if place is None:
         return []
     found = place.contents_get(content_type=content_type)
     return [one for one in place.filter_visible(found, npc) if one != npc]
 
 
-def _named(npc: NPC, name: str, among: Sequence[Any]) -> _Named:
+def _match_names(npc: NPC, name: str, among: Sequence[Any]) -> _Named:
     """Find objects by exact name, then by alias, then by the start of either."""
     wanted = _plain(name)
     names = {one: _names(npc, one) for one in among}
@@ -189,7 +191,7 @@ def _named(npc: NPC, name: str, among: Sequence[Any]) -> _Named:
 def _namesakes(npc: NPC, name: str, among: Sequence[Any], answered: str) -> list[Any]:
     """Return the person answered if `name` is their label without its mark."""
     speaker = [one for one in among if str(one.id) == answered]
-    labels = ((one, _plain(_shown(npc, one))) for one in speaker)
+    labels = ((one, _plain(_shown_label(npc, one))) for one in speaker)
     return [
         one for one, label in labels if _plain(name) != label and _plain(name) == remove_mark(label)
     ]
@@ -199,19 +201,19 @@ def _distinct(npc: NPC, found: Sequence[Any]) -> list[Any]:
     """Return the first of each group of things that look alike."""
     first: dict[str, Any] = {}
     for one in found:
-        first.setdefault(_shown(npc, one), one)
+        first.setdefault(_shown_label(npc, one), one)
     return list(first.values())
 
 
-def _guessed(npc: NPC, name: str, meant: Any) -> Any:
+def _accept_guess(npc: NPC, name: str, meant: Any) -> Any:
     """Return `meant`, and note for the model that only the start of its name was given."""
-    note_guess(plain_name(name), meant=_shown(npc, meant))
+    note_guess(plain_name(name), meant=_shown_label(npc, meant))
     return meant
 
 
 def _names(npc: NPC, seen: Any) -> set[str]:
     """Return what the NPC may call it. Its key counts only if the game does not disguise it."""
-    name, label = _plain(str(seen.get_display_name(npc))), _plain(_shown(npc, seen))
+    name, label = _plain(str(seen.get_display_name(npc))), _plain(_shown_label(npc, seen))
     key = _plain(str(seen.key))
     if remove_mark(label) != label:  # the name without the mark belongs to somebody else
         return {label}
@@ -229,16 +231,16 @@ def _aliases(names: Mapping[Any, set[str]]) -> dict[Any, set[str]]:
     return found
 
 
-def _only(npc: NPC, name: str, found: Sequence[Any], *, none: str) -> Any:
+def _the_only_one(npc: NPC, name: str, found: Sequence[Any], *, none: str) -> Any:
     if not found:
         raise Refused(none)
     if len(found) > 1:
-        which = ", ".join(_shown(npc, one) for one in found[:MOST_LISTED])
+        which = ", ".join(_shown_label(npc, one) for one in found[:MOST_LISTED])
         raise Refused(f"'{plain_name(name)}' could be: {which}. Say which.")
     return found[0]
 
 
-def _shown(npc: NPC, seen: Any) -> str:
+def _shown_label(npc: NPC, seen: Any) -> str:
     if is_character(seen) and seen != npc:
         return label_of(npc, seen)
     return plain_name(str(seen.get_display_name(npc)))

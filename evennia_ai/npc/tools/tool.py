@@ -173,7 +173,7 @@ def arguments_of(tool: Tool, text: str) -> ToolArguments:
     except ValidationError as error:
         if error.errors()[0]["type"] == "json_invalid":  # for example half of a surrogate pair
             raise WrongArgumentsError(UNREADABLE) from error
-        wrong = [_told(tool, detail) for detail in error.errors(include_url=False)]
+        wrong = [_describe_error(tool, detail) for detail in error.errors(include_url=False)]
         more = f" and {len(wrong) - MOST_TOLD} more" if len(wrong) > MOST_TOLD else ""
         raise WrongArgumentsError(
             f"{tool.name} was not done: {'; '.join(wrong[:MOST_TOLD])}{more}."
@@ -236,7 +236,7 @@ def _finite(digits: str) -> float:
     return number
 
 
-def _told(tool: Tool, detail: ErrorDetails) -> str:
+def _describe_error(tool: Tool, detail: ErrorDetails) -> str:
     """Describe one wrong argument, for example `'to' is missing`."""
     path = one_line(".".join(map(str, detail["loc"])))[:_MAX_PATH]
     if detail["type"] == "missing":

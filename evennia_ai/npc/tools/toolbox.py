@@ -109,15 +109,15 @@ class Toolbox:
         """Return the called tool with its parsed arguments, or what is wrong with the call."""
         known = self._tools.get(call.name)
         if known is None:
-            return _wrong(call, self._no_such(call.name))
+            return _wrong_call(call, self._no_such(call.name))
         try:
             arguments = arguments_of(known.tool, call.arguments)
             return self._found(call, known.tool, arguments)
         except WrongArgumentsError as error:
-            return _wrong(call, str(error))
+            return _wrong_call(call, str(error))
         except Exception:  # validators and `recorded` are a game's own code
             _log(known.tool, "its arguments could not be checked", Failure())
-            return _wrong(call, FAILED)
+            return _wrong_call(call, FAILED)
 
     def run(self, found: Found, use: Use) -> Ran:
         """Run a call, if the game and the limits of the turn allow it."""
@@ -182,7 +182,7 @@ class Toolbox:
         return f"There is no tool '{one_line(name)[:_MAX_UNKNOWN]}'; {there_are}."
 
 
-def _wrong(call: ToolCall, text: str) -> Wrong:
+def _wrong_call(call: ToolCall, text: str) -> Wrong:
     """Return the problem, with a call that later requests may show to any provider."""
     arguments = call.arguments.strip() if is_object(call.arguments) else "{}"
     name = call.name if _SENDABLE_NAME.fullmatch(call.name) else UNKNOWN

@@ -51,7 +51,7 @@ async def sent_off(use: Use, later: "Deferred[Ran]", call: ToolCall, *, writer: 
         return NOT_BEGUN
     clock: Any = writer.clock
     later.addTimeout(ERRAND_SECONDS, clock, lambda *_: Ran(text=GIVEN_UP, ok=False))
-    later.addCallback(lambda ran: _ended(use, errand, ran, writer))
+    later.addCallback(lambda ran: _finish_errand(use, errand, ran, writer))
     return f"Errand {errand.number} has begun: {call.name}. You will be told when it is done."
 
 
@@ -71,11 +71,13 @@ def close_lost(*, begun_before: float) -> int:
         windows(where.id)
         with one_transaction(f"closing errand {one.number} of NPC {one.npc_ref}"):
             if errands.end(one, LOST, state="lost"):
-                conversations.append(where, [event_record(_told(one, _nobodys(one)))])
+                conversations.append(
+                    where, [event_record(_errand_event(one, _errand_base_event(one)))]
+                )
     return len(lost)
 
 
-def _ended(use: Use, errand: Errand, ran: Ran, writer: Writer) -> None:
+def _finish_errand(use: Use, errand: Errand, ran: Ran, writer: Writer) -> None:
     """Commit the outcome of an errand, then tell the NPC, unless the errand was erased or lost."""
     doing = f"NPC {use.mind.ref}: errand {errand.number} is not closed"
     state: Literal["done", "failed"] = "done" if ran.ok else "failed"
@@ -83,12 +85,12 @@ def _ended(use: Use, errand: Errand, ran: Ran, writer: Writer) -> None:
 
     def tell(is_news: bool) -> None:
         if is_news and use.npc.pk is not None:
-            use.mind.hear(_told(errand, use.event))
+            use.mind.hear(_errand_event(errand, use.event))
 
     until_done(lambda: writer.write(end).addCallback(tell), doing, clock=writer.clock)
 
 
-def _told(errand: Errand, event: Event) -> Event:
+def _errand_event(errand: Errand, event: Event) -> Event:
     """Return the event that an errand has ended, in the conversation where it began.
 
     An errand that began because of another errand adds one hop, since no person was involved.
@@ -108,7 +110,7 @@ def _told(errand: Errand, event: Event) -> Event:
     )
 
 
-def _nobodys(errand: Errand) -> Event:
+def _errand_base_event(errand: Errand) -> Event:
     where = errand.conversation
     return Event(
         kind=ERRAND,
@@ -170,7 +172,7 @@ class Acts:
 
     async def called(self, calls: Sequence[ToolCall], *, text: str) -> "Called":
         """Commit the calls of the reply, with the text that it says next to them."""
-        numbered = _numbered(calls[:MOST_CALLS], where=self._stored.conversation)
+        numbered = _number_calls(calls[:MOST_CALLS], where=self._stored.conversation)
         found = tuple(self._toolbox.find(call) for call in numbered)
         recorded = _call_record(text, [one.recorded for one in found])
         record = await self._commits.add(self._stored, recorded)
@@ -227,7 +229,7 @@ class Called:
     found: tuple[Found | Wrong, ...]
 
 
-def _numbered(calls: Sequence[ToolCall], *, where: ConversationRef) -> list[ToolCall]:
+def _number_calls(calls: Sequence[ToolCall], *, where: ConversationRef) -> list[ToolCall]:
     """Give the calls ids that are unique in the conversation, because a model may repeat its ids.
 
     An id encodes the place of the call's record, which is unique, also in imported conversations.

@@ -86,7 +86,7 @@ class Commits:
         Until then its history has calls without results, so no other prompt may be made from it.
         """
         doing = f"NPC {self._npc_ref}: turn {stored.number} is not closed"
-        return self._writer.until_written(partial(_closed, stored, why, self._row), doing)
+        return self._writer.until_written(partial(_close_turn, stored, why, self._row), doing)
 
     @property
     def _row(self) -> NewCall | None:
@@ -154,7 +154,7 @@ def is_no_fault(error: Exception) -> bool:
     return isinstance(error, CancelledError | ModelStopped)
 
 
-def _closed(stored: StoredTurn, why: str, call: NewCall | None) -> None:
+def _close_turn(stored: StoredTurn, why: str, call: NewCall | None) -> None:
     """Commit the end. If the turn has ended already, commit only the call."""
     try:
         turns.fail(stored, why, call=call)

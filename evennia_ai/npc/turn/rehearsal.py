@@ -108,7 +108,7 @@ def rehearse(npc: NPC, branch: Branch, text: str, *, typist: Any) -> "Deferred[R
         line=Line(player_ref=by_ref),
     )
     done: Deferred[Rehearsed] = Deferred()
-    play = partial(_played, npc, branch, event, live=live, by_ref=by_ref)
+    play = partial(_play_turn, npc, branch, event, live=live, by_ref=by_ref)
 
     def ended(outcome: Rehearsed | Failure) -> Failure | None:
         done.callback(outcome)
@@ -141,7 +141,7 @@ def _check_allowed(npc: NPC, live: Runtime, by_ref: str) -> None:
         raise BranchError(f"{refusal.told}; nothing was said")
 
 
-async def _played(
+async def _play_turn(
     npc: NPC, branch: Branch, event: Event, *, live: Runtime, by_ref: str
 ) -> Rehearsed:
     """Commit the line, run the turn that answers it, and read the result."""

@@ -125,7 +125,7 @@ class Compactor:
         """
         if self._work.in_workers and not wanted.is_pressing:
             asked = Deferred.fromCoroutine(self._asked_of_workers(wanted))
-            return asked.addErrback(_given_up, wanted)
+            return asked.addErrback(_log_given_up, wanted)
         key = wanted.conversation.id
         if key in self._waiting:
             joined: Deferred[Outcome] = Deferred()
@@ -139,7 +139,7 @@ class Compactor:
             return outcome
 
         done = Deferred.fromCoroutine(self._compacted(wanted))
-        return done.addErrback(_given_up, wanted).addCallback(ended)
+        return done.addErrback(_log_given_up, wanted).addCallback(ended)
 
     def compact_room(self, mind: Mind, *, by: Actor) -> "Deferred[Outcome]":
         """Compact the history of an NPC's room for a builder.
@@ -301,10 +301,10 @@ def apply_compaction(job: Job, body: Mapping[str, Any]) -> Outcome:
         pairs = zip(attempts, made.tries, strict=True)
         told = [attempt_record(one, reply=_reply(tried, asked)) for one, tried in pairs]
         conversations.append(where, told)
-        record = _begun(where, given, made) if made.summary else None
+        record = _begin_new_segment(where, given, made) if made.summary else None
     for problem in (*made.warnings, *(_problem(one) for one in attempts if one.reason)):
         _log(where, problem)
-    told_of = made.tries[-1].reason if record is None else _replaced(made)
+    told_of = made.tries[-1].reason if record is None else _describe_summary(made)
     return Outcome(told=told_of, record=record)
 
 
@@ -343,7 +343,7 @@ def _reply(tried: SummaryTry, asked: Sequence[str]) -> Reply | None:
     )
 
 
-def _begun(where: ConversationRef, given: CompactGiven, made: CompactMade) -> Record:
+def _begin_new_segment(where: ConversationRef, given: CompactGiven, made: CompactMade) -> Record:
     """Begin the new segment after the last summarised record. Later records are kept."""
     now = windows(where.id).history
     places = ((at, record_of(now[at])) for at in range(now.earlier, now.stop))
@@ -360,7 +360,7 @@ def _begun(where: ConversationRef, given: CompactGiven, made: CompactMade) -> Re
     return begin_segment(where, new, summarised=now, first_kept=at + 1)
 
 
-def _replaced(made: CompactMade) -> str:
+def _describe_summary(made: CompactMade) -> str:
     how = "an extract" if made.tries[-1].by == "extract" else "a summary of the model"
     return (
         f"{made.messages} messages of {made.messages_tokens} tokens were replaced by {how};"
@@ -388,7 +388,7 @@ class _Applies:
 KIND: Final = GameKind(does=COMPACT, applies=_Applies(), records=commit_request)
 
 
-def _given_up(failure: Failure, wanted: Wanted) -> Outcome:
+def _log_given_up(failure: Failure, wanted: Wanted) -> Outcome:
     """Log why nothing was changed, with a traceback if it is a bug, and return the outcome."""
     if failure.check(CancelledError):
         return Outcome(told="the server stops", stopped=True)

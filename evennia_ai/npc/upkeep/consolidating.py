@@ -158,7 +158,7 @@ class Consolidator:
             npc_limits: Limits of this NPC for calls of models.
         """
         done = Deferred.fromCoroutine(self._consolidated(where, npc_name, npc_limits))
-        return done.addErrback(partial(_given_up, where))
+        return done.addErrback(partial(_log_given_up, where))
 
     def job_of(
         self, where: ConversationRef, *, npc_name: str, npc_limits: Mapping[str, int] = _NO_LIMITS
@@ -190,7 +190,9 @@ class Consolidator:
         new = said_since(windows(where.id).history, given.upto)
         messages = [message for message in new if place_of(message) <= made.upto]
         observed = _Observed(where=where, given=given, messages=messages)
-        found = [_considered(observed, one, rules=self._settings) for one in made.observations]
+        found = [
+            _judge_observation(observed, one, rules=self._settings) for one in made.observations
+        ]
         return form_to_json(_Judged(made=made, observations=tuple(found)))
 
     def apply(self, job: Job, body: Mapping[str, Any]) -> str:
@@ -312,7 +314,7 @@ def commit_request(job: Job, request: SentRequest) -> ModelRequest:
     )
 
 
-def _considered(
+def _judge_observation(
     observed: _Observed, one: RawObservation, *, rules: MemorySettings
 ) -> _JudgedObservation:
     """Return the memory that an observation may become, or why it may not."""
@@ -355,7 +357,7 @@ def _doubles(held: MemorySet) -> list[tuple[Memory, list[Memory]]]:
     return [(first, others) for first, *others in groups.values() if others]
 
 
-def _given_up(where: ConversationRef, failure: Failure) -> str:
+def _log_given_up(where: ConversationRef, failure: Failure) -> str:
     """Log why nothing was learnt, with a traceback if it is a bug, and return it in words."""
     if failure.check(CancelledError):
         return "the server stops"

@@ -103,7 +103,7 @@ class ProposedEdit:
             books=self._books(past),
             values=values,
             facts={**inputs.facts, **card_facts(self.card)},
-            sources=inputs.sources if texts is None else _scanned(inputs, texts, values),
+            sources=inputs.sources if texts is None else _texts_to_scan(inputs, texts, values),
         )
 
     def _components(self, past: PastInputs) -> ComponentSet:
@@ -205,7 +205,7 @@ class AsOfToday:
             books=books_with(view, player_ref=past.speaker_ref),
             values=values,
             facts={**inputs.facts, **view.facts},
-            sources=_scanned(inputs, view.texts, values),
+            sources=_texts_to_scan(inputs, view.texts, values),
         )
 
     def _view(self, past: PastInputs) -> NPCView:
@@ -215,7 +215,9 @@ class AsOfToday:
         return view_of(past.inputs.values.get("char", ""), sources)
 
 
-def _scanned(inputs: Inputs, texts: CardTexts, values: Mapping[str, str]) -> dict[SourceName, str]:
+def _texts_to_scan(
+    inputs: Inputs, texts: CardTexts, values: Mapping[str, str]
+) -> dict[SourceName, str]:
     """Return the texts that lore may scan, with those of another card."""
     room = inputs.sources.get("room", "")
     values = {**values, **clock_values(inputs.now)}

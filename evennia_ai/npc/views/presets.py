@@ -66,7 +66,7 @@ def parsed_preset(stored: StoredPreset) -> Preset:
     return _presets(stored)
 
 
-def _parsed(stored: StoredPreset) -> Preset:
+def _parse_preset(stored: StoredPreset) -> Preset:
     preset = _texts(_PresetText(stored.name, stored.sha256, stored.source))
     for identifier, on in stored.switches:
         preset = switch_prompt(preset, identifier, on)
@@ -74,7 +74,7 @@ def _parsed(stored: StoredPreset) -> Preset:
     return preset
 
 
-_presets: Final = Parsed[StoredPreset, Preset](_parsed, most=MOST_PARSED)
+_presets: Final = Parsed[StoredPreset, Preset](_parse_preset, most=MOST_PARSED)
 
 
 def is_preset_read(stored: StoredPreset) -> bool:

@@ -125,7 +125,9 @@ class PastReader:
         assembly = {"rules": "evennia_ai", **turn.manifest.inputs["assembly"]}
         key = (ref, canonical_json([told, policy, depth, assembly]))
         then = replace(conf(), post_history_depth=depth, assembly=assembly)
-        return _kept(self._views, key, lambda: _made_view(ref, **told, policy=policy, then=then))
+        return _get_or_make(
+            self._views, key, lambda: _made_view(ref, **told, policy=policy, then=then)
+        )
 
     def _hung(self, made_of: Mapping[str, Any], card: StoredCard | None) -> Iterator[Lorebook]:
         """Yield the books in order, each attached as it was."""
@@ -139,7 +141,7 @@ class PastReader:
                 yield with_label(own, label)
             else:
                 key = (label, attach, number)
-                yield attached_book(_kept(self._books, key, partial(_book, *key)))
+                yield attached_book(_get_or_make(self._books, key, partial(_book, *key)))
 
     def _inputs(self, turn: StoredTurn, view: NPCView) -> Inputs:
         told = turn.manifest.inputs
@@ -172,7 +174,7 @@ class PastReader:
             sources=_scanned(told, view, dice),
             now=told["now"],
             guidance=told["guidance"],
-            **_remembered(told["memories"]),
+            **_past_memories(told["memories"]),
         )
 
     def _tool_message(self, where: int, told: Mapping[str, Any], record_id: str) -> Message:
@@ -203,7 +205,7 @@ def _rules(told: Mapping[str, Any], dice: Dice) -> ComposeRules:
     )
 
 
-def _remembered(told: Mapping[str, Any] | None) -> dict[str, Any]:
+def _past_memories(told: Mapping[str, Any] | None) -> dict[str, Any]:
     """Return the memories that the turn could recall.
 
     Raises:
@@ -307,7 +309,7 @@ def _book(name: str, attach: str, number: int) -> StoredBook:
     return replace(LOREBOOKS.whole(revision.value), scope=scope)
 
 
-def _kept(kept: "OrderedDict[K, V]", key: K, make: Callable[[], V]) -> V:
+def _get_or_make(kept: "OrderedDict[K, V]", key: K, make: Callable[[], V]) -> V:
     """Return the cached value, made if missing. The oldest is dropped."""
     if key not in kept:
         kept[key] = make()
@@ -365,14 +367,14 @@ def compare_turn(
         return _unknown(turn, str(error))
     sent = storable_messages(edited.messages)
     if not seen.hidden and messages_sha256(sent) == turn.manifest.sha256:
-        return _same(turn, turn.manifest.tokens, len(turn.manifest.messages))
+        return _unchanged(turn, turn.manifest.tokens, len(turn.manifest.messages))
     again = compose(past.inputs)
     if messages_sha256(storable_messages(again.messages)) != turn.manifest.sha256:
         return _unknown(turn, "composed again without the edit, it differs from what was sent")
     prompt = compose(seen.inputs) if seen.hidden else again
     before = storable_messages(prompt.messages)
     if messages_sha256(before) == messages_sha256(sent):
-        return _same(turn, prompt.tokens, len(before))
+        return _unchanged(turn, prompt.tokens, len(before))
     shared = shared_messages(before, sent)
     return Comparison(
         number=turn.number,
@@ -391,7 +393,7 @@ def see_all(past: PastInputs) -> PastInputs:
     return past
 
 
-def _same(turn: StoredTurn, tokens: int, messages: int) -> Comparison:
+def _unchanged(turn: StoredTurn, tokens: int, messages: int) -> Comparison:
     return Comparison(
         number=turn.number,
         outcome="unchanged",

@@ -80,7 +80,7 @@ def recorded_inputs(
         "limit_tokens": rules.budget.limit_tokens,
         "keep_percent": rules.budget.keep_percent,
         "reply_tokens": reply_tokens,
-        "lore": _changed(rules.lore),
+        "lore": _changed_rules(rules.lore),
         "blocks": [[block.key, block.text] for block in inputs.blocks],
         "placed": {b.key: [b.depth, b.order] for b in inputs.blocks if b.depth is not None},
         "filled": {block.key: block.component for block in inputs.blocks if block.component},
@@ -147,7 +147,7 @@ def _memories(inputs: Inputs) -> dict[str, Any]:
     }
 
 
-def _changed(rules: ActivationRules) -> dict[str, Any]:
+def _changed_rules(rules: ActivationRules) -> dict[str, Any]:
     """Return the lore rules that differ from the defaults."""
     usual = ActivationRules()
     names = (field.name for field in fields(rules))

@@ -117,14 +117,14 @@ def kinds_of(sent: Sequence[ChatMessage], prompt: Sequence[Message]) -> list[str
     if not prompt:
         return ["message"] * len(sent)
     left = list(prompt)
-    return ["+".join(dict.fromkeys(_taken(message, left))) or "added" for message in sent]
+    return ["+".join(dict.fromkeys(_kinds_in(message, left))) or "added" for message in sent]
 
 
-def _taken(sent: ChatMessage, left: list[Message]) -> Iterator[str]:
+def _kinds_in(sent: ChatMessage, left: list[Message]) -> Iterator[str]:
     """Yield the kinds of the prompt's next messages that a sent message contains, in order."""
-    text, at = _squeezed(sent.content), 0
+    text, at = _squeeze(sent.content), 0
     while left:
-        wanted = _squeezed(left[0].content)
+        wanted = _squeeze(left[0].content)
         found = text.find(wanted, at)
         is_same = left[0].tool_call_id == sent.tool_call_id
         if found < 0 or not is_same:
@@ -136,7 +136,7 @@ def _taken(sent: ChatMessage, left: list[Message]) -> Iterator[str]:
             return
 
 
-def _squeezed(text: str) -> str:
+def _squeeze(text: str) -> str:
     """Return a text without white space, since adapting messages indents and joins texts."""
     return _SPACE.sub("", text)
 

@@ -142,7 +142,7 @@ class Compact:
         """
         given = read_form(CompactGiven, job.given, where=job.idempotency)
         segment = await tools.read(_segment, given)
-        task = await tools.off(_planned, given, segment)
+        task = await tools.off(_plan_job, given, segment)
         if isinstance(task, NoPlan):
             detail = f" ({task.detail})" if task.detail else ""
             return form_to_json(CompactMade(nothing=f"{task.reason}{detail}"))
@@ -242,7 +242,7 @@ class _Making:
     async def _by_extract(self) -> str:
         """Return the summary without a model, "" if nothing usable is left."""
         try:
-            summary: str = await self.tools.off(_extract, self.task)
+            summary: str = await self.tools.off(_make_extract, self.task)
         except SummaryRefused as error:
             self.tries.append(SummaryTry(by="extract", result="refused", reason=str(error)))
             return ""
@@ -257,7 +257,7 @@ def _segment(given: CompactGiven) -> PastSegment:
     return segment_at(given.head, cut=given.cut)
 
 
-def _planned(given: CompactGiven, segment: PastSegment) -> _Task | NoPlan:
+def _plan_job(given: CompactGiven, segment: PastSegment) -> _Task | NoPlan:
     opening = message_of(segment.opening) if segment.opening is not None else None
     unanswered = {given.until} - {""}
     history = summarisable_history(segment.history, opening=opening, unanswered=unanswered)
@@ -299,13 +299,13 @@ def _checked_answer(task: _Task, answer: ChatReply) -> str:
     if takes_another_role(answer.text):
         detail = "the model continued in another role than its own"
         raise SummaryRefused(RefusalReason.ROLE_MARKUP, detail)
-    return _checked(task, without_reasoning(answer.text))
+    return _check_text(task, without_reasoning(answer.text))
 
 
-def _extract(task: _Task) -> str:
+def _make_extract(task: _Task) -> str:
     made = extract_summary(task.plan, npc_name=task.given.npc_name, counter=task.counter)
-    return _checked(task, made)
+    return _check_text(task, made)
 
 
-def _checked(task: _Task, text: str) -> str:
+def _check_text(task: _Task, text: str) -> str:
     return check_summary(text, plan=task.plan, rules=task.given.rules, counter=task.counter)

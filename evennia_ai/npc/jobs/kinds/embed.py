@@ -85,10 +85,12 @@ class Embed:
         """
         given = read_form(EmbedGiven, job.given, where=job.idempotency)
         pages = await tools.read(as_they_were, given.pages)
-        return form_to_json(EmbedMade(pages=await tools.off(_embedded, tools, given.model, pages)))
+        return form_to_json(
+            EmbedMade(pages=await tools.off(_embed_pages, tools, given.model, pages))
+        )
 
 
-def _embedded(tools: JobTools, wanted: str, pages: Sequence[Unread]) -> tuple[EmbeddedPage, ...]:
+def _embed_pages(tools: JobTools, wanted: str, pages: Sequence[Unread]) -> tuple[EmbeddedPage, ...]:
     """Return the vectors of these pages. Runs in a thread."""
     model = tools.sentences()
     if model.id != wanted:

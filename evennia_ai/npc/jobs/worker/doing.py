@@ -99,7 +99,9 @@ class Doer:
             await self._offered(text, begun_at=begun_at, state=LAPSED, reason=reason)
             return
         tools = WorkerTools(self._models_of(game_id), self._threads, self._quotas_of(job))
-        while (said := await _tried(kind, job, tools, is_last=failures + 1 >= MOST_TRIES)) is None:
+        while (
+            said := await _attempt_job(kind, job, tools, is_last=failures + 1 >= MOST_TRIES)
+        ) is None:
             await asyncio.sleep(2.0**failures)
             failures += 1
         refuse_stale = partial(kind.refuse_stale, job) if "body" in said else None
@@ -149,7 +151,7 @@ class Doer:
         log.info("job %s: %s %s", offer.idempotency, told, said.get("reason", ""))
 
 
-async def _tried(
+async def _attempt_job(
     kind: JobKind, job: Job, tools: WorkerTools, *, is_last: bool
 ) -> dict[str, Any] | None:
     """Return what one attempt offers. None: try again."""

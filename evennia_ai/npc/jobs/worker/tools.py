@@ -183,7 +183,7 @@ class WorkerTools:
         """
         until = time.monotonic() + MOST_WAITED_SECONDS
         while True:
-            minute_left = await self.off(_taken, access.name, npc_ref, tokens, self._quotas)
+            minute_left = await self.off(_lease_tokens, access.name, npc_ref, tokens, self._quotas)
             if not minute_left:
                 return
             if time.monotonic() + minute_left > until:
@@ -204,7 +204,7 @@ class WorkerTools:
             await self.off(taking.breaker_opened, access.name, time.time())
 
 
-def _taken(name: str, npc_ref: str, tokens: int, quotas: Quotas) -> float:
+def _lease_tokens(name: str, npc_ref: str, tokens: int, quotas: Quotas) -> float:
     """Lease the tokens of a call. Return 0.0, or how many seconds to wait.
 
     Runs in a thread.
@@ -225,7 +225,7 @@ def _taken(name: str, npc_ref: str, tokens: int, quotas: Quotas) -> float:
         )
     by_ref = {GAME_REF: quotas.game, **({npc_ref: quotas.npc} if npc_ref else {})}
     for ref, quota in by_ref.items():
-        if (why := _never(ref, quota, tokens=tokens, now=now)) is not None:
+        if (why := _why_never(ref, quota, tokens=tokens, now=now)) is not None:
             raise ModelUnavailable(name, why, was_sent=False)
     most = {
         ref: Taken(tokens=quota.tokens_per_minute, calls=quota.calls_per_minute)
@@ -236,7 +236,7 @@ def _taken(name: str, npc_ref: str, tokens: int, quotas: Quotas) -> float:
     return MINUTE_SECONDS - now % MINUTE_SECONDS
 
 
-def _never(ref: str, quota: Quota, *, tokens: int, now: float) -> str | None:
+def _why_never(ref: str, quota: Quota, *, tokens: int, now: float) -> str | None:
     """Return why the call cannot be made today, None if it can."""
     who = f"NPC #{ref}" if ref else "the game"
     if quota.tokens_per_minute is not None and tokens > quota.tokens_per_minute:
