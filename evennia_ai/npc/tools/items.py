@@ -21,12 +21,12 @@ from evennia_ai.npc.senses.text import plain_name
 from evennia_ai.npc.speech.output import show_pose, tell_given
 from evennia_ai.npc.tools.targets import (
     carried_things,
-    find_person,
     find_thing,
+    person,
     shown_name,
+    things,
     visible_exits,
     visible_people,
-    visible_things,
 )
 from evennia_ai.npc.tools.tool import Name, Refused, Tool, ToolArguments, Use
 from evennia_ai.npc.writings import plain_text, why_no_more, writing_by
@@ -46,9 +46,7 @@ class Take(Tool):
     def run(self, use: Use, arguments: Arguments) -> str:
         """Take the thing, if its lock and hooks allow it."""
         npc = use.npc
-        item = find_thing(
-            npc, arguments.item, visible_things(npc), none="There is no {} lying here."
-        )
+        item = find_thing(npc, arguments.item, things(npc), none="There is no {} lying here.")
         name = one_of(npc, item)
         if not item.access(npc, "get"):
             raise Refused(item.db.get_err_msg or f"You cannot take {name}.")
@@ -97,7 +95,7 @@ class Give(Tool):
         """Give the thing, if the hooks of thing and receiver allow it."""
         npc = use.npc
         item = find_thing(npc, arguments.item, carried_things(npc), none="You do not carry {}.")
-        to = find_person(npc, arguments.to, answered=use.event.speaker_ref)
+        to = person(npc, arguments.to, answered=use.event.speaker_ref)
         name, whom = one_of(npc, item), shown_name(npc, to)
         hand_over(npc, item, to)
         return f"You gave {name} to {whom}."
@@ -162,7 +160,7 @@ def _target(npc: NPC, name: str | None) -> Any:
         raise Refused("You are nowhere; there is nothing to see.")
     if name is None:
         return npc.location
-    among = [*visible_people(npc), *visible_things(npc), *visible_exits(npc), *carried_things(npc)]
+    among = [*visible_people(npc), *things(npc), *visible_exits(npc), *carried_things(npc)]
     return find_thing(npc, name, among, none="You see no {} here.")
 
 
@@ -248,7 +246,7 @@ class Write(Tool):
     def run(self, use: Use, arguments: Arguments) -> str:
         """Write it and hand it over, if the hooks of thing, receiver or room allow it."""
         npc = use.npc
-        to = arguments.to and find_person(npc, arguments.to, answered=use.event.speaker_ref)
+        to = arguments.to and person(npc, arguments.to, answered=use.event.speaker_ref)
         if npc.location is None:
             raise Refused("There is nobody here to read it.")
         made = writing_by(
@@ -301,7 +299,7 @@ class UseItem(Tool):
         npc = use.npc
         own = carried_things(npc)
         item = find_thing(
-            npc, arguments.item, [*own, *visible_things(npc)], none="There is no {} to use here."
+            npc, arguments.item, [*own, *things(npc)], none="There is no {} to use here."
         )
         name = one_of(npc, item)
         if not _may_use(npc, item, is_carried=item in own):
@@ -356,5 +354,5 @@ def _may_use(npc: NPC, item: Any, *, is_carried: bool) -> bool:
 
 
 def _used_on(npc: NPC, name: str) -> Any:
-    among = [*visible_people(npc), *visible_things(npc), *carried_things(npc), *visible_exits(npc)]
+    among = [*visible_people(npc), *things(npc), *carried_things(npc), *visible_exits(npc)]
     return find_thing(npc, name, among, none="There is no {} here.")

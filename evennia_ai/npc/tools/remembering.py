@@ -16,7 +16,7 @@ from evennia_ai.engine.memory.memories import (
     USUAL_IMPORTANCE,
 )
 from evennia_ai.npc.senses.presence import known_ref
-from evennia_ai.npc.tools.targets import find_person, remembered_people
+from evennia_ai.npc.tools.targets import person, remembered_people
 from evennia_ai.npc.tools.tool import Name, Refused, Tool, ToolArguments, Use
 from evennia_ai.npc.upkeep import remembering
 from evennia_ai.store.history import errands
@@ -92,7 +92,7 @@ def _reference(use: Use, name: str | None) -> str | None:
     """Return the reference of a person present or remembered, by name."""
     if name is None:
         return None
-    known = find_person(
+    known = person(
         use.npc, name, answered=use.event.speaker_ref, also=remembered_people(use.mind.ref)
     )
     return known_ref(use.npc, known)

@@ -26,7 +26,7 @@ from evennia_ai.npc.senses.utterance import spoken_words
 from evennia_ai.npc.speech.output import deliver_reply, show_pose
 from evennia_ai.npc.speech.reply_acts import behind_name
 from evennia_ai.npc.speech.voice import Voice
-from evennia_ai.npc.tools.targets import find_person, shown_name
+from evennia_ai.npc.tools.targets import person, shown_name
 from evennia_ai.npc.tools.tool import Name, Refused, Tool, ToolArguments, Use, Words
 from evennia_ai.store.history import conversations
 
@@ -114,7 +114,7 @@ class Whisper(Tool):
 
     def run(self, use: Use, arguments: Arguments) -> str:
         """Whisper it."""
-        hearer = find_person(use.npc, arguments.to, answered=use.event.speaker_ref)
+        hearer = person(use.npc, arguments.to, answered=use.event.speaker_ref)
         words = clean_words(use, arguments.text)
         text = allow_speech(use, words, whisper=True, receivers=[hearer])
         noted_aside(
@@ -129,7 +129,7 @@ class Whisper(Tool):
     def recorded(self, arguments: Arguments, *, npc: NPC, event: Event) -> ToolArguments:
         """Return the arguments without the words, unless the turn is in private with the hearer."""
         try:
-            hearer = find_person(npc, arguments.to, answered=event.speaker_ref)
+            hearer = person(npc, arguments.to, answered=event.speaker_ref)
         except Refused:
             hearer = None
         if hearer is not None and _is_with(npc, event, hearer):

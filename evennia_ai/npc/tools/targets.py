@@ -96,7 +96,7 @@ def visible_people(npc: NPC) -> list[Any]:
     return _visible_in(npc, npc.location, content_type="character")
 
 
-def visible_things(npc: NPC) -> list[Any]:
+def things(npc: NPC) -> list[Any]:
     """Return the things in its room that the NPC may see, without people and exits."""
     return _visible_in(npc, npc.location, content_type="object")
 
@@ -111,7 +111,7 @@ def visible_exits(npc: NPC) -> list[Any]:
     return _visible_in(npc, npc.location, content_type="exit")
 
 
-def find_person(npc: NPC, name: str, *, answered: str = "", also: Iterable[Any] = ()) -> Any:
+def person(npc: NPC, name: str, *, answered: str = "", also: Iterable[Any] = ()) -> Any:
     """Return the person whom the NPC means by `name`.
 
     The NPC cannot mean itself or a person it does not see. The start of a name is enough, but not

@@ -128,7 +128,7 @@ def test_a_tool_of_the_games_own_tells_it_when_it_is_done_later(stage: Any) -> N
     from twisted.internet.defer import Deferred
 
     from evennia_ai.engine.prompt.messages import ToolSpec
-    from evennia_ai.npc.tools.targets import find_person
+    from evennia_ai.npc.tools.targets import person
     from evennia_ai.npc.tools.tool import Name, Tool, ToolArguments
     from evennia_ai.npc.tools.toolbox import Registered, Toolbox
 
@@ -143,7 +143,7 @@ def test_a_tool_of_the_games_own_tells_it_when_it_is_done_later(stage: Any) -> N
             who: Name
 
         def run(self, use: Any, arguments: Any) -> Any:
-            find_person(use.npc, arguments.who)
+            person(use.npc, arguments.who)
             return done
 
     stage.player("Benjamin")

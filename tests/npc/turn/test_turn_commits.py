@@ -167,7 +167,7 @@ def test_what_cannot_even_be_heard_is_logged_and_stops_nobody(stage, logged, mon
         raise OperationalError("database is locked")
 
     with monkeypatch.context() as patch:
-        patch.setattr(handler, "perceived", locked)
+        patch.setattr(handler, "event_from_message", locked)
         stage.says(stage.anna, "Oren?")
     assert stage.screen_of(stage.ben) == ['Anna says, "Oren?"']
     assert "not heard, nothing can be read: database is locked" in logged[-1]
