@@ -38,7 +38,7 @@ from evennia_ai.engine.knowledge.relevance import (
     score_page,
 )
 from evennia_ai.engine.text.word_forms import Languages
-from evennia_ai.npc.background.work import Work
+from evennia_ai.npc.knowledge.embedding import Working
 from evennia_ai.npc.knowledge.own_pages import MeaningBackend, OwnBackend, Threads
 from evennia_ai.npc.senses.text import strip_markup
 from evennia_ai.services.endpoints import Models
@@ -54,7 +54,7 @@ MOST_OPENED: Final = 256
 class Backends:
     """The backends of this game's bases. `conf` names the wikis."""
 
-    def __init__(self, conf: Conf, models: Models, threads: Threads, *, work: Work) -> None:
+    def __init__(self, conf: Conf, models: Models, threads: Threads, *, work: Working) -> None:
         self._conf: Final = conf
         self._models: Final = models
         self._threads: Final = threads

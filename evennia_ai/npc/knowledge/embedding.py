@@ -5,9 +5,10 @@ may have several jobs queued, this process only one.
 """
 
 from collections.abc import Mapping
-from typing import Any, Final
+from typing import Any, Final, Protocol
 
 from django.db import transaction
+from twisted.internet.defer import Deferred
 
 from evennia_ai.npc.background.applying import Ending, GameKind
 from evennia_ai.npc.jobs.job import Job
@@ -19,6 +20,17 @@ PAGES: Final = 8
 """The most pages of one job. Their ids must fit into its row."""
 JOBS_AT_ONCE: Final = 8
 """The most queued jobs of one base for workers."""
+
+
+class Working(Protocol):
+    """Where jobs run (see `npc.background.work.Work`)."""
+
+    @property
+    def in_workers(self) -> bool:
+        """True if workers run them."""
+
+    def submit(self, job: Job) -> "Deferred[tuple[Ending, str]]":
+        """Start a job. The Deferred fires with how it ended, and the reason."""
 
 
 class Embedding:

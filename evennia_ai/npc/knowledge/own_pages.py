@@ -20,8 +20,7 @@ from twisted.internet.defer import Deferred
 
 from evennia_ai.engine.knowledge.pages.page import BackendError, Hit, Namespace
 from evennia_ai.engine.knowledge.relevance import merge_rankings, split_chunks
-from evennia_ai.npc.background.work import Work
-from evennia_ai.npc.knowledge.embedding import jobs_for
+from evennia_ai.npc.knowledge.embedding import Working, jobs_for
 from evennia_ai.services.llm.resilience import Clock
 from evennia_ai.services.llm.sentence_model import SentenceModelError, Sentences
 from evennia_ai.store.core.reading import read_alone
@@ -97,7 +96,7 @@ class MeaningBackend(OwnBackend):
         self,
         key: str,
         threads: Threads,
-        work: Work,
+        work: Working,
         *,
         model: Callable[[], Sentences],
     ) -> None:
