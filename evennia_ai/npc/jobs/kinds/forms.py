@@ -1,8 +1,8 @@
 """Forms: inputs and results of jobs, as dataclasses that are plain JSON.
 
 A job's `given` and a proposal's body cross processes and are stored in tables. `form_to_json`
-writes them, and `read_form` reads and validates them. A body contains the requests that were sent, because the
-game must record what was really sent.
+writes them, and `read_form` reads and validates them. A body contains the requests that were sent,
+because the game must record what was really sent.
 """
 
 import json
